@@ -64,7 +64,7 @@ class Bound:
 
 
 def weakest(kinds: Iterable[Kind]) -> Kind:
-    """Return the kind of a result that rests on all of `kinds`.
+    """The kind of a result that rests on all of `kinds`.
 
     Examples
     --------

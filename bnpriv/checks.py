@@ -75,7 +75,7 @@ def whole(
 
 
 def listed(value: object) -> tuple[object, ...] | None:
-    """Return the members of a list, a tuple, a range or an array; None for texts and what has no order or no end.
+    """The members of a list, a tuple, a range or an array; None for texts and what has no order or no end.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def flag(what: str, value: object) -> bool:
 
 
 def epsilon(value: object) -> float:
-    """Return a privacy parameter epsilon: from `LEAST_EPSILON` to `LARGEST_EPSILON`."""
+    """A privacy parameter epsilon: from `LEAST_EPSILON` to `LARGEST_EPSILON`."""
     remedy = "Choose the bound on the log odds that you accept, for example 1.0."
     result = positive("epsilon", value, remedy=remedy)
     if not LEAST_EPSILON <= result <= LARGEST_EPSILON:
@@ -107,7 +107,7 @@ def epsilon(value: object) -> float:
 
 
 def delta(value: object) -> float:
-    """Return a privacy parameter delta: at least 0, below 1."""
+    """A privacy parameter delta: at least 0, below 1."""
     remedy = "Pass 0 for a pure guarantee, or a number well below one over the number of records."
     result = number("delta", value, remedy=remedy)
     if not 0 <= result < 1:
@@ -155,7 +155,7 @@ def subset(
 
 
 def spelling(value: object, allowed: Iterable[object]) -> str:
-    """Return what to do about a name that is none of `allowed`: the closest of them, or to look again.
+    """What to do about a name that is none of `allowed`: the closest of them, or to look again.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def spelling(value: object, allowed: Iterable[object]) -> str:
 
 
 def closest(value: object, allowed: Iterable[object]) -> str | None:
-    """Return the one of `allowed` for which `value` is most likely a slip, whatever the case of letters, or None."""
+    """The one of `allowed` for which `value` is most likely a slip, whatever the case of letters, or None."""
     from difflib import get_close_matches
 
     if not isinstance(value, str) or len(value) > MOST_COMPARED_LETTERS:
@@ -181,7 +181,7 @@ def closest(value: object, allowed: Iterable[object]) -> str | None:
 
 
 def spelt_apart(value: object, allowed: Iterable[object]) -> str:
-    """Return how a value is spelt apart from one that is allowed and would mean the same; empty where none does.
+    """How a value is spelt apart from one that is allowed and would mean the same; empty where none does.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def _apart(text: str, other: str) -> str:
 
 
 def type_text(value: object) -> str:
-    """Return of which type a value is, for a message that must not hold the value itself.
+    """Of which type a value is, for a message that must not hold the value itself.
 
     Examples
     --------

@@ -165,11 +165,11 @@ class Refusal:
 
     @classmethod
     def of(cls, error: BnprivError) -> Refusal:
-        """Return what an exception says as a refusal."""
+        """What an exception says as a refusal."""
         return cls(required=error.required, found=error.found, remedy=error.remedy)
 
     def error(self) -> RefusedError:
-        """Return the exception that says the same."""
+        """The exception that says the same."""
         return RefusedError(self.required, found=self.found, remedy=self.remedy)
 
     def __str__(self) -> str:

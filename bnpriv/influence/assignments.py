@@ -64,16 +64,16 @@ class Assignments:
 
     @property
     def count(self) -> int:
-        """Return the number of assignments."""
+        """The number of assignments."""
         return self.table.values.shape[0]
 
     @property
     def cells(self) -> int:
-        """Return the number of cells of the table of one assignment."""
+        """The number of cells of the table of one assignment."""
         return math.prod(self.table.values.shape[1:])
 
     def times(self, other: Assignments) -> Assignments:
-        """Return all combinations of the assignments of two sets of columns, with the products of their tables."""
+        """All combinations of the assignments of two sets of columns, with the products of their tables."""
         axes = tuple(sorted({*self.table.axes, *other.table.axes}))
         left = replace(self.table, values=np.repeat(self.table.values, other.count, axis=0))
         right = replace(other.table, values=np.tile(other.table.values, (self.count, *(1,) * len(other.table.axes))))
@@ -81,11 +81,11 @@ class Assignments:
         return Assignments(table=product([left, right], axes), chosen=chosen, slack=self.slack + other.slack)
 
     def without(self, name: str) -> Assignments:
-        """Return the same with an attribute summed out."""
+        """The same with an attribute summed out."""
         return replace(self, table=sum_out(self.table, (name,)))
 
     def assigned(self, name: str, column: int) -> Assignments:
-        """Return the same with every state of an attribute as an assignment of its own."""
+        """The same with every state of an attribute as an assignment of its own."""
         table = self.table
         place = 1 + table.axes.index(name)
         states = table.values.shape[place]
@@ -97,12 +97,12 @@ class Assignments:
         return replace(self, table=LogTable(axes=axes, values=values, error=table.error), chosen=chosen)
 
     def kept(self, rows: NDArray[np.intp], *, error: float = 0.0, slack: float = 0.0) -> Assignments:
-        """Return some of the assignments, with the error and the slack that this adds."""
+        """Some of the assignments, with the error and the slack that this adds."""
         table = replace(self.table, values=self.table.values[rows].copy(), error=self.table.error + error)
         return Assignments(table=table, chosen=self.chosen[rows], slack=self.slack + slack)
 
     def thinned(self, most: int) -> Assignments:
-        """Return at most about `most` assignments, merging as few as it takes; none is left out that may tell more."""
+        """At most about `most` assignments, merging as few as it takes; none is left out that may tell more."""
         flat = self.table.values.reshape(self.count, -1)
         top: FloatArray = np.max(flat, axis=1)
         possible: NDArray[np.intp] = np.flatnonzero(~np.isneginf(top))
@@ -133,7 +133,7 @@ class Assignments:
 
 
 def merged(logs: FloatArray, width: float) -> tuple[NDArray[np.intp], float]:
-    """Return one row for all that agree to `width`, and by how much any row differs from the one that stands for it.
+    """One row for all that agree to `width`, and by how much any row differs from the one that stands for it.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def merged(logs: FloatArray, width: float) -> tuple[NDArray[np.intp], float]:
 
 
 def outermost(logs: FloatArray) -> tuple[NDArray[np.intp], float]:
-    """Return the rows that are no sums of positive multiples of others, and those of which this is not certain.
+    """The rows that are no sums of positive multiples of others, and those of which this is not certain.
 
     A triangulation only proposes the multiples; what they sum to is compared with the row, cell by cell.
 
@@ -186,7 +186,7 @@ def outermost(logs: FloatArray) -> tuple[NDArray[np.intp], float]:
 
 
 def _simplices(points: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return points that seem to lie within the hull of others, and for each of them corners around it."""
+    """Points that seem to lie within the hull of others, and for each of them corners around it."""
     from scipy.spatial import ConvexHull, Delaunay, QhullError
 
     nothing = np.zeros(0, dtype=np.intp), np.zeros((0, points.shape[1] + 1), dtype=np.intp)
@@ -241,7 +241,7 @@ def most_telling(
     fixed: Mapping[str, int],
     most_work: int,
 ) -> tuple[Assignments, int]:
-    """Return the assignments of columns that may tell most about a protected attribute, and how many cells it took.
+    """The assignments of columns that may tell most about a protected attribute, and how many cells it took.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def _start(
 
 
 def _joined(touched: Sequence[Assignments], sizes: Mapping[str, int]) -> tuple[Assignments, int]:
-    """Return the product of several sets of assignments, and its cells, merging where a step would have too many."""
+    """The product of several sets of assignments, and its cells, merging where a step would have too many."""
     found, work = touched[0], STEP_WORK
     for other in touched[1:]:
         axes = {*found.table.axes, *other.table.axes}

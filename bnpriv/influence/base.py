@@ -40,7 +40,7 @@ NOTHING_TOLD = Refusal(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Refinement:
+class GridLevel:
     """One step of a refinement of grids.
 
     Parameters
@@ -140,7 +140,7 @@ class Influence(HasCard):
         What differs from kind to kind of network.
     assignment : mapping from str to state
         The values of the frontier that attain the maximum; empty where there is no such witness.
-    history : tuple of tuple of Refinement
+    history : tuple of tuple of GridLevel
         For every pair the steps of a refinement of grids; empty where none was needed.
     settled : bool
         False where a refinement ended before the values were stable: then they are infinite.
@@ -164,7 +164,7 @@ class Influence(HasCard):
     network: Network
     details: Details
     assignment: Mapping[str, State] = field(default_factory=dict[str, State])
-    history: tuple[tuple[Refinement, ...], ...] = ()
+    history: tuple[tuple[GridLevel, ...], ...] = ()
     settled: bool = True
     how: str = "exact"
     too_large: str = ""

@@ -90,61 +90,60 @@ class IntervalPart:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """Return the attributes whose tables are listed."""
+        """The attributes whose tables are listed."""
         return tuple(sorted(self.varied - self.loose))
 
     @cached_property
     def varied(self) -> frozenset[str]:
-        """Return the attributes whose tables matter: the prior of a single state cancels if nothing above is seen."""
+        """The attributes whose tables matter: the prior of a single state cancels if nothing above is seen."""
         graph = self.network.graph
         if not self.points:
             return graph.ancestral((*self.seen, self.protected))
-        inside = self._component(self.seen[0])
+        inside = next(part for part in graph.parts(self.seen, self.protected) if self.seen[0] in part)
         return inside | {self.protected} if inside.intersection(graph.parents[self.protected]) else inside
 
     @cached_property
     def above(self) -> frozenset[str]:
-        """Return the protected attribute with its ancestors."""
+        """The protected attribute with its ancestors."""
         return self.network.graph.ancestral((self.protected,))
 
-    def _component(self, start: str) -> frozenset[str]:
-        """Return what is connected with `start` in the moral graph without the protected attribute."""
-        parts = self.network.graph.parts(self.seen, self.protected)
-        return next(part for part in parts if start in part)
-
     def role(self, name: str) -> ChoiceRole:
-        """Return how the tables of an attribute enter a ratio."""
+        """How the tables of an attribute enter a ratio."""
         if name in self.above:
             return "lossy"
         return "apart" if self.protected in self.network.graph.parents[name] else "joint"
 
     def columns(self, name: str) -> dict[TableIndex, list[tuple[TableIndex, FloatArray]]]:
-        """Return the columns of a table in groups; each column with its place and the values that it may have.
+        """The columns of a table in groups; each column with its place and the values that it may have.
 
         Columns of one group belong to different cells of the result (other values of what is seen, or another single
         state of the protected attribute), so that one choice may serve them all.
         """
         low, high = self.network.lower[name], self.network.upper[name]
-        listed = _ends if self.by_entry(name) else _vertices
+        by_entry = self.by_entry(name)
         groups: dict[TableIndex, list[tuple[TableIndex, FloatArray]]] = {}
         for place in np.ndindex(low.shape[1:]):
             column = (slice(None), *place)
-            values = listed(self.network, tuple(low[column].tolist()), tuple(high[column].tolist()))
+            lower, upper = tuple(low[column].tolist()), tuple(high[column].tolist())
+            if by_entry:
+                values = np.array([lower] if lower == upper else [lower, upper])
+            else:
+                values = _vertices(self.network, lower, upper)
             groups.setdefault(self._key(name, place), []).append((place, values))
         return groups
 
     def by_entry(self, name: str) -> bool:
-        """Return whether only the entry of one state enters a cell of the result, so that its two ends will do."""
+        """Whether only the entry of one state enters a cell of the result, so that its two ends will do."""
         if name == self.protected:  # two states share one segment, which says more than the ends of each
             return self.points and len(self.network.states[name]) > 2
         return name in self.seen and name not in self.above
 
     def in_pieces(self, name: str, values: FloatArray) -> bool:
-        """Return whether the values of a column are the ends of a segment that is worth cutting."""
+        """Whether the values of a column are the ends of a segment that is worth cutting."""
         return self.role(name) == "lossy" and not self.by_entry(name) and len(values) == 2
 
     def _key(self, name: str, place: TableIndex) -> TableIndex:
-        """Return the states of those parents whose columns are chosen each by itself."""
+        """The states of those parents whose columns are chosen each by itself."""
         if name in self.above:
             return place
         shared = {*self.seen, self.protected} if self.points else set(self.seen)
@@ -157,7 +156,7 @@ MOST_PIECES = 32
 
 
 def loosened(part: IntervalPart) -> IntervalPart | None:
-    """Return the part with as few attributes loose as keep the combinations to `part.most`; None if none do.
+    """The part with as few attributes loose as keep the combinations to `part.most`; None if none do.
 
     The protected attribute and its ancestors are never loose.
     """
@@ -176,7 +175,7 @@ def _fits(part: IntervalPart, counts: Mapping[str, float]) -> bool:
 
 
 def _log_count(part: IntervalPart, name: str) -> float:
-    """Return the log of the number of tables of an attribute; there may be very many."""
+    """The log of the number of tables of an attribute; there may be very many."""
     try:
         return sum(math.log(_most(rows)) for rows in part.columns(name).values())
     except SizeError:
@@ -197,7 +196,7 @@ def points_of(part: IntervalPart, most: int) -> int:
 
 
 def choices_of(part: IntervalPart, name: str, points: int) -> Choices:
-    """Return the tables that an attribute may have; segments that enter with a loss are cut at `points` points."""
+    """The tables that an attribute may have; segments that enter with a loss are cut at `points` points."""
     shape, role = part.network.upper[name].shape, part.role(name)
     groups = list(part.columns(name).values())
     in_pieces = tuple(part.in_pieces(name, rows[0][1]) for rows in groups)
@@ -221,13 +220,13 @@ def choices_of(part: IntervalPart, name: str, points: int) -> Choices:
 
 
 def _cut(values: FloatArray, points: int) -> FloatArray:
-    """Return points on the way between two columns."""
+    """Points on the way between two columns."""
     share = np.linspace(0.0, 1.0, points)[:, np.newaxis]
     return (1 - share) * values[0] + share * values[1]
 
 
 def _vertices(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) -> FloatArray:
-    """Return the vertices of a column; the network keeps them, as many parts share them."""
+    """The vertices of a column; the network keeps them, as many parts share them."""
     kept: dict[tuple[ColumnEnds, ColumnEnds], FloatArray] = network.kept.table("vertices")
     if (lower, upper) in kept:
         return kept[lower, upper]
@@ -235,7 +234,3 @@ def _vertices(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) ->
     if len(kept) < MOST_COLUMNS_KEPT:
         kept[lower, upper] = found
     return found
-
-
-def _ends(network: IntervalNetwork, lower: ColumnEnds, upper: ColumnEnds) -> FloatArray:
-    return np.array([lower] if lower == upper else [lower, upper])

@@ -27,7 +27,7 @@ from bnpriv.secrets.states import BETWEEN, SecretPair, of_states
 def finite_rows(
     network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1
 ) -> InfluenceRows:
-    """Return what every attribute tells, from one pass over a junction tree; one by one where it would be too large."""
+    """What every attribute tells, from one pass over a junction tree; one by one where it would be too large."""
     try:
         return junction_rows(network, chosen, workers)
     except (OutOfRangeError, SizeError):
@@ -37,7 +37,7 @@ def finite_rows(
 def junction_rows(
     network: DiscreteNetwork, chosen: Mapping[str, Declared | None], workers: int | None = 1
 ) -> InfluenceRows:
-    """Return what every attribute tells about the protected ones.
+    """What every attribute tells about the protected ones.
 
     Raises
     ------
@@ -52,17 +52,18 @@ def junction_rows(
         number[name]: of_states(pairs_of(network, name, given)) for name, given in chosen.items() if given is not None
     }
     rows = [number[name] for name in chosen if len(network.states[name]) > 1]
-    sides = {row: [_sides(numbered.states(row), pair) for pair in pairs[row]] for row in pairs}
+    sides: dict[int, list[PairStates]] = {
+        row: [(_places(states, pair.first), _places(states, pair.second)) for pair in pairs[row]]
+        for row in pairs
+        for states in [numbered.states(row)]
+    }
     numbers = TreeNumbers(numbered.tree, numbered.families, sides)
     worst, impossible = ratios_of_models(numbers, Passes.of(numbered.tree, rows), numbered.logs(), workers)
     return _rounded_up(numbered, rows, pairs, worst, impossible)
 
 
-def _sides(states: Sequence[object], pair: SecretPair) -> PairStates:
-    return (
-        [k for k, state in enumerate(states) if state in pair.first],
-        [k for k, state in enumerate(states) if state in pair.second],
-    )
+def _places(states: Sequence[object], secret: frozenset[object]) -> list[int]:
+    return [k for k, state in enumerate(states) if state in secret]
 
 
 def _rounded_up(
@@ -102,7 +103,7 @@ def _rounded_up(
 
 
 def _dropped_states(impossible: NDArray[np.bool_], states: Sequence[object]) -> list[str] | None:
-    """Return what `_dropped` does for all ordered pairs of single states."""
+    """What `_dropped` does for all ordered pairs of single states."""
     left_out = impossible[:, :, np.newaxis] | impossible[:, np.newaxis, :]
     apart = ~np.eye(len(states), dtype=np.bool_)
     if left_out[:, apart].all():
@@ -112,10 +113,10 @@ def _dropped_states(impossible: NDArray[np.bool_], states: Sequence[object]) -> 
 
 
 def _dropped(impossible: NDArray[np.bool_], states: Sequence[object], pairs: Sequence[SecretPair]) -> list[str] | None:
-    """Return the pairs that are no constraint under a model, in words; None if none is under any."""
+    """The pairs that are no constraint under a model, in words; None if none is under any."""
 
     def gone(secret: frozenset[object]) -> NDArray[np.bool_]:
-        return np.asarray(impossible[:, [k for k, state in enumerate(states) if state in secret]].all(axis=1))
+        return np.asarray(impossible[:, _places(states, secret)].all(axis=1))
 
     left_out = np.stack([gone(pair.first) | gone(pair.second) for pair in pairs], axis=1)
     if left_out.all():

@@ -30,7 +30,7 @@ ImpossibleStates = dict[int, NDArray[np.bool_]]
 def ratios_of_models(
     numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray], workers: int | None
 ) -> tuple[RowRatios, ImpossibleStates]:
-    """Return what `largest_ratios` does, of any number of models.
+    """What `largest_ratios` does, of any number of models.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def ratios_of_models(
 def ratios_by_blocks(
     numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray]
 ) -> tuple[RowRatios, ImpossibleStates] | None:
-    """Return what `largest_ratios` does, in blocks; None where probabilities of one model are too small for doubles.
+    """What `largest_ratios` does, in blocks; None where probabilities of one model are too small for doubles.
 
     This is what a worker does. The libraries of linear algebra share a product out among threads in ways that may show
     in its last bit, and would do so by as many as the worker happens to have: here each has one.

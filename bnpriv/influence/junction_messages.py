@@ -19,10 +19,10 @@ class CliqueLaws:
     Parameters
     ----------
     tree : JunctionTree
-    below : list of WeightTable
+    below : mapping from int to WeightTable
         For every clique the product of the tables in it and below it, what is not in it summed out; of shape
         (models, *sizes).
-    shared : list of WeightTable
+    shared : mapping from int to WeightTable
         The same summed down to the nodes that are shared with the parent; of shape (models, cells).
     outer : list of WeightTable
         For every clique the joint law of the nodes that are shared with the parent; of shape (models, cells).
@@ -32,42 +32,39 @@ class CliqueLaws:
 
     def __init__(self, tree: JunctionTree, families: Sequence[tuple[int, ...]], tables: Sequence[WeightTable]) -> None:
         self.tree = tree
-        self.below: list[WeightTable] = []
-        self.shared: list[WeightTable] = []
+        self.below: dict[int, WeightTable] = {}
+        self.shared: dict[int, WeightTable] = {}
         self.outer: list[WeightTable] = []
         self.laws: list[WeightTable] = []
         self._to_roots(families, tables)
         self._from_roots()
 
+    @property
+    def models(self) -> int:
+        """How many models the laws are of."""
+        return max((each.values.shape[0] for each in self.laws), default=1)
+
     def _to_roots(self, families: Sequence[tuple[int, ...]], tables: Sequence[WeightTable]) -> None:
         cliques = self.tree.cliques
-        below: list[WeightTable | None] = [None] * len(cliques)
-        shared: list[WeightTable | None] = [None] * len(cliques)
         for k in reversed(range(len(cliques))):
-            clique = cliques[k]
-            factors = [(tables[node], families[node]) for node in clique.tables]
-            for child in clique.children:
-                message = shared[child]
-                assert message is not None
-                factors.append((message, cliques[child].separator))
+            factors = [(tables[node], families[node]) for node in cliques[k].tables]
+            factors += [(self.shared[child], cliques[child].separator) for child in cliques[k].children]
             # by the cells of one model: the order, and with it the last bit, is the same for any number of models
             factors.sort(key=lambda factor: factor[0].values[0].size)
-            whole = _multiplied(factors, clique)
-            below[k] = whole
-            shared[k] = WeightTable(summed(whole.values, range(clique.shared)), whole.floor)
-        self.below = [each for each in below if each is not None]
-        self.shared = [each for each in shared if each is not None]
+            whole = _multiplied(factors, cliques[k])
+            self.below[k] = whole
+            self.shared[k] = WeightTable(summed(whole.values, range(cliques[k].shared)), whole.floor)
 
     def _from_roots(self) -> None:
-        for clique, below, shared in zip(self.tree.cliques, self.below, self.shared, strict=True):
+        for k, clique in enumerate(self.tree.cliques):
+            below, shared = self.below[k], self.shared[k]
             if clique.parent < 0:
                 self.laws.append(below)
                 self.outer.append(shared)
                 continue
             above = self.tree.cliques[clique.parent]
             law = self.laws[clique.parent]
-            places = [above.axes.index(node) for node in clique.separator]
-            outer = WeightTable(summed(law.values, places), law.floor)
+            outer = WeightTable(summed(law.values, above.places(clique)), law.floor)
             self.outer.append(outer)
             ratio = WeightTable(outer.values * inverse(shared.values), law.floor - 1)
             floor = product_floor(below, ratio)
@@ -78,7 +75,7 @@ class CliqueLaws:
 
 
 def _multiplied(factors: Sequence[tuple[WeightTable, tuple[int, ...]]], clique: Clique) -> WeightTable:
-    """Return the product of tables over nodes of a clique, with all its axes."""
+    """The product of tables over nodes of a clique, with all its axes."""
     floor = product_floor(*(table for table, _ in factors))
     whole: FloatArray | None = None
     for table, nodes in factors:
@@ -91,7 +88,7 @@ def _multiplied(factors: Sequence[tuple[WeightTable, tuple[int, ...]]], clique: 
 
 
 def _spread(values: FloatArray, nodes: Sequence[int], clique: Clique) -> FloatArray:
-    """Return a table with the axes of a clique, of length 1 where it does not have them."""
+    """A table with the axes of a clique, of length 1 where it does not have them."""
     places = [clique.axes.index(node) for node in nodes]
     order = sorted(range(len(nodes)), key=places.__getitem__)
     shape = [1] * len(clique.axes)

@@ -59,11 +59,11 @@ class NumberedNetwork:
 
     @cached_property
     def tree(self) -> JunctionTree:
-        """Return the junction tree."""
+        """The junction tree."""
         return JunctionTree.of(self.families, self.sizes)
 
     def logs(self) -> list[FloatArray]:
-        """Return the logs of all tables over `families`, of shape (models, *sizes); one model where all agree."""
+        """The logs of all tables over `families`, of shape (models, *sizes); one model where all agree."""
         tables = [self.network.tables[name].values for name in self.network.attributes]
         if self.families is self.declared:
             return [without_impossible(*each, self.left) for each in zip(tables, self.declared, strict=True)]
@@ -77,12 +77,12 @@ class NumberedNetwork:
         return found
 
     def states(self, node: int) -> Sequence[object]:
-        """Return the states of a node that are left."""
+        """The states of a node that are left."""
         states: Sequence[object] = self.network.states[self.network.attributes[node]]
         return [states[int(k)] for k in self.left[node]] if node in self.left else states
 
     def impossible(self, node: int, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which states of a node are impossible, of shape (models, states), given which are of those left."""
+        """Which states of a node are impossible, of shape (models, states), given which are of those left."""
         if node not in self.left:
             return found
         every = np.ones((len(found), len(self.network.states[self.network.attributes[node]])), dtype=np.bool_)
@@ -91,7 +91,7 @@ class NumberedNetwork:
 
     @cached_property
     def error(self) -> float:
-        """Return how far the log of a computed probability of two nodes may be from that of the true one."""
+        """How far the log of a computed probability of two nodes may be from that of the true one."""
         declared = math.fsum(self.network.tables[name].error for name in self.network.attributes)
         cliques = self.tree.cliques
         widest = max([GROUP_CELLS, *self.sizes, *(clique.outside for clique in cliques)])
@@ -103,7 +103,7 @@ class NumberedNetwork:
         return 1.01 * (declared + UNIT_ROUNDOFF * roundings)
 
     def connected(self) -> NDArray[np.bool_]:
-        """Return which nodes have an ancestor in common, or one is an ancestor of the other: all others tell nothing.
+        """Which nodes have an ancestor in common, or one is an ancestor of the other: all others tell nothing.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class NumberedNetwork:
 
 
 def common_ancestors(families: Sequence[tuple[int, ...]]) -> NDArray[np.bool_]:
-    """Return which nodes have an ancestor in common, each counting as its own, of shape (nodes, nodes)."""
+    """Which nodes have an ancestor in common, each counting as its own, of shape (nodes, nodes)."""
     count = len(families)
     above: list[int] = []
     below = [0] * count

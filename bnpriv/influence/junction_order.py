@@ -41,7 +41,7 @@ def members(nodes: int) -> Iterator[int]:
 
 
 def moral_graph(families: Sequence[tuple[int, ...]]) -> list[int]:
-    """Return the neighbours of every node where all members of a family (a node and its parents) are neighbours.
+    """The neighbours of every node where all members of a family (a node and its parents) are neighbours.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def moral_graph(families: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def elimination_order(near: Sequence[int], sizes: Sequence[int], rule: Rule) -> list[tuple[int, int]]:
-    """Return the nodes in the order of their elimination, each with the neighbours that it has by then.
+    """The nodes in the order of their elimination, each with the neighbours that it has by then.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class Triangulation:
 
 
 def best_triangulation(near: Sequence[int], sizes: Sequence[int]) -> Triangulation:
-    """Return the best triangulation found: smallest tables together, then smallest largest."""
+    """The best triangulation found: smallest tables together, then smallest largest."""
     best: tuple[tuple[int, int], Triangulation] | None = None
     for rule, least in ORDER_RULES:
         if best is not None and (best[0][0] <= least or (rule == "weighted fill" and len(sizes) > MANY_NODES)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import combinations
 from typing import final
@@ -45,12 +46,12 @@ class ColumnSource:
 
     @property
     def width(self) -> int:
-        """Return how many states are told."""
+        """How many states are told."""
         return self.columns.stop - self.columns.start
 
 
 def own_groups(clique: Clique, start: int) -> list[tuple[tuple[int, ...], slice]]:
-    """Return the places of the clique's own nodes, in groups, each with its columns, which begin at `start`."""
+    """The places of the clique's own nodes, in groups, each with its columns, which begin at `start`."""
     found: list[tuple[tuple[int, ...], slice]] = []
     place = clique.shared
     while place < len(clique.axes):
@@ -65,22 +66,9 @@ def own_groups(clique: Clique, start: int) -> list[tuple[tuple[int, ...], slice]
     return found
 
 
-def own_sources(clique: Clique, start: int) -> list[ColumnSource]:
-    """Return the clique's own nodes, in groups, as sources whose columns begin at `start`."""
-    return [
-        ColumnSource(places, WeightTable(_indicators([clique.sizes[k] for k in places]), 0.0), columns)
-        for places, columns in own_groups(clique, start)
-    ]
-
-
-def _indicators(sizes: list[int]) -> FloatArray:
-    """Return `indicators`; those of a node of many states are not kept."""
-    return indicators(tuple(sizes)) if math.prod(sizes) <= GROUP_CELLS else np.eye(sizes[0])[np.newaxis]
-
-
 @lru_cache(maxsize=1024)
 def indicators(sizes: tuple[int, ...]) -> FloatArray:
-    """Return for every cell of a table which states it has, 1 or 0, of shape (1, cells, states of all axes)."""
+    """For every cell of a table which states it has, 1 or 0, of shape (1, cells, states of all axes)."""
     cells = math.prod(sizes)
     found = np.zeros((1, cells, sum(sizes)))
     start, places = 0, np.arange(cells)
@@ -92,7 +80,7 @@ def indicators(sizes: tuple[int, ...]) -> FloatArray:
 
 
 def column_starts(tree: JunctionTree) -> list[int]:
-    """Return where the columns of every node in `JunctionTree.order` begin, and where the last one ends."""
+    """Where the columns of every node in `JunctionTree.order` begin, and where the last one ends."""
     starts = [0]
     for node in tree.order:
         starts.append(starts[-1] + tree.sizes[node])
@@ -100,7 +88,7 @@ def column_starts(tree: JunctionTree) -> list[int]:
 
 
 def pair_laws(calibrated: CliqueLaws) -> FloatArray:
-    """Return the joint law of every two nodes of one tree.
+    """The joint law of every two nodes of one tree.
 
     Returns
     -------
@@ -110,37 +98,42 @@ def pair_laws(calibrated: CliqueLaws) -> FloatArray:
     """
     tree = calibrated.tree
     starts = column_starts(tree)
-    models = max((each.values.shape[0] for each in calibrated.laws), default=1)
-    found = np.zeros((models, starts[-1], starts[-1]))
+    found = np.zeros((calibrated.models, starts[-1], starts[-1]))
     first = dict(zip(tree.order, starts, strict=False))
     sent: dict[int, tuple[WeightTable, slice]] = {}
     for k in reversed(range(len(tree.cliques))):
         clique = tree.cliques[k]
-        sources = own_sources(clique, first[clique.own[0]])
+        sources: list[ColumnSource] = []
+        for places, columns in own_groups(clique, first[clique.own[0]]):
+            sizes = tuple(clique.sizes[k] for k in places)
+            # those of a node of many states are not kept
+            told = indicators(sizes) if math.prod(sizes) <= GROUP_CELLS else np.eye(sizes[0])[np.newaxis]
+            sources.append(ColumnSource(places, WeightTable(told, 0.0), columns))
         own = len(sources)
         for child in clique.children:
             laws, columns = sent.pop(child)
-            places = tuple(clique.axes.index(node) for node in tree.cliques[child].separator)
-            sources.append(ColumnSource(places, laws, columns))
+            sources.append(ColumnSource(clique.places(tree.cliques[child]), laws, columns))
         _meet(calibrated.laws[k], sources, own, found)
         if clique.parent >= 0 and clique.shared:
-            sent[k] = _sent(calibrated, k, sources, models)
+            sources.sort(key=lambda source: source.columns.start)
+            to, told_of = tuple(range(clique.shared)), [(source.places, source.laws) for source in sources]
+            laws = laws_given(calibrated.below[k], calibrated.shared[k], to, told_of)
+            sent[k] = laws, slice(sources[0].columns.start, max(each.columns.stop for each in sources))
     return found
 
 
-def _sent(calibrated: CliqueLaws, k: int, sources: list[ColumnSource], models: int) -> tuple[WeightTable, slice]:
-    """Return the laws of all nodes at or below a clique given the nodes that it shares with its parent."""
-    clique, table = calibrated.tree.cliques[k], calibrated.below[k]
-    to = tuple(range(clique.shared))
-    columns = slice(sources[0].columns.start, max(each.columns.stop for each in sources))
-    parts: list[FloatArray] = []
-    floor = table.floor
-    for source in sorted(sources, key=lambda source: source.columns.start):
-        floor = min(floor, product_floor(table, source.laws))
-        parts.append(carried(table.values, to, source.places, source.laws.values))
+def laws_given(
+    table: WeightTable,
+    divisor: WeightTable,
+    to: tuple[int, ...],
+    told: Sequence[tuple[tuple[int, ...], WeightTable]],
+) -> WeightTable:
+    """Carry laws given nodes of a clique over to its nodes `to`, of which the table is a multiple by the divisor."""
+    floor = min(product_floor(table, laws) for _, laws in told)
+    parts = [carried(table.values, to, places, laws.values) for places, laws in told]
     models = max(each.shape[0] for each in parts)
     whole = np.concatenate([np.broadcast_to(each, (models, *each.shape[1:])) for each in parts], axis=2)
-    return WeightTable(whole * inverse(calibrated.shared[k].values)[:, :, np.newaxis], floor - 1), columns
+    return WeightTable(whole * inverse(divisor.values)[:, :, np.newaxis], floor - 1)
 
 
 def _meet(law: WeightTable, sources: list[ColumnSource], own: int, found: FloatArray) -> None:
@@ -167,7 +160,7 @@ def _cost(to: ColumnSource, given: ColumnSource, sizes: tuple[int, ...]) -> int:
 
 
 def peak_cells(tree: JunctionTree) -> int:
-    """Return at most how many cells all tables of one model that are held at once have."""
+    """At most how many cells all tables of one model that are held at once have."""
     states = sum(tree.sizes)
     tables = 3 * sum(clique.cells for clique in tree.cliques)
     width = [sum(tree.sizes[node] for node in clique.own) for clique in tree.cliques]

@@ -120,7 +120,7 @@ def _blocks(order: Sequence[int], sizes: Sequence[int], most: int) -> list[list[
 def largest_ratios(
     numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray]
 ) -> tuple[dict[int, FloatArray], dict[int, NDArray[np.bool_]]]:
-    """Return for every row the largest ratio P(q | a) / P(q | b) over some models, states q of a column, and pairs.
+    """For every row the largest ratio P(q | a) / P(q | b) over some models, states q of a column, and pairs.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def _tables(laws: CliqueLaws, passes: Passes) -> Iterator[tuple[list[int], Float
 
 
 def _all_pairs(given: FloatArray, inside: Sequence[int], starts: Sequence[int]) -> FloatArray:
-    """Return the largest ratios over all pairs of states, of shape (rows, attributes).
+    """The largest ratios over all pairs of states, of shape (rows, attributes).
 
     Secrets that are impossible are not a number here, and left out.
     """
@@ -190,7 +190,7 @@ def _all_pairs(given: FloatArray, inside: Sequence[int], starts: Sequence[int]) 
 
 
 def _chosen(table: FloatArray, prior: FloatArray, pairs: Sequence[PairStates], starts: Sequence[int]) -> FloatArray:
-    """Return the largest ratios over chosen pairs for one row, of shape (attributes,)."""
+    """The largest ratios over chosen pairs for one row, of shape (attributes,)."""
 
     def given(side: list[int]) -> FloatArray:
         # the sums are over arrays in the order of their axes, so that their bits do not depend on how many models

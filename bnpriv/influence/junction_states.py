@@ -14,7 +14,7 @@ StatesLeft = Mapping[int, NDArray[np.intp]]
 
 
 def states_left(logs: Sequence[FloatArray], families: Sequence[tuple[int, ...]]) -> StatesLeft:
-    """Return which states are left of the nodes that have impossible ones.
+    """Which states are left of the nodes that have impossible ones.
 
     A state is impossible if under every model all its entries are declared zeros, but for parents in impossible states.
     It may be impossible for other reasons too; then it is kept.
@@ -47,7 +47,7 @@ def states_left(logs: Sequence[FloatArray], families: Sequence[tuple[int, ...]])
 
 
 def without_impossible(table: FloatArray, family: Sequence[int], left: StatesLeft) -> FloatArray:
-    """Return a table, whose axes after the models are those of a family, without impossible states."""
+    """A table, whose axes after the models are those of a family, without impossible states."""
     for axis, node in enumerate(family, start=1):
         if node in left:
             table = np.take(table, left[node], axis=axis)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.junction_messages import CliqueLaws
-from bnpriv.influence.junction_pairs import column_starts, indicators, own_groups
-from bnpriv.influence.junction_tree import Clique, JunctionTree
-from bnpriv.influence.junction_weights import WeightTable, carried, inverse, product_floor
+from bnpriv.influence.junction_pairs import column_starts, indicators, laws_given, own_groups
+from bnpriv.influence.junction_tree import JunctionTree
+from bnpriv.influence.junction_weights import WeightTable, carried, product_floor
 
-Told = tuple[tuple[int, ...], WeightTable, NDArray[np.intp]]
+Message = tuple[tuple[int, ...], WeightTable, NDArray[np.intp]]
 """Places of a few nodes in a clique, the laws of rows given these nodes, and which rows they are."""
 
 
@@ -22,7 +22,7 @@ EVERY = slice(None)
 
 
 def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY) -> FloatArray:
-    """Return the joint laws of some nodes with all nodes.
+    """The joint laws of some nodes with all nodes.
 
     Parameters
     ----------
@@ -40,14 +40,13 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
     tree = calibrated.tree
     starts = column_starts(tree)
     first = dict(zip(tree.order, starts, strict=False))
-    models = max((each.values.shape[0] for each in calibrated.laws), default=1)
     own, sent = _towards_roots(calibrated, rows, states)
     width = sum(len(index) for each in own.values() for _, _, index in each)
-    found = np.zeros((models, width, starts[-1]))
-    outwards: dict[int, Told] = {}
+    found = np.zeros((calibrated.models, width, starts[-1]))
+    outwards: dict[int, Message] = {}
     for k, clique in enumerate(tree.cliques):
         law = calibrated.laws[k]
-        around: dict[int, Told] = {child: sent[child] for child in clique.children if child in sent}
+        around: dict[int, Message] = {child: sent[child] for child in clique.children if child in sent}
         if k in outwards:
             around[-1] = outwards.pop(k)
         told = [*own.get(k, ()), *around.values()]
@@ -60,7 +59,7 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
         for child in clique.children:
             others = [*own.get(k, ()), *(each for other, each in around.items() if other != child)]
             if others and tree.cliques[child].shared:
-                to = _places(clique, tree.cliques[child])
+                to = clique.places(tree.cliques[child])
                 shared = tuple(range(tree.cliques[child].shared))
                 outwards[child] = (shared, *_merged(law, calibrated.outer[child], to, others))
     return found
@@ -68,13 +67,13 @@ def row_laws(calibrated: CliqueLaws, rows: Sequence[int], states: slice = EVERY)
 
 def _towards_roots(
     calibrated: CliqueLaws, rows: Sequence[int], states: slice
-) -> tuple[dict[int, list[Told]], dict[int, Told]]:
-    """Return for every clique its own rows, and the rows at or below it given what it shares with its parent."""
+) -> tuple[dict[int, list[Message]], dict[int, Message]]:
+    """For every clique its own rows, and the rows at or below it given what it shares with its parent."""
     tree = calibrated.tree
     laws = {node: _given_itself(tree.sizes[node], states) for node in rows}
     starts = dict(zip(rows, accumulate((laws[node].shape[2] for node in rows), initial=0), strict=False))
-    own: dict[int, list[Told]] = {}
-    sent: dict[int, Told] = {}
+    own: dict[int, list[Message]] = {}
+    sent: dict[int, Message] = {}
     for k in reversed(range(len(tree.cliques))):
         clique = tree.cliques[k]
         for place in range(clique.shared, len(clique.axes)):
@@ -85,7 +84,7 @@ def _towards_roots(
         told = list(own.get(k, ()))
         for child in clique.children:
             if child in sent:
-                told.append((_places(clique, tree.cliques[child]), *sent[child][1:]))
+                told.append((clique.places(tree.cliques[child]), *sent[child][1:]))
                 sent[child] = told[-1]
         if told and clique.shared:
             to = tuple(range(clique.shared))
@@ -94,29 +93,21 @@ def _towards_roots(
 
 
 def _given_itself(size: int, states: slice) -> FloatArray:
-    """Return the laws of some states of a node given the node, of shape (1, states, some states)."""
+    """The laws of some states of a node given the node, of shape (1, states, some states)."""
     first, last, _ = states.indices(size)
     return np.eye(size, last - first, -first)[np.newaxis]
 
 
 def _merged(
-    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Told]
+    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[Message]
 ) -> tuple[WeightTable, NDArray[np.intp]]:
-    """Return the laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
-    floor = min(product_floor(table, laws) for _, laws, _ in told)
-    parts = [carried(table.values, to, places, laws.values) for places, laws, _ in told]
-    models = max(each.shape[0] for each in parts)
-    whole = np.concatenate([np.broadcast_to(each, (models, *each.shape[1:])) for each in parts], axis=2)
-    laws = WeightTable(whole * inverse(divisor.values)[:, :, np.newaxis], floor - 1)
+    """The laws of all rows given the nodes `to`; the table is a multiple of the divisor there."""
+    laws = laws_given(table, divisor, to, [(places, laws) for places, laws, _ in told])
     return laws, np.concatenate([index for _, _, index in told])
 
 
-def _places(clique: Clique, child: Clique) -> tuple[int, ...]:
-    return tuple(clique.axes.index(node) for node in child.separator)
-
-
 def sweep_cells(tree: JunctionTree) -> int:
-    """Return at most how many cells a sweep holds for one state of one row."""
+    """At most how many cells a sweep holds for one state of one row."""
     live = most = 0
     for clique in tree.cliques:
         live += sum(tree.cliques[child].outside for child in clique.children)

@@ -40,22 +40,26 @@ class Clique:
 
     @property
     def separator(self) -> tuple[int, ...]:
-        """Return the nodes that are shared with the parent."""
+        """The nodes that are shared with the parent."""
         return self.axes[: self.shared]
 
     @property
     def own(self) -> tuple[int, ...]:
-        """Return the nodes that no clique nearer to the root has."""
+        """The nodes that no clique nearer to the root has."""
         return self.axes[self.shared :]
+
+    def places(self, child: Clique) -> tuple[int, ...]:
+        """Where the nodes that a child shares with it stand among its own axes."""
+        return tuple(self.axes.index(node) for node in child.separator)
 
     @property
     def cells(self) -> int:
-        """Return how many cells its table has."""
+        """How many cells its table has."""
         return math.prod(self.sizes)
 
     @property
     def outside(self) -> int:
-        """Return how many cells the table over the shared nodes has."""
+        """How many cells the table over the shared nodes has."""
         return math.prod(self.sizes[: self.shared])
 
 
@@ -99,7 +103,7 @@ class JunctionTree:
 
 
 def _roots(found: Triangulation, sizes: Sequence[int]) -> list[int]:
-    """Return for every tree the clique from which the laws of all nodes below each clique take the least work.
+    """For every tree the clique from which the laws of all nodes below each clique take the least work.
 
     What a clique sends towards the root costs its cells for every state of the nodes at and below it. Moving the root
     to a neighbour changes only who is below whom at the edge between them.
@@ -116,7 +120,7 @@ def _roots(found: Triangulation, sizes: Sequence[int]) -> list[int]:
 
 
 def _spanned(near: Sequence[Sequence[int]], start: int) -> dict[int, int]:
-    """Return all cliques of one tree, those nearer to `start` first, each with the one above it; itself for `start`."""
+    """All cliques of one tree, those nearer to `start` first, each with the one above it; itself for `start`."""
     above = {start: start}
     todo = [start]
     while todo:
@@ -128,7 +132,7 @@ def _spanned(near: Sequence[Sequence[int]], start: int) -> dict[int, int]:
 
 
 def _cheapest(cliques: Sequence[int], above: dict[int, int], cells: Sequence[int], sizes: Sequence[int]) -> int:
-    """Return the clique of one tree that is the cheapest root."""
+    """The clique of one tree that is the cheapest root."""
     order = list(above)
     width = {k: sum([sizes[node] for node in members(cliques[k] & ~_others(cliques, above, k))]) for k in order}
     for k in reversed(order[1:]):

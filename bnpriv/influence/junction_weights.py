@@ -72,7 +72,7 @@ def weights_of(logs: Sequence[FloatArray]) -> list[WeightTable]:
 
 
 def product_floor(*factors: WeightTable) -> float:
-    """Return the power of two that no positive product of entries of all factors is below.
+    """The power of two that no positive product of entries of all factors is below.
 
     Raises
     ------
@@ -90,14 +90,14 @@ def product_floor(*factors: WeightTable) -> float:
 
 
 def inverse(weights: FloatArray) -> FloatArray:
-    """Return one over positive weights, 0 for those that are 0; division by zero must be ignored by the caller."""
+    """One over positive weights, 0 for those that are 0; division by zero must be ignored by the caller."""
     found = 1.0 / weights
     found[weights == 0] = 0.0
     return found
 
 
 def summed(table: FloatArray, kept: Sequence[int]) -> FloatArray:
-    """Return the sums of a table of shape (models, *sizes) over all axes but the models and those `kept`, ascending.
+    """The sums of a table of shape (models, *sizes) over all axes but the models and those `kept`, ascending.
 
     Axes next to each other are taken together, and the longest is summed first: many short sums cost most. Every sum is
     over one axis, or over at most `MOST_TERMS` cells.

@@ -51,7 +51,7 @@ class LargestRatios:
 
     @property
     def error(self) -> float:
-        """Return by how much the upper bounds may be too high, at most, where the bounds meet; else 0."""
+        """By how much the upper bounds may be too high, at most, where the bounds meet; else 0."""
         finite = np.isfinite(self.upper)
         gap = np.max(self.upper[finite] - self.lower[finite], initial=0.0)
         return float(gap) if self.is_exact else 0.0
@@ -65,7 +65,7 @@ def largest_ratios(
     sides: Collection[StatePair],
     most_work: int = MOST_ASSIGNMENT_WORK,
 ) -> LargestRatios | None:
-    """Return bounds of the largest log ratios of columns, for pairs of states of a protected attribute.
+    """Bounds of the largest log ratios of columns, for pairs of states of a protected attribute.
 
     Parameters
     ----------
@@ -122,12 +122,8 @@ def largest_ratios(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Fixing:
-    """All assignments that agree with some fixed states, and what they tell at most."""
-
-    fixed: Mapping[str, int]
-    upper: FloatArray
+_Fixing = tuple[Mapping[str, int], FloatArray]
+"""All assignments that agree with some fixed states, and what they tell at most."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -144,7 +140,7 @@ class _BranchAndBound:
     left: int
     closed: bool = False
     tolerance: float = CLOSED
-    _heap: list[tuple[float, int, _Fixing]] = field(default_factory=list["tuple[float, int, _Fixing]"])
+    _heap: list[tuple[float, int, _Fixing]] = field(default_factory=list[tuple[float, int, _Fixing]])
     _ended: list[_Fixing] = field(default_factory=list[_Fixing])
 
     def __post_init__(self) -> None:
@@ -161,24 +157,24 @@ class _BranchAndBound:
         order = self._order()
         while self._heap:
             _, _, node = heapq.heappop(self._heap)
-            if not self._open(node).size:
+            fixed, upper = node
+            if not self._open(upper).size:
                 self._ended.append(node)
                 continue
-            name = next((each for each in order if each not in node.fixed), None)
+            name = next((each for each in order if each not in fixed), None)
             states = range(0 if name is None else len(self.network.states[name]))
-            if name is None or not all(self._add({**node.fixed, name: state}) for state in states):
+            if name is None or not all(self._add({**fixed, name: state}) for state in states):
                 self._ended.append(node)
                 break
-        every = [*self._ended, *(node for _, _, node in self._heap)]
-        self.closed = all(not self._open(node).size for node in every)
-        for node in every:
-            self.upper = np.maximum(self.upper, node.upper)
+        bounds = [upper for _, upper in (*self._ended, *(node for _, _, node in self._heap))]
+        self.closed = all(not self._open(upper).size for upper in bounds)
+        self.upper = np.maximum.reduce([self.upper, *bounds])
         return True
 
-    def _open(self, node: _Fixing) -> FloatArray:
-        """Return by how much a node may exceed what was found, where it may."""
+    def _open(self, upper: FloatArray) -> FloatArray:
+        """By how much a bound exceeds what was found, where it does."""
         with np.errstate(invalid="ignore"):
-            gap = node.upper - self.lower
+            gap = upper - self.lower
         return gap[gap > self.tolerance]
 
     def _add(self, fixed: Mapping[str, int]) -> bool:
@@ -204,11 +200,11 @@ class _BranchAndBound:
                 self.chosen[first, second] = [
                     fixed.get(name, state) for name, state in zip(self.columns, found.chosen[best], strict=True)
                 ]
-        node = _Fixing(fixed, upper)
-        heapq.heappush(self._heap, (-float(self._open(node).max(initial=0.0)), next(self._number), node))
+        most = float(self._open(upper).max(initial=0.0))
+        heapq.heappush(self._heap, (-most, next(self._number), (fixed, upper)))
         return True
 
     def _order(self) -> list[str]:
-        """Return the columns, those with most neighbours first: fixing them takes most connections apart."""
+        """The columns, those with most neighbours first: fixing them takes most connections apart."""
         moral = self.network.graph.moral((self.protected, *self.columns))
         return sorted(self.columns, key=lambda name: (-len(moral.adj[name]), name))

@@ -99,11 +99,11 @@ class PartBound:
 
     @property
     def is_exact(self) -> bool:
-        """Return whether the largest ratio itself was found."""
+        """Whether the largest ratio itself was found."""
         return self.searched is not None and self.searched.is_exact
 
     def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
-        """Return an upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        """An upper bound per model for two states of the protected attribute; `tables` has its prior."""
         found = [] if self.searched is None else [self.searched.upper[:, first, second]]
         if self.is_exact:
             return found[0]
@@ -119,7 +119,7 @@ class PartBound:
 
     @property
     def error(self) -> float:
-        """Return a bound on the rounding error of the sums."""
+        """A bound on the rounding error of the sums."""
         if self.searched is not None and self.searched.is_exact:
             return self.searched.error
         tables = self.children if self.above is None else (*self.children, self.above)
@@ -129,7 +129,7 @@ class PartBound:
 def _separators(
     network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
 ) -> tuple[RatioTables, ...]:
-    """Return the tables of separators, those that cost least first, as long as they are cheap enough together."""
+    """The tables of separators, those that cost least first, as long as they are cheap enough together."""
     costs: list[tuple[int, tuple[str, ...]]] = []
     for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
         split = independent_parts(network.graph, protected, sorted(names))
@@ -209,23 +209,25 @@ class RatioTables:
 
     @property
     def too_large(self) -> str:
-        """Return how many cells the tables of the bounded parts would have, and how many they may; empty if none."""
+        """How many cells the tables of the bounded parts would have, and how many they may; empty if none."""
         return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
 
     def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
-        """Return the tables whose log ratios add for `pair`; None if they do not tell everything."""
+        """The tables whose log ratios add for `pair`; None if they do not tell everything."""
         return self.for_points if pair.is_point and not self.bounded else self.for_sets
 
     def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
-        """Return whether no bound stands in for any of `pairs`."""
+        """Whether no bound stands in for any of `pairs`."""
         found = all(part.is_exact for part in self.bounded)
         return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
 
     def ratios(self, pair: SecretPair) -> FloatArray:
-        """Return the influence per model; -inf where a secret has probability zero."""
+        """The influence per model; -inf where a secret has probability zero."""
         tables = self.for_points if pair.is_point else self.for_sets
         if tables is None:
-            return self._largest_singleton(pair)
+            # a mixture is never more telling than the most telling pair of its members
+            singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
+            return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
         first, second = self.side(pair.first), self.side(pair.second)
         total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
         for part in self.bounded if pair.is_point else ():
@@ -233,7 +235,7 @@ class RatioTables:
         return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
 
     def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
-        """Return an assignment that attains the influence, by positions of states; empty if none is known."""
+        """An assignment that attains the influence, by positions of states; empty if none is known."""
         if not self.is_exact((pair,)):
             return {}
         found: dict[str, int] = {}
@@ -258,7 +260,7 @@ class RatioTables:
             return np.where(np.isneginf(above), -np.inf, above - below)
 
     def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
-        """Return the positions of the states of a secret."""
+        """The positions of the states of a secret."""
         return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
 
     def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
@@ -267,17 +269,12 @@ class RatioTables:
             return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
 
     def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return for every model whether a secret has probability zero."""
+        """For every model whether a secret has probability zero."""
         return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
-
-    def _largest_singleton(self, pair: SecretPair) -> FloatArray:
-        """Return the bound that a mixture is never more telling than the most telling pair of its members."""
-        singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
-        return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
 
     @cached_property
     def error(self) -> float:
-        """Return a bound on the rounding error of a sum of log ratios."""
+        """A bound on the rounding error of a sum of log ratios."""
         total = sum(part.error + 2 * self.prior.error for part in self.bounded)
         for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
             total += 2 * (table.error + self.prior.error)
@@ -286,13 +283,13 @@ class RatioTables:
 
 
 def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:
-    """Return the positions of all pairs of single states that some pair of secrets tells apart."""
+    """The positions of all pairs of single states that some pair of secrets tells apart."""
     place = {state: k for k, state in enumerate(states)}
     return sorted({(place[a], place[b]) for pair in pairs for a in pair.first for b in pair.second})
 
 
 def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
-    """Return a joint law.
+    """A joint law.
 
     Raises
     ------

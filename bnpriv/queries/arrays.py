@@ -23,7 +23,7 @@ LARGEST_ADDED = 2**62
 
 
 def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
-    """Return the answers to many tables, as the doubles that a release rounds them to.
+    """The answers to many tables, as the doubles that a release rounds them to.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
 
 
 def term_sums(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
-    """Return the sum of every term over the records of many tables, of shape (tables, terms), as doubles.
+    """The sum of every term over the records of many tables, of shape (tables, terms), as doubles.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
 
 
 def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
-    """Return the values that count: numbers between the bounds, of categories their places."""
+    """The values that count: numbers between the bounds, of categories their places."""
     if isinstance(column, Categorical):
         places = np.full(values.shape, column.categories.index(column.missing), dtype=np.int64)
         for place, category in enumerate(column.categories):
@@ -86,7 +86,7 @@ def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64
 
 
 def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
+    """Grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
     return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)

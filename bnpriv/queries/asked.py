@@ -17,7 +17,7 @@ EXAMPLE = 'count(col("height") > 170), or its text, "count(height > 170)"'
 
 
 def as_query(asked: object) -> Query:
-    """Return a query; one given as text is read.
+    """A query; one given as text is read.
 
     Parameters
     ----------

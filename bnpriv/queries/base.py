@@ -1,4 +1,8 @@
-"""What every query is: named outputs, each a weighted sum over records of indicators and powers of columns."""
+"""What a query is: named outputs, each a weighted sum over records of indicators, powers and products of columns.
+
+Read on in this order: `normal_form` (the same as sums of whole numbers), `cells` and `records` (what one record can
+add), `diameters` and `clusters` (how far apart that can be), and `sensitivity`, which puts them together.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ class Indicator:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the term reads."""
+        """The columns that the term reads."""
         return self.predicate.columns
 
 
@@ -39,8 +43,13 @@ class Power:
     about: Fraction = Fraction(0)
 
     @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, a square twice, each with what is taken off its value."""
+        return ((self.column, self.about),) * self.exponent
+
+    @property
     def columns(self) -> frozenset[str]:
-        """Return the column that the term reads."""
+        """The column that the term reads."""
         return frozenset({self.column})
 
 
@@ -54,8 +63,13 @@ class Product:
     about: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
 
     @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, each with what is taken off its value."""
+        return (self.first, self.about[0]), (self.second, self.about[1])
+
+    @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the term reads."""
+        """The columns that the term reads."""
         return frozenset({self.first, self.second})
 
 
@@ -91,22 +105,22 @@ class Query(HasCard):
     @property
     @abstractmethod
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
 
     @abstractmethod
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the numbers of the answer."""
+        """The numbers of the answer."""
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the answer has."""
+        """How many numbers the answer has."""
         return len(self.outputs(schema))
 
     @property
     def document(self) -> Document:
-        """Return its text, what it reads, and what must be believed of it."""
+        """Its text, what it reads, and what must be believed of it."""
         return service("query.document")(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must be believed of the query without proof."""
+        """What must be believed of the query without proof."""
         return ()

@@ -36,12 +36,12 @@ MOST_NUMBERS_APART = 12
 
 
 def default_edges(column: Column) -> tuple[Constant, ...] | None:
-    """Return the edges that stand for a column of numbers where none are given; None if it has none."""
+    """The edges that stand for a column of numbers where none are given; None if it has none."""
     return tuple(column.edges) if isinstance(column, Binned) else None
 
 
 def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[ColumnBin, ...]:
-    """Return the bins of a column: its categories, a few whole numbers one by one, or those between edges.
+    """The bins of a column: its categories, a few whole numbers one by one, or those between edges.
 
     A bin holds its lower edge and not its upper one, but the last bin holds both.
 
@@ -84,14 +84,14 @@ def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what:
 
 
 def _few_numbers(column: Column, given: tuple[Constant, ...] | None) -> tuple[Constant, ...]:
-    """Return the whole numbers of a column that count one by one; none if they are many, or edges are given."""
+    """The whole numbers of a column that count one by one; none if they are many, or edges are given."""
     if given is not None or not isinstance(column, Integer) or column.upper - column.lower >= MOST_NUMBERS_APART:
         return ()
     return tuple(range(column.lower, column.upper + 1))
 
 
 def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[Constant, ...]:
-    """Return the edges of the bins of a column of numbers.
+    """The edges of the bins of a column of numbers.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what
 
 
 def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
-    """Return bins as plain values, checked as far as they can be before the schema tells edges from categories.
+    """Bins as plain values, checked as far as they can be before the schema tells edges from categories.
 
     Raises
     ------

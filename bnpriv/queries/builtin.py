@@ -17,7 +17,7 @@ from bnpriv.queries.base import Indicator, Output, Power, Query
 from bnpriv.queries.bins import bins_of, checked_bins
 from bnpriv.queries.crossed import COUNTS_BY, CountBy, axes_of
 from bnpriv.queries.custom import Custom
-from bnpriv.queries.predicates import Col, Constant, Predicate, column_name, literal, quoted
+from bnpriv.queries.predicates import Col, Constant, Predicate, column_name, distinct, literals, quoted
 from bnpriv.tables.schema import Schema, decimal
 
 WEIGHT_ONE = Fraction(1)
@@ -29,16 +29,27 @@ class _OfCondition(Query):
     predicate: Predicate
 
     def __post_init__(self) -> None:
-        _condition(type(self).__name__.lower(), self.predicate)
+        what, given = type(self).__name__.lower(), cast("object", self.predicate)
+        if isinstance(given, Predicate):
+            return
+        write = f'Write {what}(col("height") > 170)'
+        remedy = f"{write}: a condition is about the columns of the schema, and reads no data."
+        if isinstance(given, Col):
+            remedy = f"Compare the column: {what}(col({given.name!r}) > 170)."
+        elif isinstance(given, str):
+            remedy = f'{write}, or the whole query as text: "{what}(height > 170)".'
+        raise QueryError(f"{what} needs a condition", found=checks.type_text(given), remedy=remedy)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return self.predicate.columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfColumn(Query):
+class OfColumn(Query):
+    """A query of one column."""
+
     column: str
 
     def __post_init__(self) -> None:
@@ -46,7 +57,7 @@ class _OfColumn(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
+        """The column that the query reads."""
         return frozenset({self.column})
 
 
@@ -84,7 +95,7 @@ class Count(_OfCondition):
         return CountBy(predicate=self.predicate, axes=axes_of(columns, bins, COUNTS_BY))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
 
     def __str__(self) -> str:
@@ -119,7 +130,7 @@ class Proportion(_OfCondition):
         )
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
 
     def __str__(self) -> str:
@@ -128,11 +139,11 @@ class Proportion(_OfCondition):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Total(_OfColumn):
+class Total(OfColumn):
     """The sum of a column; made by `total`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),)),)
 
     def __str__(self) -> str:
@@ -141,11 +152,11 @@ class Total(_OfColumn):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Mean(_OfColumn):
+class Mean(OfColumn):
     """The mean of a column; made by `mean`."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),), averaged=True),)
 
     def __str__(self) -> str:
@@ -154,7 +165,7 @@ class Mean(_OfColumn):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Histogram(_OfColumn):
+class Histogram(OfColumn):
     """How many records fall into each bin of a column; made by `histogram`."""
 
     bins: tuple[Constant, ...] | None = None
@@ -165,7 +176,7 @@ class Histogram(_OfColumn):
             object.__setattr__(self, "bins", checked_bins(self.bins, "a histogram"))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per bin.
+        """One count per bin.
 
         Raises
         ------
@@ -173,10 +184,10 @@ class Histogram(_OfColumn):
             If a column of numbers comes without increasing edges.
         """
         bins = bins_of(self.column, schema[self.column], self.bins, "a histogram")
-        return tuple(_count(each.condition) for each in bins)
+        return tuple(Output(str(bin_.condition), ((WEIGHT_ONE, Indicator(bin_.condition)),)) for bin_ in bins)
 
     def __str__(self) -> str:
-        bins = "" if self.bins is None else f", [{', '.join(literal(value) for value in self.bins)}]"
+        bins = "" if self.bins is None else f", {literals(self.bins)}"
         return f"histogram({quoted(self.column)}{bins})"
 
 
@@ -193,11 +204,11 @@ class Linear(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(name for name, _ in self.weights)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the one number of the answer."""
+        """The one number of the answer."""
         return (Output(str(self), tuple((weight, Power(name)) for name, weight in self.weights), averaged=True),)
 
     def __str__(self) -> str:
@@ -216,11 +227,11 @@ class Moments(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(self.names)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return two numbers per column."""
+        """Two numbers per column."""
         return tuple(
             Output(f"{what} of {quoted(name)}", ((WEIGHT_ONE, Power(name, exponent)),), averaged=True)
             for name in self.names
@@ -256,47 +267,20 @@ class Stack(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset[str]().union(*(part.columns for part in self.parts))
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the numbers of all parts, in order."""
+        """The numbers of all parts, in order."""
         return tuple(output for part in self.parts for output in part.outputs(schema))
 
     def __str__(self) -> str:
         return f"stack({', '.join(str(part) for part in self.parts)})"
 
 
-def _condition(what: str, predicate: object) -> None:
-    if not isinstance(predicate, Predicate):
-        raise QueryError(
-            f"{what} needs a condition",
-            found=checks.type_text(predicate),
-            remedy=_condition_remedy(what, predicate),
-        )
-
-
-def _condition_remedy(what: str, predicate: object) -> str:
-    if isinstance(predicate, Col):
-        return f"Compare the column: {what}(col({predicate.name!r}) > 170)."
-    if isinstance(predicate, str):
-        return f'Write {what}(col("height") > 170), or the whole query as text: "{what}(height > 170)".'
-    return f'Write {what}(col("height") > 170): a condition is about the columns of the schema, and reads no data.'
-
-
-def _count(predicate: Predicate) -> Output:
-    return Output(str(predicate), ((WEIGHT_ONE, Indicator(predicate)),))
-
-
 def _names(what: str, names: Iterable[str]) -> tuple[str, ...]:
-    listed = tuple(names)
-    if not listed:
-        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
-    for name in listed:
-        column_name(name)
-    if len(set(listed)) < len(listed):
-        found = f"a repeated column among {checks.listing(listed)}"
-        raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")
+    listed = tuple(map(column_name, names))
+    distinct(what, listed)
     return listed
 
 

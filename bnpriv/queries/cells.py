@@ -1,24 +1,35 @@
 """A column's values, cut into cells on which every comparison of a query is constant.
 
-Inside a cell a record's value moves freely, and its grid step moves monotonically with it; so what a query can do with
-a column is known from a few grid steps per cell.
+A condition on age with the constant 18 cuts it into three cells: ages below 18, the age 18, and ages above. Inside a
+cell a record's value moves freely, and its grid step moves monotonically with it; so the most and the least that a
+query can make of a column is found by trying a few grid steps per cell, its corners, instead of all values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.queries.predicates import Comparison, IsIn, Truths
+from bnpriv.queries.predicates import Comparison, IsIn, Operator, Truths
 from bnpriv.tables.schema import Categorical, Column, NumberColumn
 
 Leaf = Comparison | IsIn
+
+COMPARED: dict[Operator, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @final
@@ -42,7 +53,7 @@ class ColumnCells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Corners:
-    """Chosen values of a column: their comparisons, shape (leaves, values), and their grid steps."""
+    """The values of a column that are tried: their comparisons, shape (leaves, values), and their grid steps."""
 
     truth: Truths
     steps: tuple[int, ...]
@@ -74,13 +85,13 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
 
 
 def patterns(parts: ColumnCells) -> Corners:
-    """Return one value for each combination of comparisons: enough for a column that is never summed."""
+    """One value for each combination of comparisons: enough for a column that is never summed."""
     chosen = [places[0] for places in _alike(parts).values()]
     return Corners(truth=parts.truth[:, chosen], steps=(0,) * len(chosen))
 
 
 def ends(parts: ColumnCells) -> Corners:
-    """Return the least and the greatest grid step for each combination of comparisons.
+    """The least and the greatest grid step for each combination of comparisons.
 
     A function that is affine in the grid step inside a cell is extreme at these.
     """
@@ -93,7 +104,7 @@ def ends(parts: ColumnCells) -> Corners:
 
 
 def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
-    """Return the ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
+    """The ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
 
     A function that is a parabola in the grid step inside a cell, with its vertex in `turning`, is extreme at these.
     """
@@ -108,7 +119,7 @@ def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
 
 
 def every_cell(parts: ColumnCells) -> Corners:
-    """Return the first grid step of every cell."""
+    """The first grid step of every cell."""
     return _corners(parts, list(enumerate(parts.low)))
 
 
@@ -124,6 +135,7 @@ def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
 
 
 def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
+    """The cells that no comparison of the query tells apart, in groups."""
     groups: dict[bytes, list[int]] = {}
     # packed and side by side, because a histogram of many bins has very many comparisons
     rows = np.ascontiguousarray(np.packbits(parts.truth, axis=0).T)
@@ -133,7 +145,7 @@ def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
 
 
 def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float, float]]:
-    """Return the first and last value of each cell: single points at the cuts, and what lies between them."""
+    """The first and last value of each cell: single points at the cuts, and what lies between them."""
     found: list[tuple[float, float]] = []
     start = float(column.lower)
     for cut in cuts:
@@ -151,7 +163,7 @@ def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float,
 
 
 def _around(column: NumberColumn, cut: float) -> tuple[float, float, bool]:
-    """Return the value of the column before `cut`, the one after it, and whether the column can hold it."""
+    """The value of the column before `cut`, the one after it, and whether the column can hold it."""
     if not column.whole:
         return math.nextafter(cut, -math.inf), math.nextafter(cut, math.inf), True
     return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
@@ -162,24 +174,11 @@ def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
     values = [float(value) for value in leaf.constants]
     if isinstance(leaf, IsIn):
         return np.isin(places, values)
-    value = values[0]
-    match leaf.operator:
-        case "<":
-            return places < value
-        case "<=":
-            return places <= value
-        case ">":
-            return places > value
-        case ">=":
-            return places >= value
-        case "==":
-            return places == value
-        case "!=":
-            return places != value
+    return np.asarray(COMPARED[leaf.operator](places, values[0]), dtype=np.bool_)
 
 
 def holds_category(leaf: Leaf, column: Categorical) -> Truths:
-    """Return for which of a column's categories a comparison holds."""
+    """For which of a column's categories a comparison holds."""
     held = set(leaf.constants)
     truth = np.array([category in held for category in column.categories], dtype=bool)
     return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth

@@ -42,7 +42,7 @@ def count(predicate: Predicate) -> Count:
 
 
 def proportion(predicate: Predicate) -> Proportion:
-    """Return the share of the records that satisfy a condition.
+    """Ask which share of the records satisfies a condition.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def linear(weights: Mapping[str, float | Fraction]) -> Linear:
 
 
 def moments(columns: Iterable[str]) -> Moments:
-    """Return the mean and the mean square of columns.
+    """Ask for the mean and the mean square of columns.
 
     Parameters
     ----------

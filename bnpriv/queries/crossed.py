@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.errors import QueryError, SizeError
 from bnpriv.queries.base import Indicator, Output, Query
 from bnpriv.queries.bins import ColumnBin, bins_of, checked_bins
-from bnpriv.queries.predicates import And, Constant, Predicate, column_name, literal, quoted
+from bnpriv.queries.predicates import And, Constant, Predicate, column_name, distinct, literals, quoted
 from bnpriv.tables.schema import Schema
 
 MOST_CROSSED = 1000
@@ -35,16 +35,22 @@ class Crosstab(Query):
     def __post_init__(self) -> None:
         axes: tuple[CrossedColumn, ...] = _axes(CROSSTAB, self.axes)
         object.__setattr__(self, "axes", axes)
-        if len(axes) < 2:
-            raise _alone(axes)
+        if len(axes) == 1:
+            ((name, bins),) = axes
+            alone = quoted(name) if bins is None else f"{quoted(name)}, {literals(bins)}"
+            raise QueryError(
+                "a crosstab needs two columns or more",
+                found=_texts(axes),
+                remedy=f"Ask for the histogram of one column: histogram({alone}).",
+            )
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset(name for name, _ in self.axes)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per cell; the last column changes fastest."""
+        """One count per cell; the last column changes fastest."""
         return tuple(_counted(cell) for cell in _cells(CROSSTAB, self.axes, schema))
 
     def __str__(self) -> str:
@@ -64,11 +70,11 @@ class CountBy(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return self.predicate.columns.union(name for name, _ in self.axes)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return one count per group; the last column changes fastest."""
+        """One count per group; the last column changes fastest."""
         cells = _cells(COUNTS_BY, self.axes, schema)
         return tuple(_counted(cell, self.predicate) for cell in cells)
 
@@ -79,7 +85,7 @@ class CountBy(Query):
 def axes_of(
     columns: Iterable[str], bins: Mapping[str, Iterable[Constant]] | None, what: str
 ) -> tuple[CrossedColumn, ...]:
-    """Return columns with the bins that are given for some of them.
+    """Columns with the bins that are given for some of them.
 
     Raises
     ------
@@ -102,29 +108,12 @@ def axes_of(
 
 def _axes(what: str, axes: Iterable[CrossedColumn]) -> tuple[CrossedColumn, ...]:
     listed = tuple((column_name(name), None if bins is None else checked_bins(bins, what)) for name, bins in axes)
-    if not listed:
-        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
-    if len({name for name, _ in listed}) < len(listed):
-        raise QueryError(
-            f"{what} takes each column once",
-            found=f"a repeated column among {checks.listing(name for name, _ in listed)}",
-            remedy="List each column once.",
-        )
+    distinct(what, [name for name, _ in listed])
     return listed
 
 
-def _alone(axes: tuple[CrossedColumn, ...]) -> QueryError:
-    name, bins = axes[0]
-    alone = quoted(name) if bins is None else f"{quoted(name)}, {_list(bins)}"
-    return QueryError(
-        "a crosstab needs two columns or more",
-        found=_texts(axes),
-        remedy=f"Ask for the histogram of one column: histogram({alone}).",
-    )
-
-
 def _cells(what: str, axes: Iterable[CrossedColumn], schema: Schema) -> Iterable[tuple[ColumnBin, ...]]:
-    """Return the cells; too many are refused before any is made."""
+    """The cells; too many are refused before any is made."""
     bins = {name: bins_of(name, schema[name], given, what) for name, given in axes}
     size = math.prod(map(len, bins.values()))
     if size > MOST_CROSSED:
@@ -147,8 +136,4 @@ def _counted(cell: tuple[ColumnBin, ...], predicate: Predicate | None = None) ->
 
 
 def _texts(axes: Iterable[CrossedColumn]) -> str:
-    return ", ".join(quoted(name) + ("" if bins is None else f" {_list(bins)}") for name, bins in axes)
-
-
-def _list(bins: tuple[Constant, ...]) -> str:
-    return f"[{', '.join(map(literal, bins))}]"
+    return ", ".join(quoted(name) + ("" if bins is None else f" {literals(bins)}") for name, bins in axes)

@@ -49,7 +49,7 @@ class Custom(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the function is given."""
+        """The columns that the function is given."""
         return frozenset(self.reads)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
@@ -61,16 +61,16 @@ class Custom(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the function returns."""
+        """How many numbers the function returns."""
         return self.size
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return that the sensitivity is taken on trust."""
+        """That the sensitivity is taken on trust."""
         return (f"the sensitivity of {self} is declared by the caller, not computed",)
 
     def declared(self, columns: frozenset[str]) -> Bound:
-        """Return the bound, from the declaration, on the change of the answer when only `columns` change.
+        """The bound, from the declaration, on the change of the answer when only `columns` change.
 
         The answer moves no further than the sum of the moves when the columns are changed one after the other, by the
         triangle inequality. The declaration is for the 1-norm; the 2-norm is never larger.

@@ -1,4 +1,4 @@
-"""Questions whose answer is worked out of other numbers, to which the noise is added.
+"""Variances, quantiles and the like: their answer is worked out of other numbers, to which the noise is added.
 
 What a mechanism sees of such a question is its base: numbers that are sums over records, like those of every other
 query. The rest is post-processing of what was released: it sees no data and costs no privacy.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import ClassVar, TypeVar, final
 
 from bnpriv.queries.base import Query
 from bnpriv.queries.builtin import Stack
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.tables.schema import Schema
+
+Number = TypeVar("Number")
 
 Span = tuple[float, float]
 """The least and the greatest value that a number may have."""
@@ -34,27 +36,27 @@ class Derived(Query):
     @property
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """Return what each number of the answer is."""
+        """What each number of the answer is."""
 
     @abstractmethod
     def base_text(self, schema: Schema) -> str:
-        """Return in words what the noise is added to."""
+        """In words what the noise is added to."""
 
     @abstractmethod
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return between which numbers each number of the answer lies, whatever the table holds."""
+        """Between which numbers each number of the answer lies, whatever the table holds."""
 
     @abstractmethod
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the answer that a released base gives, inside its range."""
+        """Work the answer out of a released base, and move it into its range."""
 
     @abstractmethod
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return intervals that hold the answer of the table if each exact number of its base lies in its span."""
+        """Intervals that hold the answer of the table if each exact number of its base lies in its span."""
 
     @abstractmethod
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return by how much each number of the answer can err if the base errs by no more than the halves.
+        """By how much each number of the answer can err if the base errs by no more than the halves.
 
         Empty where nothing but the range bounds it.
         """
@@ -76,54 +78,44 @@ class Derivation:
     schema: Schema
 
     def labels(self, base: Sequence[str]) -> tuple[str, ...]:
-        """Return what each number of the answer is, from what each of the base is."""
-        found: list[str] = []
-        for query, places in self.pieces:
-            found += query.labels if isinstance(query, Derived) else [base[k] for k in places]
-        return tuple(found)
+        """What each number of the answer is, from what each of the base is."""
+        return self._gathered(lambda query, _: query.labels, base.__getitem__)
 
     def values(self, base: Sequence[float]) -> tuple[float, ...]:
-        """Return the answer that a released base gives."""
-        found: list[float] = []
-        for query, places in self.pieces:
-            own = [base[k] for k in places]
-            found += query.derive(own, self.schema) if isinstance(query, Derived) else own
-        return tuple(found)
+        """The answer that a released base gives."""
+        return self._gathered(lambda query, own: query.derive([base[k] for k in own], self.schema), base.__getitem__)
 
     def intervals(self, box: Sequence[Span], ranges: Sequence[Span]) -> tuple[Span, ...]:
-        """Return intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
-        found: list[Span] = []
-        for query, places in self.pieces:
-            own = [box[k] for k in places]
-            inside = [_inside(box[k], ranges[k]) for k in places]
-            found += query.enclose(inside, self.schema) if isinstance(query, Derived) else own
-        return tuple(found)
+        """Intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
+        return self._gathered(
+            lambda query, own: query.enclose([_inside(box[k], ranges[k]) for k in own], self.schema), box.__getitem__
+        )
 
     def ranges(self, base: Sequence[Span]) -> tuple[Span, ...]:
-        """Return the ranges of the answer from those of the base."""
-        found: list[Span] = []
-        for query, places in self.pieces:
-            found += query.ranges(self.schema) if isinstance(query, Derived) else [base[k] for k in places]
-        return tuple(found)
+        """The ranges of the answer from those of the base."""
+        return self._gathered(lambda query, _: query.ranges(self.schema), base.__getitem__)
 
     def shown_as_they_are(self, base: Sequence[bool]) -> tuple[bool, ...]:
-        """Return what holds of every number of the base, where that is a number of the answer too; else False."""
-        found: list[bool] = []
+        """What holds of every number of the base, where that is a number of the answer too; else False."""
+        return self._gathered(lambda _, own: [False] * len(own), base.__getitem__)
+
+    def _gathered(
+        self, derived: Callable[[Derived, range], Iterable[Number]], plain: Callable[[int], Number]
+    ) -> tuple[Number, ...]:
+        """Go through the questions: what `derived` makes of a derived one and its places, and `plain` of each other."""
+        found: list[Number] = []
         for query, places in self.pieces:
-            found += [base[k] and not isinstance(query, Derived) for k in places]
+            found += derived(query, places) if isinstance(query, Derived) else map(plain, places)
         return tuple(found)
 
     @property
     def uncertain(self) -> tuple[bool, ...]:
-        """Return for each number of the answer whether even a base without noise leaves it open."""
-        found: list[bool] = []
-        for query, places in self.pieces:
-            found += [not query.certain] * len(query.labels) if isinstance(query, Derived) else [False] * len(places)
-        return tuple(found)
+        """For each number of the answer, whether even a base without noise leaves it open."""
+        return self._gathered(lambda query, _: [not query.certain] * len(query.labels), lambda _: False)
 
     @property
     def groups(self) -> tuple[range, ...]:
-        """Return the places in the answer of each question."""
+        """The places in the answer of each question."""
         found: list[range] = []
         for query, places in self.pieces:
             start = found[-1].stop if found else 0
@@ -132,7 +124,7 @@ class Derivation:
 
 
 def derivation(query: Query, schema: Schema) -> Derivation | None:
-    """Return how an answer is worked out; None where what is released is the answer.
+    """How an answer is worked out; None where what is released is the answer.
 
     Examples
     --------
@@ -156,22 +148,22 @@ def derivation(query: Query, schema: Schema) -> Derivation | None:
 
 
 def derived_leaves(query: Query) -> tuple[Query, ...]:
-    """Return the questions that a stack joins, or the one query."""
+    """The questions that a stack joins, or the one query."""
     return query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
 
 
 def widened(low: Fraction, high: Fraction, ends: Span) -> Span:
-    """Return doubles around an interval, moved into a range that holds the number too."""
+    """Doubles around an interval, moved into a range that holds the number too."""
     down, up = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
     return clipped(down, ends), clipped(up, ends)
 
 
 def clipped(value: float, ends: Span) -> float:
-    """Return the number of a range that is nearest to a value."""
+    """The number of a range that is nearest to a value."""
     return min(max(value, ends[0]), ends[1])
 
 
 def _inside(span: Span, ends: Span) -> Span:
-    """Return what an interval, as wide as the doubles that it was rounded to, has in common with a range."""
+    """What an interval, as wide as the doubles that it was rounded to, has in common with a range."""
     low, high = math.nextafter(span[0], -math.inf), math.nextafter(span[1], math.inf)
     return clipped(low, ends), clipped(high, ends)

@@ -1,6 +1,8 @@
 """How far apart two points of a finite set can be: the geometry behind column sensitivity, on plain arrays.
 
-A cloud has shape (moving, resting, outputs): two points of a cloud are compared only if they share the resting index.
+A cloud is what a record can add to some outputs, of shape (moving, resting, outputs): along the first axis the columns
+that change, along the second those that rest. A change goes from one point of a cloud to another with the same resting
+index. The largest length is looked for in all pairs where they are few; else it is enclosed by a bound and an example.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ Norm = Literal[1, 2]
 MOST_PAIRED = 50_000_000  # numbers looked at when all pairs are compared
 MOST_SIGNED_NUMBERS = 1_000_000  # numbers held when all patterns of signs are tried
 MOST_CHANGES = 4_000_000  # numbers held when all changes are listed
-MOST_CUBICS = 20_000
+MOST_CUBICS = 20_000  # roots of cubics that are looked for
 MOST_SORTED = 500_000  # numbers of points that are sorted to find those that are alike
-DISTANCES_AT_ONCE = 1_000_000
+DISTANCES_AT_ONCE = 1_000_000  # numbers held when pairs are compared block by block
 
 
 @final
 @dataclass(frozen=True)
 class Reach:
-    """The largest length lies between `lower`, which `change` has, and `upper`."""
+    """What is known of the largest length: `change` has the length `lower`, and no change is longer than `upper`."""
 
     lower: float
     upper: float
@@ -36,13 +38,13 @@ class Reach:
 
 
 def lengths(changes: FloatArray, box: FloatArray, norm: Norm) -> FloatArray:
-    """Return the length of each change when every output may move by `box` more, in either direction."""
+    """The length of each change when every output may move by `box` more, in either direction."""
     stretched = np.abs(changes) + box
     return stretched.sum(axis=-1) if norm == 1 else np.sqrt(np.square(stretched).sum(axis=-1))
 
 
 def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -> float | None:
-    """Return the largest 1-norm of a sum of changes, one from each cloud, or None if there are too many signs.
+    """The largest 1-norm of a sum of changes, one from each cloud, or None if there are too many signs.
 
     The 1-norm is the largest signed sum over the patterns of signs, and a signed sum is largest in each cloud apart.
 
@@ -65,7 +67,7 @@ def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -
 
 
 def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
-    """Return the largest length of a change inside one cloud, in all pairs if there are few enough."""
+    """The largest length of a change inside one cloud, in all pairs if there are few enough."""
     best = Reach(0.0, 0.0, np.zeros_like(box))
     work = 0
     for points in _slices(cloud):
@@ -78,7 +80,7 @@ def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
 
 
 def changes_of(cloud: FloatArray) -> FloatArray | None:
-    """Return all changes inside a cloud, each once, or None if there are too many.
+    """All changes inside a cloud, each once, or None if there are too many.
 
     The zero change is left out when there are others: it lies between a change and its opposite, and lengths are
     convex.
@@ -96,7 +98,7 @@ def changes_of(cloud: FloatArray) -> FloatArray | None:
 
 
 def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | None:
-    """Return all sums of one row from each of `parts`, or None if they are more than `most` numbers."""
+    """All sums of one row from each of `parts`, or None if they are more than `most` numbers."""
     total = parts[0]
     for part in parts[1:]:
         if len(total) * part.size > most:
@@ -106,7 +108,7 @@ def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | 
 
 
 def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArray:
-    """Return a long sum of changes, one from each reach, each with the better of its two signs."""
+    """Add up changes, one from each reach, each with the sign that makes the sum longer: an example, not the best."""
     total: FloatArray = np.zeros_like(box)
     for reach in reaches:
         options = np.stack([total + reach.change, total - reach.change])
@@ -114,7 +116,7 @@ def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArra
     return total
 
 
-def bent(
+def quadratic_diameter(
     shift: FloatArray,
     low: FloatArray,
     high: FloatArray,
@@ -124,7 +126,7 @@ def bent(
     slope: FloatArray,
     bend: FloatArray,
 ) -> float | None:
-    """Return the largest 2-norm of ``shift + f(k) - f(fixed)`` over the whole numbers k from `low` to `high`.
+    """The largest 2-norm of ``shift + f(k) - f(fixed)`` over the whole numbers k from `low` to `high`.
 
     ``f(k) = slope * z + bend * z**2`` with ``z = 2 * k / steps - 1`` between -1 and 1. The square of the norm is a
     quartic in z, so it is largest at an end or beside a root of its derivative.
@@ -165,7 +167,7 @@ def bent(
 
 
 def _roots(monic: FloatArray) -> FloatArray:
-    """Return the real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
+    """The real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
     companion = np.zeros((len(monic), 3, 3))
     companion[:, 0] = -monic
     companion[:, 1, 0] = companion[:, 2, 1] = 1.0
@@ -187,7 +189,7 @@ def _slices(cloud: FloatArray) -> Iterator[FloatArray]:
 
 
 def _distinct(points: FloatArray) -> FloatArray:
-    """Return each point once; of long points in no order, because sorting them takes long."""
+    """Each point once; of long points in no order, because sorting them takes long."""
     if points.size <= MOST_SORTED:
         return np.unique(points, axis=0)
     places = {point.tobytes(): place for place, point in enumerate(points)}

@@ -25,7 +25,7 @@ class GivenAnswer(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return no column: what is read is not known."""
+        """None: what is read is not known."""
         return frozenset()
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
@@ -37,7 +37,7 @@ class GivenAnswer(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the answer has."""
+        """How many numbers the answer has."""
         return self.size
 
     def __str__(self) -> str:

@@ -64,7 +64,7 @@ WORD = re.compile(r"[^\s<>=!&|~()\[\],:/`\"']+")
 
 
 def of_sign(text: str, place: int) -> str:
-    """Return what was meant by a sign at `place` that no rule of the grammar has."""
+    """What was meant by a sign at `place` that no rule of the grammar has."""
     around = next((found for found in WORD.finditer(text) if found.start() <= place < found.end()), None)
     word = around.group() if around is not None else ""
     if word.startswith(("bp.", "bnpriv.")):
@@ -77,14 +77,14 @@ def of_sign(text: str, place: int) -> str:
 
 
 def backticks(name: str) -> str:
-    """Return how a name of several words is written."""
+    """How a name of several words is written."""
     short = len(name) <= MOST_SHOWN_LETTERS and "`" not in name
     said = "A name with blanks or other signs stands between backticks"
     return f"{said}: `{visible(name)}`." if short else f"{said}."
 
 
 def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterable[str]) -> str:
-    """Return what was meant by the name of a query that there is not; `follows` is the word behind it."""
+    """What was meant by the name of a query that there is not; `follows` is the word behind it."""
     if name.lower() in NO_SUMS and follows == "(":
         return "Single records decide it. Ask for a quantile near the end, or read it off a histogram."
     if name.lower() in CORRELATIONS and follows == "(":
@@ -103,7 +103,7 @@ def of_query(name: str, follows: str, queries: Iterable[str], operators: Iterabl
 
 
 def of_more(name: str) -> str:
-    """Return what was meant by a comma behind all that a query takes."""
+    """What was meant by a comma behind all that a query takes."""
     if name in ("total", "sum", "mean", "variance", "std"):
         return (
             f"It takes one column: ask several in stack({name}(a), {name}(b)), or weigh them with linear(a: 1, b: 1)."
@@ -112,7 +112,7 @@ def of_more(name: str) -> str:
 
 
 def of_groups(name: str) -> str:
-    """Return what to ask instead of a query other than count by groups."""
+    """What to ask instead of a query other than count by groups."""
     if name == "proportion":
         return (
             "A share within groups divides by counts that noise may bring to 0: ask both counts, "
@@ -129,7 +129,7 @@ def of_groups(name: str) -> str:
 
 
 def of_comparison(column: str, follows: str, named: str) -> str:
-    """Return what was meant where a comparison lacks its operator; `named` is all that may be one name."""
+    """What was meant where a comparison lacks its operator; `named` is all that may be one name."""
     if column == "not" or follows == "not":
         return JOIN
     if follows in ("is", "between", "like"):
@@ -144,7 +144,7 @@ def of_comparison(column: str, follows: str, named: str) -> str:
 
 
 def of_constant(word: str) -> str:
-    """Return what was meant by a word where a constant is needed."""
+    """What was meant by a word where a constant is needed."""
     if word in ("True", "False", "TRUE", "FALSE"):
         return f"Write {word.lower()}."
     if not word.isidentifier() or len(word) > MOST_SHOWN_LETTERS:
@@ -153,7 +153,7 @@ def of_constant(word: str) -> str:
 
 
 def of_column(text: str) -> str:
-    """Return what was meant by a string or a number where the name of a column is needed."""
+    """What was meant by a string or a number where the name of a column is needed."""
     if text[:1] in ("'", '"'):
         name = text[1:-1]
         plain = name.isascii() and name.isidentifier()

@@ -1,8 +1,9 @@
 """The one normal form of every built-in query: exact integer sums over records, then an affine map.
 
 A record's value in a numeric column is ``lower + grid * k`` with a whole number k of steps; hence every output is an
-affine map, in fractions, of integer sums of indicators and powers of k. Sums of integers do not depend on the order
-of rows, on the engine, or on floating point.
+affine map, in fractions, of integer sums of indicators and powers of k. Why this form: sums of integers do not depend
+on the order of rows, on the engine, or on floating point, so that the answer that is released is the one whose
+sensitivity was worked out, to the last bit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import final
 
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import QueryError, SizeError
-from bnpriv.queries.base import Indicator, Output, Product, Query, Term
+from bnpriv.queries.base import Indicator, Output, Query, Term
 from bnpriv.queries.predicates import Comparison, Constant, IsIn
 from bnpriv.tables.schema import Categorical, NumberColumn, Schema
 
@@ -38,7 +39,7 @@ class Steps:
 
     @property
     def powers(self) -> Mapping[str, int]:
-        """Return the power of the grid steps of each column."""
+        """The power of the grid steps of each column."""
         return {self.column: self.exponent}
 
     def __str__(self) -> str:
@@ -55,7 +56,7 @@ class StepProduct:
 
     @property
     def powers(self) -> Mapping[str, int]:
-        """Return the power of the grid steps of each column."""
+        """The power of the grid steps of each column."""
         return {self.first: 1, self.second: 1}
 
     def __str__(self) -> str:
@@ -96,7 +97,7 @@ class NormalForm:
 
     @cached_property
     def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
-        """Return the whole matrix, of shape (outputs, terms).
+        """The whole matrix, of shape (outputs, terms).
 
         Raises
         ------
@@ -113,14 +114,14 @@ class NormalForm:
         return tuple(tuple(row.get(term, _ZERO) for term in range(len(self.terms))) for row in self.rows)
 
     def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
-        """Return the exact answer from the integer sums of the terms."""
+        """The exact answer from the integer sums of the terms."""
         return tuple(
             shift + sum((weight * sums[term] for term, weight in row.items()), _ZERO)
             for row, shift in zip(self.rows, self.offset, strict=True)
         )
 
     def wholes(self) -> tuple[Wholes, ...]:
-        """Return every output in whole numbers over a common denominator."""
+        """Every output in whole numbers over a common denominator."""
         return tuple(Wholes.of(row, shift) for row, shift in zip(self.matrix, self.offset, strict=True))
 
 
@@ -179,6 +180,7 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
 
 
 def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:
+    """Write an output as weights of integer sums, and the constant that all records together add."""
     scale = Fraction(1, schema.records) if output.averaged else Fraction(1)
     row: dict[IntegerTerm, Fraction] = {}
     shift = Fraction(0)
@@ -191,43 +193,36 @@ def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction]
 
 
 def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fraction, IntegerTerm]]]:
-    """Write a term as constant + sum of factor * integer term."""
+    """Write a term as constant + sum of factor * integer term.
+
+    A value is ``low + grid * k`` with k steps, so a product of two values is
+    ``low low' + low' grid k + low grid' k' + grid grid' k k'``; a square is such a product with itself.
+    """
     if isinstance(term, Indicator):
         return Fraction(0), [(Fraction(1), term)]
-    if isinstance(term, Product):
-        return _product_parts(term, schema)
-    column = numeric(term.column, schema)
-    low, grid = column.origin - term.about, column.grid
-    if term.exponent == 1:
-        return low, [(grid, Steps(term.column))]
-    return low**2, [(2 * low * grid, Steps(term.column)), (grid**2, Steps(term.column, 2))]
-
-
-def _product_parts(term: Product, schema: Schema) -> tuple[Fraction, list[tuple[Fraction, IntegerTerm]]]:
-    one, other = (numeric(name, schema) for name in (term.first, term.second))
-    low, high = (column.origin - about for column, about in zip((one, other), term.about, strict=True))
-    both = StepProduct(*sorted((term.first, term.second)))
-    alone: list[tuple[Fraction, IntegerTerm]] = [
-        (high * one.grid, Steps(term.first)),
-        (low * other.grid, Steps(term.second)),
-    ]
-    return low * high, [*alone, (one.grid * other.grid, both)]
+    columns = [(name, numeric(name, schema), about) for name, about in term.factors]
+    (name, low, grid), *others = ((name, column.origin - about, column.grid) for name, column, about in columns)
+    if not others:
+        return low, [(grid, Steps(name))]
+    ((other, base, fine),) = others
+    both = Steps(name, 2) if name == other else StepProduct(*sorted((name, other)))
+    return low * base, [(base * grid, Steps(name)), (low * fine, Steps(other)), (grid * fine, both)]
 
 
 def most_of(term: IntegerTerm, schema: Schema) -> int:
-    """Return the most that one record can add to a term; the least is 0."""
+    """The most that one record can add to a term; the least is 0."""
     if isinstance(term, Indicator):
         return 1
     return math.prod(numeric(name, schema).steps ** power for name, power in term.powers.items())
 
 
 def columns_of(term: IntegerTerm) -> frozenset[str]:
-    """Return the columns that a term reads."""
+    """The columns that a term reads."""
     return term.predicate.columns if isinstance(term, Indicator) else frozenset(term.powers)
 
 
 def numeric(name: str, schema: Schema) -> NumberColumn:
-    """Return the column `name`, which must hold numbers.
+    """The column `name`, which must hold numbers.
 
     Raises
     ------
@@ -245,6 +240,7 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
 
 
 def _check_term(term: IntegerTerm, schema: Schema) -> None:
+    """Refuse sums that 64 bits might not hold, and comparisons that engines might read in two ways."""
     if not isinstance(term, Indicator):
         largest = most_of(term, schema) * schema.records
         if not largest <= LARGEST_SUM:

@@ -86,7 +86,8 @@ def parse_query(text: str) -> Query:
         )
     parser = _Parser(text, tokens_of(text))
     query = parser.query()
-    parser.expect_end()
+    if parser.next.kind != "end":
+        parser.refuse("nothing more", "Join queries with stack(..., ...).")
     return query
 
 
@@ -121,7 +122,7 @@ class _Parser:
         self.place += 1
 
     def named(self, place: int) -> str:
-        """Return the words and numbers from the name at `place` on, which may have been meant as one name."""
+        """The words and numbers from the name at `place` on, which may have been meant as one name."""
         if self.tokens[place].kind != "name":
             return ""
         last = place
@@ -129,19 +130,15 @@ class _Parser:
             last += 1
         return self.text[self.tokens[place].position : self.tokens[last].position + len(self.tokens[last].text)]
 
-    def expect_end(self) -> None:
-        if self.next.kind != "end":
-            self.refuse("nothing more", "Join queries with stack(..., ...).")
-
     def enter(self) -> None:
         self.open += 1
         if self.open > MOST_OPEN:
             self.refuse(f"at most {MOST_OPEN} levels of nesting", "Write it flatter.")
 
-    def many(self, item: Callable[[], Item]) -> list[Item]:
-        """Return items between commas, at least one."""
+    def many(self, item: Callable[[], Item], sign: str = ",") -> list[Item]:
+        """Items between commas or another sign, at least one."""
         items = [item()]
-        while self.at(","):
+        while self.at(sign):
             self.place += 1
             items.append(item())
         return items
@@ -154,7 +151,7 @@ class _Parser:
             "total": lambda: total(self.column()),
             "sum": lambda: total(self.column()),
             "mean": lambda: mean(self.column()),
-            "histogram": self.histogram,
+            "histogram": lambda: histogram(self.column(), self.edges()),
             "crosstab": self.crosstab,
             "variance": lambda: variance(self.column()),
             "std": lambda: std(self.column()),
@@ -180,7 +177,7 @@ class _Parser:
         return self.grouped(query) if self.next.kind == "name" and self.next.text == "by" else query
 
     def grouped(self, query: Query) -> Query:
-        """Return counts by groups; a comma goes on with the groups unless a query follows."""
+        """Counts by groups; a comma goes on with the groups unless a query follows."""
         if not isinstance(query, Count):
             self.refuse("the end of the query", hints.of_groups(str(query).partition("(")[0]))
         self.place += 1
@@ -199,9 +196,6 @@ class _Parser:
             self.refuse("',' or ')'", "Separate the columns with commas: crosstab(sex, age [17, 45, 90]).")
         return Crosstab(axes=tuple(axes))
 
-    def histogram(self) -> Query:
-        return histogram(self.column(), self.edges())
-
     def covariance(self) -> Query:
         first = self.column()
         self.expect(",", "A covariance is of two columns: covariance(height, weight).")
@@ -214,7 +208,7 @@ class _Parser:
         return Quantile(column=column, shares=cast("tuple[float, ...]", shares), edges=self.edges())
 
     def edges(self) -> tuple[Constant, ...] | None:
-        """Return a list after a comma, if there is one."""
+        """A list after a comma, if there is one."""
         if not self.at(","):
             return None
         self.place += 1
@@ -244,17 +238,11 @@ class _Parser:
         return token, weight / under
 
     def condition(self) -> Predicate:
-        parts = [self.both()]
-        while self.at("|"):
-            self.place += 1
-            parts.append(self.both())
+        parts = self.many(self.both, "|")
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
     def both(self) -> Predicate:
-        parts = [self.negated()]
-        while self.at("&"):
-            self.place += 1
-            parts.append(self.negated())
+        parts = self.many(self.negated, "&")
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def negated(self) -> Predicate:

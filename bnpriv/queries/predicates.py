@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
-from typing import Literal, NoReturn, final
+from typing import ClassVar, Literal, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,11 @@ class Predicate:
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the condition reads."""
+        """The columns that the condition reads."""
         return frozenset(part.column for part in self.comparisons())
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns, from left to right."""
+        """The conditions on single columns, from left to right."""
         raise QueryError(
             "a condition compares a column, or joins conditions that do",
             found=f"a bare {type(self).__name__}",
@@ -83,11 +83,11 @@ class Comparison(Predicate):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """Return what the column is compared with."""
+        """What the column is compared with."""
         return (self.value,)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return this condition."""
+        """The condition itself."""
         return (self,)
 
     def __str__(self) -> str:
@@ -110,57 +110,53 @@ class IsIn(Predicate):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        """Return what the column is compared with."""
+        """What the column is compared with."""
         return tuple(self.values)
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return this condition."""
+        """The condition itself."""
         return (self,)
 
     def __str__(self) -> str:
-        return f"{quoted(self.column)} in [{', '.join(literal(value) for value in self.values)}]"
+        return f"{quoted(self.column)} in {literals(self.values)}"
 
 
-@final
 @dataclass(frozen=True)
-class And(Predicate):
-    """All of `parts`, at least two; parts that are themselves And are taken apart."""
+class _Joined(Predicate):
+    """Two conditions or more, joined by one sign; parts that are joined by the same sign are taken apart."""
 
     parts: tuple[Predicate, ...]
     depth: int = field(init=False, repr=False, compare=False)
+    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         nested = tuple(_predicate(part) for part in self.parts)
-        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, And) else (part,)))
-        _joined(self, parts)
+        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, type(self)) else (part,)))
+        if len(parts) < 2:
+            raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "depth", max(_nested(part) for part in parts))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
+        """The conditions on single columns."""
         return tuple(leaf for part in self.parts for leaf in part.comparisons())
 
     def __str__(self) -> str:
-        return " & ".join(_wrapped(part) for part in self.parts)
+        return f" {self.sign} ".join(f"({part})" for part in self.parts)
 
 
 @final
-@dataclass(frozen=True)
-class Or(Predicate):
-    """At least one of `parts`, at least two; parts that are themselves Or are taken apart."""
+class And(_Joined):
+    """All of `parts`."""
 
-    parts: tuple[Predicate, ...]
-    depth: int = field(init=False, repr=False, compare=False)
+    sign = "&"
 
-    def __post_init__(self) -> None:
-        nested = tuple(_predicate(part) for part in self.parts)
-        parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, Or) else (part,)))
-        _joined(self, parts)
 
-    def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
-        return tuple(leaf for part in self.parts for leaf in part.comparisons())
+@final
+class Or(_Joined):
+    """At least one of `parts`."""
 
-    def __str__(self) -> str:
-        return " | ".join(_wrapped(part) for part in self.parts)
+    sign = "|"
 
 
 @final
@@ -175,11 +171,11 @@ class Not(Predicate):
         object.__setattr__(self, "depth", _nested(_predicate(self.part)))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
-        """Return the conditions on single columns."""
+        """The conditions on single columns."""
         return self.part.comparisons()
 
     def __str__(self) -> str:
-        return f"~{_wrapped(self.part)}"
+        return f"~({self.part})"
 
 
 @final
@@ -234,7 +230,7 @@ class Col:
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __mod__ = __pow__ = __add__
 
     def isin(self, values: Iterable[Constant]) -> IsIn:
-        """Return the condition that the column holds one of `values`."""
+        """The condition that the column holds one of `values`."""
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise _unlisted(values)
         return IsIn(self.name, tuple(values))
@@ -262,7 +258,7 @@ def col(name: str) -> Col:
 
 
 def column_name(value: object) -> str:
-    """Return the name of a column.
+    """The name of a column.
 
     Raises
     ------
@@ -277,13 +273,13 @@ def column_name(value: object) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as the grammar writes it: bare when it is an identifier, else between backticks."""
+    """A column's name as the grammar writes it: bare when it is an identifier, else between backticks."""
     plain = name.isascii() and name.isidentifier() and name != "in"
     return name if plain else "`" + name.replace("`", "``") + "`"
 
 
 def literal(value: Constant) -> str:
-    """Return a constant as the grammar writes it."""
+    """A constant as the grammar writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -291,8 +287,24 @@ def literal(value: Constant) -> str:
     return repr(value)
 
 
-def _wrapped(part: Predicate) -> str:
-    return f"({part})"
+def literals(values: Iterable[Constant]) -> str:
+    """A list of constants as the grammar writes it."""
+    return f"[{', '.join(map(literal, values))}]"
+
+
+def distinct(what: str, names: Sequence[str]) -> None:
+    """Refuse a query that names no column, or one twice.
+
+    Raises
+    ------
+    QueryError
+        If it does.
+    """
+    if not names:
+        raise QueryError(f"{what} needs a column", found="none", remedy="Name the columns.")
+    if len(set(names)) < len(names):
+        found = f"a repeated column among {checks.listing(names)}"
+        raise QueryError(f"{what} takes each column once", found=found, remedy="List each column once.")
 
 
 def _predicate(value: object) -> Predicate:
@@ -302,7 +314,7 @@ def _predicate(value: object) -> Predicate:
 
 
 def _unjoined(side: object) -> QueryError:
-    """Return the refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
+    """The refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
     return QueryError(
         "a condition is needed on both sides of & and |",
         found=f"col({side.name!r}) without a comparison" if isinstance(side, Col) else checks.type_text(side),
@@ -327,15 +339,8 @@ def _unlisted(values: object) -> QueryError:
     return QueryError("isin needs a list of values", found=found, remedy="List the values that count: isin([1, 2]).")
 
 
-def _joined(condition: And | Or, parts: tuple[Predicate, ...]) -> None:
-    if len(parts) < 2:
-        raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
-    object.__setattr__(condition, "parts", parts)
-    object.__setattr__(condition, "depth", max(_nested(part) for part in parts))
-
-
 def _nested(part: Predicate) -> int:
-    """Return the depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
+    """The depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
     if part.depth >= MOST_NESTED:
         raise QueryError(
             f"conditions may be nested {MOST_NESTED} deep",
@@ -346,7 +351,7 @@ def _nested(part: Predicate) -> int:
 
 
 def constant(value: object) -> Constant:
-    """Return a constant as a plain str, bool, int or float.
+    """A constant as a plain str, bool, int or float.
 
     Raises
     ------
@@ -370,7 +375,7 @@ def _constant_remedy(value: object) -> str:
 
 
 def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> Truths:
-    """Return where a predicate holds, given where its conditions on single columns do.
+    """Where a predicate holds, given where its conditions on single columns do.
 
     Raises
     ------

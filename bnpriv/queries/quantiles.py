@@ -13,9 +13,10 @@ from bnpriv import checks
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Indicator, Output
 from bnpriv.queries.bins import bins_of, checked_bins, edges_of
+from bnpriv.queries.builtin import OfColumn
 from bnpriv.queries.derived import Derived, Span, clipped
 from bnpriv.queries.normal_form import numeric
-from bnpriv.queries.predicates import Constant, column_name, literal, quoted
+from bnpriv.queries.predicates import Constant, literals, quoted
 from bnpriv.tables.schema import Schema, decimal
 
 MEDIAN = 0.5
@@ -25,35 +26,29 @@ WHAT = "a quantile"
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Derived):
+class Quantile(OfColumn, Derived):
     """Values below which given shares of the records lie; made by `quantile` and `median`."""
 
     own_units: ClassVar[bool] = False
     certain: ClassVar[bool] = False
 
-    column: str
     shares: tuple[float, ...]
     edges: tuple[Constant, ...] | None = None
 
     def __post_init__(self) -> None:
-        column_name(self.column)
+        super().__post_init__()
         object.__setattr__(self, "shares", _shares(self.shares))
         if self.edges is not None:
             object.__setattr__(self, "edges", checked_bins(self.edges, WHAT))
 
     @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
-
-    @property
     def labels(self) -> tuple[str, ...]:
-        """Return what each number is."""
+        """What each number is."""
         name = quoted(self.column)
         return tuple(f"median of {name}" if q == MEDIAN else f"quantile {q!r} of {name}" for q in self.shares)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the number of records in each bin.
+        """The number of records in each bin.
 
         Raises
         ------
@@ -66,16 +61,16 @@ class Quantile(Derived):
         return tuple(Output(each.label, ((Fraction(1), Indicator(each.condition)),)) for each in bins)
 
     def base_text(self, schema: Schema) -> str:
-        """Return in words what the noise is added to."""
+        """In words what the noise is added to."""
         return f"the numbers of records in {len(self._edges(schema)) - 1} bins of {quoted(self.column)}"
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return the bounds of the column."""
+        """The bounds of the column."""
         column = numeric(self.column, schema)
         return ((float(column.lower), float(column.upper)),) * len(self.shares)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return where cumulated counts, made monotone, reach each share; evenly spread inside a bin.
+        """Where cumulated counts, made monotone, reach each share; evenly spread inside a bin.
 
         The counts are moved by one number so that they add up to the records. Cumulated, each is then replaced by the
         middle between the greatest up to it and the least from it on.
@@ -94,7 +89,7 @@ class Quantile(Derived):
         return tuple(clipped(_crossing(edges, reached, decimal(q) * records), range_) for q, range_ in ends)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return between which edges each quantile of the table lies: the least value that so many records reach."""
+        """Between which edges each quantile of the table lies: the least value that so many records reach."""
         edges, records = self._edges(schema), schema.records
         # exact counts are whole numbers
         spans = [(math.ceil(low), math.floor(high)) for low, high in box]
@@ -111,7 +106,7 @@ class Quantile(Derived):
         return tuple(found)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return nothing: where no records are, a quantile may move far by a little noise."""
+        """Nothing is bounded: where no records are, a quantile may move far by a little noise."""
         return ()
 
     def _edges(self, schema: Schema) -> tuple[float, ...]:
@@ -127,14 +122,14 @@ class Quantile(Derived):
         return edges
 
     def __str__(self) -> str:
-        edges = "" if self.edges is None else f", [{', '.join(map(literal, self.edges))}]"
+        edges = "" if self.edges is None else f", {literals(self.edges)}"
         if self.shares == (MEDIAN,):
             return f"median({quoted(self.column)}{edges})"
         return f"quantile({quoted(self.column)}, [{', '.join(map(repr, self.shares))}]{edges})"
 
 
 def _crossing(edges: Sequence[float], reached: Sequence[Fraction], wanted: Fraction) -> float:
-    """Return where a line through points that never fall reaches a height for the first time."""
+    """Where a line through points that never fall reaches a height for the first time."""
     for (low, high), (before, after) in zip(pairwise(edges), pairwise(reached), strict=True):
         if after >= wanted:
             inside = (wanted - before) / (after - before) if after > before else Fraction(1)
@@ -143,7 +138,7 @@ def _crossing(edges: Sequence[float], reached: Sequence[Fraction], wanted: Fract
 
 
 def _cumulated(spans: Sequence[tuple[int, int]], records: int) -> list[int]:
-    """Return the least number of records below each edge: those counted so far, or all but those still to come."""
+    """The least number of records below each edge: those counted so far, or all but those still to come."""
     low = [0, *accumulate(low for low, _ in spans)]
     come = [0, *accumulate(high for _, high in reversed(spans))][::-1]
     return [max(counted, records - rest, 0) for counted, rest in zip(low, come, strict=True)]

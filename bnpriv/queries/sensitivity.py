@@ -1,10 +1,13 @@
 """Column sensitivity: how far an answer can move when some columns of a table change arbitrarily.
 
+Noise is fitted to it: its scale is the sensitivity to all queried columns over epsilon or, by a quilt, the sensitivity
+to the near columns over epsilon less what the others tell about a secret.
+
 Why it is a question about one record: tables that differ in the columns K have records that differ in K, and the answer
 is a sum of one function g over the n records. By the triangle inequality the change is at most n times the largest
 ``||g(x) - g(x')||`` over records x, x' that agree outside K, and it is exactly that when all n records are x in one
-table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact
-sum is rounded once to a double.
+table and x' in the other. The answer here is the one that is released: grid steps are whole numbers, and the exact sum
+is rounded once to a double.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from bnpriv.queries.custom import Custom
 from bnpriv.queries.diameters import Norm
 from bnpriv.queries.given import GivenAnswer
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.queries.records import Problem, problem, scale_of, tabulate
+from bnpriv.queries.records import Contribution, grouped, scale_of, tabulate
 from bnpriv.queries.weighted import Weighted
 from bnpriv.tables.schema import Column, Schema, require_schema
 
@@ -44,7 +47,7 @@ MOST_TRUTHS = 2**26
 
 
 def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """Return how far the answer can move when only `columns` change, but arbitrarily.
+    """How far the answer can move when only `columns` change, but arbitrarily.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schem
 
 
 def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """Return how far the answer can move when `columns` change in one record only, but arbitrarily.
+    """How far the answer can move when `columns` change in one record only, but arbitrarily.
 
     A custom query need not be a sum over records: what all records may do stands for one.
 
@@ -134,7 +137,7 @@ def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, nor
 
 
 def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int, share: Fraction) -> Bound:
-    """Return how far the answer can move when `columns` change in a share of the records."""
+    """How far the answer can move when `columns` change in a share of the records."""
     require_schema(schema)
     moving = checks.subset("columns", columns, schema.columns, error=SchemaError)
     if isinstance(norm, bool) or norm not in (1, 2):
@@ -151,8 +154,9 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 
 
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
-    task = replace(asked.whole, moving=moving)
-    extents = [_released(asked, cluster, norm, share) for cluster in clusters(task, range(len(asked.form.labels)))]
+    """Work a sensitivity out: the outputs in clusters that move apart, each with the rounding of its doubles."""
+    added = replace(asked.whole, moving=moving)
+    extents = [_released(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
     close = total.upper - total.lower <= EXACT_WITHIN * total.upper
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
@@ -161,19 +165,19 @@ def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fractio
 @final
 @dataclass(eq=False)
 class Prepared:
-    """What sensitivities of one query share.
+    """One query compiled for one schema, with the sensitivities and ranges that were worked out so far.
 
     Parameters
     ----------
     form : NormalForm
-    whole : Problem
+    whole : Contribution
         The query, seen by a change of all columns.
     known : dict
         Sensitivities by columns, norm and share of the records.
     """
 
     form: NormalForm
-    whole: Problem
+    whole: Contribution
     known: dict[tuple[frozenset[str], int, Fraction], Bound] = field(
         default_factory=dict[tuple[frozenset[str], int, Fraction], Bound]
     )
@@ -181,11 +185,25 @@ class Prepared:
 
     @cached_property
     def ranges(self) -> list[tuple[Fraction, Fraction]]:
-        """Return numbers between which the outputs lie, as close as they are known."""
-        return [_range(self.form, self.whole, output) for output in range(len(self.form.labels))]
+        """Numbers between which the outputs lie, as close as they are known."""
+        return [self._range(output) for output in range(len(self.form.labels))]
+
+    def _range(self, output: int) -> tuple[Fraction, Fraction]:
+        """Enclose one output by the ends of each column alone or, where it fits, by a table of what a record adds."""
+        low = high = self.form.offset[output]
+        for part in self.whole.parts([output]):
+            ends = self.whole.outer(part, output)
+            scale = scale_of(self.whole, [part], [output])
+            table = tabulate(self.whole, part, [output], scale)
+            if table is not None:
+                error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
+                least, most = float(table.values.min()) - error, float(table.values.max()) + error
+                ends = (max(ends[0], Fraction(least) * scale), min(ends[1], Fraction(most) * scale))
+            low, high = low + ends[0], high + ends[1]
+        return low, high
 
     def outer(self, output: int) -> tuple[Fraction, Fraction]:
-        """Return numbers between which an output lies."""
+        """Numbers between which an output lies."""
         if output not in self._outer:
             parts = [self.whole.outer(part, output) for part in self.whole.parts([output])]
             shift = self.form.offset[output]
@@ -197,9 +215,9 @@ _recent: deque[tuple[Query, Schema, tuple[Column, ...], Prepared]] = deque(maxle
 
 
 def prepared(query: Query, schema: Schema) -> Prepared:
-    """Return what sensitivities of one query share; kept for the last few queries.
+    """Compile a query, unless it is one of the last few.
 
-    They are told apart by identity: equal constants may be of different types, which queries tell apart.
+    Queries are told apart by identity: equal constants may be of different types, which queries tell apart.
     """
     columns = tuple(schema.columns.values())
     for known, of, seen, found in tuple(_recent):
@@ -207,13 +225,13 @@ def prepared(query: Query, schema: Schema) -> Prepared:
             return found
     form = normal_form(query, schema)
     _check_size(form)
-    found = Prepared(form=form, whole=problem(form, frozenset(schema.columns)))
+    found = Prepared(form=form, whole=Contribution.of(form))
     _recent.appendleft((query, schema, columns, found))
     return found
 
 
 def sensitivity_of_numbers(query: Query, schema: Schema, places: Iterable[int]) -> float:
-    """Return how far some numbers of the exact answer can move together, in the 1-norm, by any change of the table.
+    """How far some numbers of the exact answer can move together, in the 1-norm, by any change of the table.
 
     Parameters
     ----------
@@ -245,7 +263,7 @@ def _check_size(form: NormalForm) -> None:
 
 
 def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[frozenset[str], ...]:
-    """Return the queried columns in blocks whose sensitivities add.
+    """The queried columns in blocks whose sensitivities add.
 
     Parameters
     ----------
@@ -277,20 +295,15 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
     whole = prepared(query, schema).whole
     if norm != 1 and len(whole.rows) > 1:
         return together
-    blocks: list[tuple[frozenset[int], frozenset[str]]] = []
-    for part in whole.parts(range(len(whole.rows))):
-        # parts that feed several outputs are searched together where they share one
-        fed = frozenset(whole.fed(part, range(len(whole.rows))))
-        shared = fed if len(fed) > 1 else frozenset[int]()
-        joined = [block for block in blocks if block[0] & shared]
-        names = frozenset(whole.columns(part)).union(*(block[1] for block in joined))
-        blocks = [block for block in blocks if not block[0] & shared]
-        blocks.append((shared.union(*(block[0] for block in joined)), names))
-    return tuple(names for _, names in blocks)
+    outputs = range(len(whole.rows))
+    fed = {part: frozenset(whole.fed(part, outputs)) for part in whole.parts(outputs)}
+    # parts that feed several outputs are searched together where they share one
+    blocks = grouped((to if len(to) > 1 else frozenset[int](), whole.columns(part)) for part, to in fed.items())
+    return tuple(frozenset(names) for _, names in blocks)
 
 
 def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers between which each output lies, whatever the table holds.
+    """Numbers between which each output lies, whatever the table holds.
 
     Parameters
     ----------
@@ -349,7 +362,7 @@ def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> 
 
 
 def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
-    """Return by how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
+    """By how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
     largest = max(abs(low), abs(high))
     numbers = [weight for weight in (*form.rows[output].values(), form.offset[output]) if weight]
     denominator = max((weight.denominator for weight in numbers), default=1)
@@ -357,20 +370,6 @@ def _rounding(form: NormalForm, output: int, low: Fraction, high: Fraction) -> F
     if dyadic and largest * denominator <= 2**DOUBLE_BITS:
         return Fraction(0)
     return Fraction(math.ulp(_nearest(largest)))
-
-
-def _range(form: NormalForm, task: Problem, output: int) -> tuple[Fraction, Fraction]:
-    low = high = form.offset[output]
-    for part in task.parts([output]):
-        ends = task.outer(part, output)
-        scale = scale_of(task, [part], [output])
-        table = tabulate(task, part, [output], scale)
-        if table is not None:
-            error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
-            least, most = float(table.values.min()) - error, float(table.values.max()) + error
-            ends = (max(ends[0], Fraction(least) * scale), min(ends[1], Fraction(most) * scale))
-        low, high = low + ends[0], high + ends[1]
-    return low, high
 
 
 def _check_columns(query: Query, schema: Schema) -> None:

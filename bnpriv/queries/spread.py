@@ -10,7 +10,7 @@ from typing import final
 
 from bnpriv.errors import QueryError
 from bnpriv.queries.base import Output, Power, Product
-from bnpriv.queries.builtin import WEIGHT_ONE
+from bnpriv.queries.builtin import WEIGHT_ONE, OfColumn
 from bnpriv.queries.derived import Derived, Span, clipped, widened
 from bnpriv.queries.normal_form import numeric
 from bnpriv.queries.predicates import column_name, quoted
@@ -18,26 +18,16 @@ from bnpriv.tables.schema import Schema
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Spread(Derived):
+class _Spread(OfColumn, Derived):
     """What the mean and the mean square of a column, both from the middle of its bounds, tell of its spread."""
-
-    column: str
-
-    def __post_init__(self) -> None:
-        column_name(self.column)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        """Return the column that the query reads."""
-        return frozenset({self.column})
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what the number is."""
+        """What the number is."""
         return (str(self),)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the mean and the mean square, from the middle of the bounds."""
+        """The mean and the mean square, from the middle of the bounds."""
         middle, _ = middle_of(self.column, schema)
         return tuple(
             Output(
@@ -49,7 +39,7 @@ class _Spread(Derived):
         )
 
     def base_text(self, schema: Schema) -> str:
-        """Return in words what the noise is added to."""
+        """In words what the noise is added to."""
         middle, _ = middle_of(self.column, schema)
         name, from_where = quoted(self.column), f"{shown_middle(middle)}, the middle of its bounds"
         return f"the mean and the mean square of {name}, both measured from {from_where}"
@@ -61,19 +51,19 @@ class Variance(_Spread):
     """The variance of a column, with divisor n; made by `variance`."""
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return 0, and the square of half the width of the bounds."""
+        """Between 0 and the square of half the width of the bounds."""
         return ((0.0, _up(middle_of(self.column, schema)[1] ** 2)),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the mean square less the square of the mean, inside the range."""
+        """The mean square less the square of the mean, inside the range."""
         return (float(_variance(base, self.column, schema)),)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return an interval of the variance."""
+        """An interval of the variance."""
         return (widened(*_variances(box), self.ranges(schema)[0]),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return what the errors of mean and mean square, and the square of the former, can add up to."""
+        """What the errors of mean and mean square, and the square of the former, can add up to."""
         return (_variance_error(halves, self.column, schema),)
 
     def __str__(self) -> str:
@@ -86,15 +76,15 @@ class Std(_Spread):
     """The standard deviation of a column, with divisor n; made by `std`."""
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return 0, and half the width of the bounds."""
+        """Between 0 and half the width of the bounds."""
         return ((0.0, _up(middle_of(self.column, schema)[1])),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the root of the variance."""
+        """The root of the variance."""
         return (clipped(math.sqrt(_variance(base, self.column, schema)), self.ranges(schema)[0]),)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return an interval of the standard deviation."""
+        """An interval of the standard deviation."""
         ends = self.ranges(schema)[0]
         low, high = (math.sqrt(max(end, Fraction(0))) for end in _variances(box))
         # a root is rounded once, after its argument is
@@ -103,7 +93,7 @@ class Std(_Spread):
         return ((clipped(low, ends), clipped(high, ends)),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the root of the bound for the variance: roots are no further apart than the root of a difference."""
+        """The root of the bound for the variance: roots are no further apart than the root of a difference."""
         return (math.sqrt(_variance_error(halves, self.column, schema)),)
 
     def __str__(self) -> str:
@@ -128,16 +118,16 @@ class Covariance(Derived):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return frozenset({self.first, self.second})
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what the number is."""
+        """What the number is."""
         return (str(self),)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the mean of each column and that of their product, all from the middles of the bounds."""
+        """The mean of each column and that of their product, all from the middles of the bounds."""
         names = (self.first, self.second)
         middles = tuple(middle_of(name, schema)[0] for name in names)
         shown = [f"{quoted(name)} from {shown_middle(middle)}" for name, middle in zip(names, middles, strict=True)]
@@ -150,7 +140,7 @@ class Covariance(Derived):
         )
 
     def base_text(self, schema: Schema) -> str:
-        """Return in words what the noise is added to."""
+        """In words what the noise is added to."""
         one, other = (quoted(name) for name in (self.first, self.second))
         low, high = (shown_middle(middle_of(name, schema)[0]) for name in (self.first, self.second))
         return (
@@ -159,24 +149,24 @@ class Covariance(Derived):
         )
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Return what the product of half the widths of the bounds allows."""
+        """What the product of half the widths of the bounds allows."""
         most = _up(self._most(schema))
         return ((-most, most),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return the mean product less the product of the means, inside the range."""
+        """The mean product less the product of the means, inside the range."""
         one, other, product = map(Fraction, base)
         most = self._most(schema)
         return (float(min(max(product - one * other, -most), most)),)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Return an interval of the covariance."""
+        """An interval of the covariance."""
         corners = [Fraction(one) * Fraction(other) for one in box[0] for other in box[1]]
         low, high = Fraction(box[2][0]) - max(corners), Fraction(box[2][1]) - min(corners)
         return (widened(low, high, self.ranges(schema)[0]),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Return what the errors of the product and of both means can add up to."""
+        """What the errors of the product and of both means can add up to."""
         one, other = (float(middle_of(name, schema)[1]) for name in (self.first, self.second))
         most = halves[2] + one * halves[1] + other * halves[0] + halves[0] * halves[1]
         return (min(most, 2 * one * other),)
@@ -189,19 +179,19 @@ class Covariance(Derived):
 
 
 def middle_of(name: str, schema: Schema) -> tuple[Fraction, Fraction]:
-    """Return the middle of the bounds of a column, and how far they are from it."""
+    """The middle of the bounds of a column, and how far they are from it."""
     column = numeric(name, schema)
     half = column.grid * column.steps / 2
     return column.origin + half, half
 
 
 def shown_middle(middle: Fraction) -> str:
-    """Return the middle of the bounds in the digits of a label."""
+    """The middle of the bounds in the digits of a label."""
     return f"{float(middle):.10g}"
 
 
 def squares(span: Span) -> tuple[Fraction, Fraction]:
-    """Return the least and the greatest square of a number between two."""
+    """The least and the greatest square of a number between two."""
     ends = [Fraction(end) ** 2 for end in span]
     return (Fraction(0) if span[0] <= 0 <= span[1] else min(ends)), max(ends)
 

@@ -39,7 +39,7 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Return the words of a text, and its end.
+    """The words of a text, and its end.
 
     Raises
     ------
@@ -83,17 +83,17 @@ def refuse(expected: str, found: str, position: int, remedy: str = QUERY_EXAMPLE
 
 
 def fraction(number: float) -> Fraction:
-    """Return the number that was written, exactly."""
+    """The number that was written, exactly."""
     return decimal(number) if isinstance(number, float) else Fraction(number)
 
 
 def name_of(token: Token) -> str:
-    """Return the column that a word names, without its backticks."""
+    """The column that a word names, without its backticks."""
     return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
 
 
 def unescaped(token: Token) -> str:
-    """Return a string without its quotes and backslashes.
+    """A string without its quotes and backslashes.
 
     Raises
     ------

@@ -32,7 +32,7 @@ class AnswerPart:
 
 
 def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
-    """Return the parts of an answer, in order.
+    """The parts of an answer, in order.
 
     An operand of a stack is a part, with all the bins if it is a histogram. Of `moments`, of what a variance, standard
     deviation or covariance is worked out of, and of an answer that is declared by its laws alone, every number is a
@@ -64,7 +64,7 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
 
 
 def number_labels(query: Query, schema: Schema) -> tuple[str, ...]:
-    """Return one name for every number of an answer; laws of an answer may be declared without a query.
+    """One name for every number of an answer; laws of an answer may be declared without a query.
 
     Examples
     --------
@@ -97,23 +97,23 @@ class Weighted(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """Return the columns that the query reads."""
+        """The columns that the query reads."""
         return self.asked.columns
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Return the numbers of the answer times their weights."""
+        """The numbers of the answer times their weights."""
         return tuple(
             Output(output.label, tuple((Fraction(weight) * each, term) for each, term in output.terms), output.averaged)
             for output, weight in zip(self.asked.outputs(schema), self.weights, strict=True)
         )
 
     def dimension(self, schema: Schema) -> int:
-        """Return how many numbers the answer has."""
+        """How many numbers the answer has."""
         return len(self.weights)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must be believed of the query without proof."""
+        """What must be believed of the query without proof."""
         return self.asked.assumptions
 
     def __str__(self) -> str:

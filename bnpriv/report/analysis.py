@@ -57,7 +57,7 @@ class Grouped(Protocol):
 
 @final
 @dataclass(kw_only=True, eq=False)
-class Teller:
+class InfluenceCache:
     """What sets of columns tell about a protected attribute, within the work that a report may take.
 
     Parameters
@@ -129,7 +129,7 @@ def attribute_report(subject: Subject, protected: str, limit: int, calibration: 
     """
     network, pairs = subject.network, subject.secrets[protected]
     assert network is not None
-    teller = Teller(
+    cache = InfluenceCache(
         network=network,
         protected=protected,
         pairs=pairs,
@@ -137,13 +137,13 @@ def attribute_report(subject: Subject, protected: str, limit: int, calibration: 
         left=MOST_ELIMINATION_CELLS // len(subject.secrets),
     )
     groups = _groups(network, protected)
-    alone = list(_alone(teller, groups))
+    alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
     alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
     estimates = any(told.kind == "estimate" for told in alone)
-    rows, more = _ranked(teller, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
-    asked = _asked(teller, alone)
-    edges, more_edges = _edges(teller, asked)
+    rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
+    asked = _asked(cache, alone)
+    edges, more_edges = _edges(cache, asked)
     return AttributeReport(
         protected=protected,
         pairs=pairs,
@@ -158,7 +158,7 @@ def attribute_report(subject: Subject, protected: str, limit: int, calibration: 
         bounds_belief=_bounds_belief(subject, protected),
         alike={name: group for name, group in alike.items() if len(group) > 1},
         left=sum(map(len, groups[len(alone) :])),
-        driven=tuple(_driven(teller)),
+        driven=tuple(_driven(cache)),
     )
 
 
@@ -169,7 +169,7 @@ def _groups(network: Network, protected: str) -> tuple[tuple[str, ...], ...]:
     return tuple((name,) for name in network.attributes if name != protected)
 
 
-def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
+def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
     """Yield what one attribute of every group tells alone; where these are estimates, of the first groups."""
     left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
     estimates = False
@@ -180,7 +180,7 @@ def _alone(teller: Teller, groups: Sequence[tuple[str, ...]]) -> Iterator[Influe
     for place, (group, rows) in enumerate(chain.from_iterable(watching)):
         if estimates and place >= MOST_ESTIMATES:
             return
-        found = teller.influence(group[:1], rows)
+        found = cache.influence(group[:1], rows)
         rare(found)  # where nothing bounds it this takes most of the time, and ranks it below
         estimates = estimates or found.kind == "estimate"
         yield found
@@ -200,30 +200,30 @@ def _size(influence: Influence) -> tuple[float, float, float]:
     return float(influence), influence.mu or 0.0, 1.0 if delta is None else delta
 
 
-def _asked(teller: Teller, alone: Sequence[Influence]) -> Influence | None:
+def _asked(cache: InfluenceCache, alone: Sequence[Influence]) -> Influence | None:
     """Return what the queried columns tell together; without a query, the most telling one of which all is known."""
-    if len(teller.network.attributes) == 1:
-        return _itself(teller)
-    asked = teller.subject.asked(teller.protected)
+    if len(cache.network.attributes) == 1:
+        return _itself(cache)
+    asked = cache.subject.asked(cache.protected)
     if asked is not None:
-        return teller.influence(asked)
+        return cache.influence(asked)
     return next((told for told in alone if told.unknown is None), alone[0] if alone else None)
 
 
-def _itself(teller: Teller) -> Influence | None:
+def _itself(cache: InfluenceCache) -> Influence | None:
     """Return what the other values of its column tell about a single one; None in a network of independent records."""
     try:
-        return influence_of(teller.network, {teller.protected}, teller.protected, teller.pairs)
+        return influence_of(cache.network, {cache.protected}, cache.protected, cache.pairs)
     except NetworkError:
         return None
 
 
-def _driven(teller: Teller) -> list[tuple[str, Influence | None]]:
+def _driven(cache: InfluenceCache) -> list[tuple[str, Influence | None]]:
     """Return what columns tell that are no attribute, the most telling first."""
     found: list[tuple[str, Influence | None]] = []
-    for name in teller.network.reading.columns:
-        behind = drivers(teller.network, frozenset({name}))
-        found.append((name, None if teller.protected in behind else teller.influence(behind)))
+    for name in cache.network.reading.columns:
+        behind = drivers(cache.network, frozenset({name}))
+        found.append((name, None if cache.protected in behind else cache.influence(behind)))
     return sorted(found, key=lambda row: (*(-part for part in _rank(row[1])), row[0]))
 
 
@@ -231,33 +231,33 @@ def _rank(influence: Influence | None) -> tuple[float, float, float]:
     return (math.inf, math.inf, 1.0) if influence is None else _size(influence)
 
 
-def _edges(teller: Teller, asked: Influence | None) -> tuple[tuple[EdgeEffect, ...], int]:
+def _edges(cache: InfluenceCache, asked: Influence | None) -> tuple[tuple[EdgeEffect, ...], int]:
     """Return what would be left without each edge, where that can be worked out."""
     if asked is None or float(asked) == 0 or asked.too_large:
         return (), 0
-    return edge_effects(asked, teller.elsewhere)
+    return edge_effects(asked, cache.elsewhere)
 
 
 def _ranked(
-    teller: Teller, limit: int, calibration: Calibration | None, most: int
+    cache: InfluenceCache, limit: int, calibration: Calibration | None, most: int
 ) -> tuple[tuple[RankedQuilt, ...], int | None]:
     """Return the quilts to be shown, the least telling first, and how many there are besides."""
-    found = list(islice(markov_quilts(teller.network, teller.protected), most + 1))
+    found = list(islice(markov_quilts(cache.network, cache.protected), most + 1))
     counted = len(found) <= most
     rows = [
-        RankedQuilt(quilt=quilt, influence=_of_quilt(teller, quilt, 2 * (len(found) - place)))
+        RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place)))
         for place, quilt in enumerate(watched(found[:most], "what is told by {}", "more quilt"))
     ]
     rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
     shown = rows[:limit]
-    decision = decision_for(calibration, teller.protected)
+    decision = decision_for(calibration, cache.protected)
     if decision is not None and all(row.quilt != decision.quilt for row in shown):
         # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
-        shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(teller, decision.quilt, 2)))
+        shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(cache, decision.quilt, 2)))
         shown.sort(key=_quilt_size)
     left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
     if calibration is not None:
-        shown = [_with_noise(row, teller.subject, calibration, decision) for row in shown]
+        shown = [_with_noise(row, cache.subject, calibration, decision) for row in shown]
     return tuple(shown), left if counted else None
 
 
@@ -265,9 +265,9 @@ def _quilt_size(row: RankedQuilt) -> tuple[float, float, float]:
     return _rank(row.influence)
 
 
-def _of_quilt(teller: Teller, quilt: MarkovQuilt, rows: int) -> Influence | None:
+def _of_quilt(cache: InfluenceCache, quilt: MarkovQuilt, rows: int) -> Influence | None:
     try:
-        return teller.influence(quilt.quilt, rows)
+        return cache.influence(quilt.quilt, rows)
     except SizeError:
         return None
 

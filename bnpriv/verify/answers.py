@@ -44,13 +44,13 @@ class AnswerLaws:
                 yield label, self.released(a), self.released(b)
 
     def given(self, name: str, secret: Any, theta: int) -> dict[Any, Law]:
-        """Return for every value of a secret the law of the exact sums, times its probability."""
+        """For every value of a secret the law of the exact sums, times its probability."""
         if self.model["notion"] == DATASET:
             return self.given_property(secret, theta)
         return self.given_value(name, theta) if self.model["notion"] == VALUE else self.given_parameter(name, theta)
 
     def given_property(self, secret: Any, theta: int) -> dict[Any, Law]:
-        """Return the laws given every value of a property of the table."""
+        """The laws given every value of a property of the table."""
         parts = defaultdict[Any, Law](summed)
         both = self.stacked(secret)
         one = summed((both.key(record), p) for record, _, p in self.records(self.network, theta, both))
@@ -59,7 +59,7 @@ class AnswerLaws:
         return parts
 
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
-        """Return the laws given every value of a column in one record."""
+        """The laws given every value of a column in one record."""
         parts, form = defaultdict[Any, Law](summed), self.claim.form
         for record, state, p in self.records(self.network, theta, form, name):
             parts[self.network.states[name][state]][form.key(record)] += p
@@ -67,7 +67,7 @@ class AnswerLaws:
         return {state: self.convolved(law, others) for state, law in parts.items()}
 
     def given_parameter(self, name: str, theta: int) -> dict[Any, Law]:
-        """Return the laws given every state of a parameter."""
+        """The laws given every state of a parameter."""
         parts, reads = defaultdict[Any, Law](summed), self.claim.form.reads
         nodes, known = [name, *(node for node in self.network.drivers(reads) if node != name)], dict[Any, Law]()
         for cell, p in self.network.joint(nodes, theta, self.claim.spend).items():
@@ -81,14 +81,14 @@ class AnswerLaws:
         return parts
 
     def index(self, column: str, place: dict[str, int]) -> int:
-        """Return which law a column has where the nodes that drive it are in given states."""
+        """Which law a column has where the nodes that drive it are in given states."""
         index, states = 0, self.network.states
         for node in self.network.driven.get(column, [column] if column in states else []):
             index = index * len(states[node]) + place[node]
         return index
 
     def given_states(self, chosen: tuple[tuple[str, int], ...]) -> Law:
-        """Return the law of what one record adds where every column has a given one of its laws."""
+        """The law of what one record adds where every column has a given one of its laws."""
         form, laws = self.claim.form, self.model["laws"]
         options = [column_values(form, column, laws[column][k]) for column, k in chosen]
         self.claim.spend(math.prod(map(len, options)))
@@ -96,7 +96,7 @@ class AnswerLaws:
         return summed((form.key(dict(zip(form.reads, v, strict=True))), math.prod(m, start=ONE)) for v, m in cells)
 
     def stacked(self, secret: Any) -> Form:
-        """Return the form whose first number is the property of a secret, before those of the query."""
+        """The form whose first number is the property of a secret, before those of the query."""
         own, query, shift = secret["form"], self.claim.query, len(secret["form"]["terms"])
         rows = [[[k + shift, weight] for k, weight in row] for row in query["matrix"]]
         facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
@@ -114,7 +114,7 @@ class AnswerLaws:
                 yield record, cell[nodes.index(name)] if name else 0, mass
 
     def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
-        """Return the values of a column in one state of its node, with their masses."""
+        """The values of a column in one state of its node, with their masses."""
         if name in self.model.get("laws", {}):
             return column_values(form, name, self.model["laws"][name][place])
         column = form.columns[name]
@@ -125,12 +125,12 @@ class AnswerLaws:
         return [(value, ONE)]
 
     def one_record(self, side: Any) -> Law:
-        """Return the law of what one record adds in a network that is a side of a pair."""
+        """The law of what one record adds in a network that is a side of a pair."""
         form = self.claim.form
         return summed((form.key(r), p) for r, _, p in self.records(Nodes(side["network"]), 0, form))
 
     def side(self, facts: Any) -> Law:
-        """Return the law of the answer that one side of a pair of distributions declares."""
+        """The law of the answer that one side of a pair of distributions declares."""
         if "left_out" in facts:
             refuse(facts["left_out"])
         if "network" in facts:
@@ -139,11 +139,11 @@ class AnswerLaws:
         return merged([{p: number(log).exp() for p, log in zip(points, facts["logs"], strict=True)}])
 
     def released(self, law: Law) -> Law:
-        """Return the law of the doubles nearest to the exact answers."""
+        """The law of the doubles nearest to the exact answers."""
         return summed((tuple(map(float, self.claim.form.exact(key))), mass) for key, mass in law.items())
 
     def power(self, law: Law, n: int) -> Law:
-        """Return the law of a sum of n independent draws."""
+        """The law of a sum of n independent draws."""
         if n < 2:
             return law if n else {(0,) * len(next(iter(law))): ONE}
         if len(law) != 2:
@@ -159,7 +159,7 @@ class AnswerLaws:
         return found
 
     def convolved(self, first: Law, second: Law) -> Law:
-        """Return the law of the sum of two independent numbers."""
+        """The law of the sum of two independent numbers."""
         self.claim.spend(len(first) * len(second))
         pairs = product(first.items(), second.items())
         return summed((tuple(map(operator.add, a, b)), p * q) for (a, p), (b, q) in pairs)

@@ -21,7 +21,7 @@ BifToken = tuple[bool, str]
 
 
 def bif_nodes(text: str) -> dict[str, Any]:
-    """Return the states, parents and table of every node of a file in the usual form of BIF."""
+    """The states, parents and table of every node of a file in the usual form of BIF."""
     tokens, states, nodes, at = _tokens(text), dict[str, list[str]](), dict[str, Any](), 0
     given = list[tuple[list[BifToken], list[BifToken]]]()
     while at < len(tokens):
@@ -45,7 +45,7 @@ def _tokens(text: str) -> list[BifToken]:
 
 
 def _until(tokens: Sequence[BifToken], at: int, end: str) -> tuple[list[BifToken], int]:
-    """Return the tokens before a mark outside all brackets that open on the way, and the place behind it."""
+    """The tokens before a mark outside all brackets that open on the way, and the place behind it."""
     start, open_marks = at, list[str]()
     while tokens[at] != (True, end) or open_marks:
         mark, text = tokens[at]
@@ -78,7 +78,7 @@ def _names(tokens: Sequence[BifToken], count: int) -> list[str]:
 
 
 def _listed(body: Sequence[BifToken]) -> list[str]:
-    """Return the states of a variable block, which reads `type discrete [ count ] { states };` beside properties."""
+    """The states of a variable block, which reads `type discrete [ count ] { states };` beside properties."""
     for statement in _split(body, ";"):
         if statement[:2] == [(False, "type"), (False, "discrete")]:
             start = statement.index((True, "{"))
@@ -87,7 +87,7 @@ def _listed(body: Sequence[BifToken]) -> list[str]:
 
 
 def _family(header: Sequence[BifToken], states: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the node and the parents that the head of a probability block names."""
+    """The node and the parents that the head of a probability block names."""
     own, *given = _split(header, "|")
     if not given and _name(own) not in states:  # the old style: the first name is conditioned on the rest
         name, *parents = [text for mark, text in own if not mark]
@@ -103,7 +103,7 @@ def _family(header: Sequence[BifToken], states: Mapping[str, Any]) -> tuple[str,
 
 
 def _table(own: str, parents: Sequence[str], body: Sequence[BifToken], states: Mapping[str, Any]) -> list[Decimal]:
-    """Return the numbers with the own state as the slowest index and the last parent's as the fastest."""
+    """The numbers with the own state as the slowest index and the last parent's as the fastest."""
     rows = dict[tuple[str, ...], list[Decimal]]()
     for statement in _split(body, ";"):
         if statement[:1] == [(False, "table")]:

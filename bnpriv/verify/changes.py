@@ -41,21 +41,21 @@ class Changes:
         self.read = [{name for term in row for name in columns_of(form.terms[term])} for row in form.rows]
 
     def bound(self, moving: Collection[str], records: int) -> Fraction:
-        """Return what no change of some columns in so many records exceeds: of the doubles, by all numbers together."""
+        """What no change of some columns in so many records exceeds: of the doubles, by all numbers together."""
         return sum((self.together(numbers, moving, records) for numbers in self.tied(moving)), Fraction(0))
 
     def together(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
-        """Return a bound for numbers that may be tied to each other: jointly, or each within its range."""
+        """A bound for numbers that may be tied to each other: jointly, or each within its range."""
         apart = sum((min(self.exceeded_by((k,), moving, records), self.limits(k)[0]) for k in numbers), Fraction(0))
         return apart if len(numbers) == 1 else min(apart, self.exceeded_by(numbers, moving, records))
 
     def exceeded_by(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
-        """Return how far numbers move together, and what their rounding adds."""
+        """How far numbers move together, and what their rounding adds."""
         far = self.widest(numbers, moving)[0]
         return records * far + sum((self.limits(k)[1] for k in numbers), Fraction(0)) if far else far
 
     def shown(self) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
-        """Return how far apart the doubles of two tables are, and of what record either has n copies."""
+        """How far apart the doubles of two tables are, and of what record either has n copies."""
         records: list[ValuesOfOne] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
         for numbers in self.tied(self.form.reads):
             _, *found = self.widest(numbers, self.form.reads)
@@ -66,7 +66,7 @@ class Changes:
         return sum(map(operator.mul, self.weights, gaps), Fraction(0)), records[0], records[1]
 
     def limits(self, number: int) -> tuple[Fraction, Fraction]:
-        """Return for a number, weighted, how wide its doubles range, and how far rounding can move two apart."""
+        """For a number, weighted, how wide its doubles range, and how far rounding can move two apart."""
         if number not in self.ranges:
             shift, under, low, high = self.form.offset[number], self.form.under[number], 0, 0
             for part in self.parts((number,), self.form.reads):
@@ -82,7 +82,7 @@ class Changes:
         return self.ranges[number]
 
     def widest(self, numbers: tuple[int, ...], moving: Collection[str]) -> WidestChange:
-        """Return how far one record moves some numbers together, weighted, and two records that show it."""
+        """How far one record moves some numbers together, weighted, and two records that show it."""
         key = numbers, frozenset(moving) & set().union(*(self.read[k] for k in numbers))
         if key not in self.reaches:
             parts = [self.points(part, numbers, moving) for part in self.parts(numbers, moving)]
@@ -100,21 +100,21 @@ class Changes:
         return self.reaches[key]
 
     def scaled(self, numbers: Iterable[int]) -> int:
-        """Return in what unit, one over it, some weighted numbers are whole."""
+        """In what unit, one over it, some weighted numbers are whole."""
         return math.lcm(*((self.weights[k] / self.form.under[k]).denominator for k in numbers))
 
     def parts(self, numbers: Iterable[int], moving: Collection[str]) -> list[set[str]]:
-        """Return the columns of terms that some columns move, in sets none of which shares a term with another."""
+        """The columns of terms that some columns move, in sets none of which shares a term with another."""
         terms = {term for k in numbers for term in self.form.rows[k]}
         return united(each for t in terms if (each := columns_of(self.form.terms[t])) & set(moving))
 
     def tied(self, moving: Collection[str]) -> list[tuple[int, ...]]:
-        """Return the numbers that some columns move, those together that move through one part."""
+        """The numbers that some columns move, those together that move through one part."""
         found = united(fed for part in self.parts(self.all, moving) if (fed := self.fed(part, moving)))
         return [tuple(sorted(numbers)) for numbers in found]
 
     def fed(self, part: set[str], moving: Collection[str]) -> set[int]:
-        """Return the numbers that a part moves, each seen by itself."""
+        """The numbers that a part moves, each seen by itself."""
         key = frozenset(part), frozenset(part & set(moving))
         if key not in self.feeds:
             touched = (k for k in self.all if part & self.read[k])
@@ -122,7 +122,7 @@ class Changes:
         return self.feeds[key]
 
     def points(self, part: set[str], numbers: tuple[int, ...], moving: Collection[str]) -> list[AddedPoints]:
-        """Return what records add to some numbers through a part, for every choice of what its other columns hold."""
+        """What records add to some numbers through a part, for every choice of what its other columns hold."""
         names, unit = sorted(part), self.scaled(numbers)
         kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
         choices = [self.form.extremes(name, kept) for name in names]
@@ -140,7 +140,7 @@ class Changes:
         return list(groups.values())
 
     def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:
-        """Return whether a term reads columns of a part, one of which moves."""
+        """Whether a term reads columns of a part, one of which moves."""
         return columns_of(self.form.terms[term]) <= part and not columns_of(self.form.terms[term]).isdisjoint(moving)
 
 
@@ -154,12 +154,12 @@ def united(sets: Iterable[set[Any]]) -> list[set[Any]]:
 
 
 def far_of(reach: Any) -> Any:
-    """Return how far two records are apart."""
+    """How far two records are apart."""
     return reach[0]
 
 
 def added(reaches: Iterable[Any]) -> Any:
-    """Return the reach of parts that share no column."""
+    """The reach of parts that share no column."""
     far, first, second = 0, ValuesOfOne(), ValuesOfOne()
     for each, a, b in reaches:
         far, first, second = far + each, first | a, second | b
@@ -167,7 +167,7 @@ def added(reaches: Iterable[Any]) -> Any:
 
 
 def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
-    """Return how far records are apart by a signed sum of their numbers, where their resting columns agree."""
+    """How far records are apart by a signed sum of their numbers, where their resting columns agree."""
     found = list[Any]()
     for group in groups:
         sums = {sum(map(operator.mul, signs, point)): record for point, record in group.items()}
@@ -177,7 +177,7 @@ def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
 
 
 def by_pair(groups: list[AddedPoints]) -> Any:
-    """Return how far records are apart in the 1-norm, where their resting columns agree."""
+    """How far records are apart in the 1-norm, where their resting columns agree."""
     best = 0, *[next(iter(groups[0].values()))] * 2
     for group in groups:
         for (p, first), (q, second) in combinations(group.items(), 2):

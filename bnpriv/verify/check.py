@@ -52,11 +52,11 @@ class Verdict:
 
     @property
     def code(self) -> int:
-        """Return the exit code: 0 holds, 1 fails, 2 neither is shown."""
+        """The exit code: 0 holds, 1 fails, 2 neither is shown."""
         return {"holds": 0, "fails": 1}.get(self.status, 2)
 
     def to_json(self) -> str:
-        """Return the verdict as JSON."""
+        """The verdict as JSON."""
         return json.dumps({"verdict": self.status, "text": self.text, "trusted": list(self.trusted)}, indent=2)
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
 
 
 def _replayed(claim: Claim) -> str:
-    """Return in words what holds, by the laws of the answer where they are small enough, or by a bound."""
+    """In words what holds, by the laws of the answer where they are small enough, or by a bound."""
     if claim.mechanism == "ColumnMechanism":
         return Moves(claim).by_columns()
     if "left_out" in claim.model:

@@ -56,7 +56,7 @@ class Claim:
             raise StopError("too large", f"more than {MOST_WORK:,} products of masses")
 
     def joint(self, *names: str, theta: int) -> Law:
-        """Return the law of some nodes in a model."""
+        """The law of some nodes in a model."""
         if (names, theta) not in self.joints:
             self.joints[names, theta] = self.network.joint(names, theta, self.spend)
         return self.joints[names, theta]

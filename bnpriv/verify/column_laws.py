@@ -38,7 +38,7 @@ def column_values(form: Form, name: str, law: Any) -> StandIns:
 
 
 def finite(law: Any) -> Law:
-    """Return a law of finitely many values."""
+    """A law of finitely many values."""
     masses = list(map(number, law["masses"]))
     total = sum(masses)
     require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a law of a column")
@@ -52,7 +52,7 @@ def _of_mixture(form: Form, name: str, parts: Any) -> StandIns:
 
 
 def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
-    """Return the cells of a column with a normal law; what lies outside the bounds counts as the bound."""
+    """The cells of a column with a normal law; what lies outside the bounds counts as the bound."""
     column, (mean, deviation) = form.columns[name], map(number, parameters)
     require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal law")
     lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
@@ -69,7 +69,7 @@ def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
 
 
 def _of_even(form: Form, name: str, ends: Any) -> StandIns:
-    """Return the cells of numbers that lie evenly between two ends, or on whole numbers from one on."""
+    """The cells of numbers that lie evenly between two ends, or on whole numbers from one on."""
     column = form.columns[name]
     whole = column["type"] == "integer"
     first, last = ends if whole else map(float.fromhex, ends)
@@ -88,12 +88,12 @@ def _of_even(form: Form, name: str, ends: Any) -> StandIns:
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of the open interval whose doubles go from one to the other."""
+    """The ends of the open interval whose doubles go from one to the other."""
     return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
 
 def _between_steps(form: Form, name: str) -> Sequence[float]:
-    """Return where the grid steps of a column that is summed meet."""
+    """Where the grid steps of a column that is summed meet."""
     column = form.columns[name]
     if name not in form.summed:
         return []

@@ -17,7 +17,7 @@ REAL_STEPS = 2**20
 
 
 def column_facts(given: Any) -> Any:
-    """Return what a section [columns.NAME] says: what may stand in the column, and how a raw value is read."""
+    """What a section [columns.NAME] says: what may stand in the column, and how a raw value is read."""
     if given["type"] == "categorical":
         found = {"type": "categorical", "categories": given["categories"]}
         coarsen = [[c, labels] for c in given["categories"] if (labels := _labels(given.get("coarsen", {}), c))]
@@ -41,7 +41,7 @@ def _middle(column: Any) -> Any:
 
 
 def _labels(coarsen: Mapping[str, Any], category: Any) -> list[Any]:
-    """Return the raw labels of a category besides its own name: a list, or one text with bars between them."""
+    """The raw labels of a category besides its own name: a list, or one text with bars between them."""
     given = coarsen.get(str(category), [])
     listed = [each.strip() for each in given.split("|")] if isinstance(given, str) else given
     texts = [str(each) if isinstance(category, str) else each for each in listed]
@@ -73,7 +73,7 @@ def _usual_labels(edges: list[float]) -> list[str]:
 
 
 def laws_of_bins(given: Any, column: Any) -> dict[str, Any]:
-    """Return for every label of a column of bins how numbers lie inside it."""
+    """For every label of a column of bins how numbers lie inside it."""
     within, edges = given.get("within", "uniform"), column["edges"]
     found, last = dict[str, Any](), len(edges) - 2
     for k, label in enumerate(column["labels"]):
@@ -101,7 +101,7 @@ def _listed(given: Mapping[str, float]) -> Any:
 
 
 def law_facts(given: Any, column: Any, section: Any) -> Any:
-    """Return a law of a column as a file declares it, in the form of a calibration's."""
+    """A law of a column as a file declares it, in the form of a calibration's."""
     if "normal" in given:
         return {"normal": [float(each).hex() for each in given["normal"]]}
     if "values" in given:
@@ -121,7 +121,7 @@ def _over_bins(given: Mapping[str, float], column: Any, section: Any) -> Any:
 
 
 def same_law(stored: Any, declared: Any) -> bool:
-    """Return whether a law is the declared one, but for rounding of its masses."""
+    """Whether a law is the declared one, but for rounding of its masses."""
     if "masses" in stored and "masses" in declared:
         return alike(finite(stored), finite(declared))
     if "mixture" not in stored or "mixture" not in declared:

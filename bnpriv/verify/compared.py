@@ -34,7 +34,7 @@ class NoisyPair:
         claim.held(shown, told)
 
     def largest(self, first: Law, second: Law) -> tuple[Decimal, Any]:
-        """Return the largest ratio of the densities of two laws after the noise, and the output that shows it."""
+        """The largest ratio of the densities of two laws after the noise, and the output that shows it."""
         union = sorted(first.keys() | second.keys())
         if self.claim.noise == "DiscreteLaplace" and any(x != int(x) for point in union for x in point):
             raise StopError("fails", "an answer that is no whole number, which discrete noise refuses")
@@ -53,14 +53,14 @@ class NoisyPair:
         return smoothed(masses, [[self.decay(low, high, w) for low, high in pairwise(axis)] for axis, w in weighed])
 
     def decay(self, low: Any, high: Any, weight: Fraction) -> Decimal:
-        """Return by what factor the density of the noise falls from one number to another."""
+        """By what factor the density of the noise falls from one number to another."""
         gap = decimal(weight * (Fraction(high) - Fraction(low)))
         if gap not in self.decays:
             self.decays[gap] = (-gap / self.claim.scale).exp()
         return self.decays[gap]
 
     def excess(self, first: Law, second: Law) -> Decimal:
-        """Return the hockey-stick divergence of two laws after the noise."""
+        """The hockey-stick divergence of two laws after the noise."""
         ratio, weight = self.claim.epsilon.exp(), self.claim.weights[0]
         signed = {p: first.get(p, ZERO) - ratio * second.get(p, ZERO) for p in first.keys() | second.keys()}
         if not self.claim.scale:

@@ -24,7 +24,7 @@ READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 
 
 def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
-    """Return what a framework file declares, in the form of the facts that a calibration stores and must agree with."""
+    """What a framework file declares, in the form of the facts that a calibration stores and must agree with."""
     toml = _toml(path)
     network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
     columns = {name: column_facts(column) for name, column in toml["columns"].items()}
@@ -67,7 +67,7 @@ def _same(condition: object, what: str) -> None:
 
 
 def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
-    """Return the tables of the network files, a model each; those that are stored where no file of theirs is read."""
+    """The tables of the network files, a model each; those that are stored where no file of theirs is read."""
     if not _are_read(named):
         trusted.append("the tables of the network: its file is not read here")
         return facts["network"]
@@ -99,7 +99,7 @@ def _same_tables(stored: Any, found: Any) -> None:
 
 
 def _laws(toml: Any, states: Mapping[str, list[str]], found: Any) -> Any:
-    """Return the laws of columns, one for each state of their nodes: declared, or inside bins."""
+    """The laws of columns, one for each state of their nodes: declared, or inside bins."""
     laws, columns = dict[str, Any](), found["columns"]
     kept = states.keys() | set(found["independent"])  # nothing that counts depends on a node that was left out
     for name, given in toml.get("laws", {}).items():
@@ -117,7 +117,7 @@ def _laws(toml: Any, states: Mapping[str, list[str]], found: Any) -> Any:
 
 
 def _secret(declared: Any, stored: Any, states: list[str]) -> Any:
-    """Return a section [protect.NAME] as a calibration stores it; what it stores must agree."""
+    """A section [protect.NAME] as a calibration stores it; what it stores must agree."""
     listed = declared.get("pairs", [] if "property" in declared else list(combinations(states, 2)))
     pairs: list[Any] = [[side if isinstance(side, list) else [side] for side in pair] for pair in listed]
     known = stored.get("pairs", []) if "property" in declared else stored

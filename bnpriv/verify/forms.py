@@ -39,14 +39,14 @@ class Form:
         self.reads = sorted({*self.cuts, *self.summed})
 
     def step(self, name: str, value: Any) -> int:
-        """Return the grid step of a value, in doubles as every engine computes it."""
+        """The grid step of a value, in doubles as every engine computes it."""
         lower, upper = float(self.columns[name]["lower"]), float(self.columns[name]["upper"])
         if self.columns[name]["type"] == "integer":
             return math.floor(float(value) + 0.5) - int(lower)
         return math.floor((float(value) - lower) * (self.columns[name]["steps"] / (upper - lower)) + 0.5)
 
     def ranges(self, name: str, cuts: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Return the ends of the ranges of a column of numbers into which some numbers cut it, themselves included."""
+        """The ends of the ranges of a column of numbers into which some numbers cut it, themselves included."""
         lower, upper = self.columns[name]["lower"], self.columns[name]["upper"]
         whole = self.columns[name]["type"] == "integer"
         ends = {end for c in cuts for end in ((math.floor(c), math.ceil(c)) if whole else (float(c),))}
@@ -67,7 +67,7 @@ class Form:
 
     @staticmethod
     def around(column: Any, exact: Fraction) -> set[Any]:
-        """Return the values of a column nearest to a grid step: doubles may be farther apart than steps."""
+        """The values of a column nearest to a grid step: doubles may be farther apart than steps."""
         if column["type"] == "integer":
             return {int(exact)}
         near = float(exact)
@@ -75,7 +75,7 @@ class Form:
         return {value for value in values if column["lower"] <= value <= column["upper"]}
 
     def vertices(self, name: str, weights: Sequence[Fraction]) -> set[int]:
-        """Return the grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
+        """The grid steps beside the vertices of the parabolas that signed sums of weighted numbers are."""
         places = {t[2]: k for k, t in enumerate(self.terms) if t[0] == "steps" and t[1] == name}
         rows = [
             tuple(weight * Fraction(row.get(places.get(e, -1), 0), u) for e in (1, 2))
@@ -92,7 +92,7 @@ class Form:
         return found
 
     def holds(self, predicate: Any, record: Mapping[str, Any]) -> bool:
-        """Return whether a record satisfies a predicate."""
+        """Whether a record satisfies a predicate."""
         kind = predicate[0]
         if kind in ("and", "or"):
             return (all if kind == "and" else any)(self.holds(part, record) for part in predicate[1:])
@@ -104,33 +104,33 @@ class Form:
         return value in predicate[2] if kind == "in" else getattr(operator, NAMES[kind])(value, predicate[2])
 
     def told_of(self, name: str, value: Any) -> Any:
-        """Return what the query sees of a value of a column: its grid step if it is summed, and what it satisfies."""
+        """What the query sees of a value of a column: its grid step if it is summed, and what it satisfies."""
         step = self.step(name, value) if name in self.summed else 0
         return step, *(self.holds(leaf, {name: value}) for leaf in self.leaves[name])
 
     def key(self, record: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return what a record adds, in units of one over the denominators."""
+        """What a record adds, in units of one over the denominators."""
         found = [self.value(term, record) for term in self.terms]
         return tuple(sum(weight * found[k] for k, weight in row.items()) for row in self.rows)
 
     def value(self, term: Any, record: Mapping[str, Any]) -> int:
-        """Return what a record adds to a term."""
+        """What a record adds to a term."""
         if term[0] == "indicator":
             return int(self.holds(term[1], record))
         return math.prod(self.step(name, record[name]) ** power for name, power in powers(term).items())
 
     def exact(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
-        """Return the exact answer from the sums of what records add."""
+        """The exact answer from the sums of what records add."""
         return tuple(Fraction(k, u) + shift for k, u, shift in zip(sums, self.under, self.offset, strict=False))
 
 
 def powers(term: Any) -> dict[str, int]:
-    """Return the powers of grid steps whose product a term sums."""
+    """The powers of grid steps whose product a term sums."""
     return {term[1]: 1, term[2]: 1} if term[0] == "product" else {term[1]: term[2]}
 
 
 def columns_of(term: Any) -> set[str]:
-    """Return the columns that a term reads."""
+    """The columns that a term reads."""
     return {leaf[1] for leaf in _leaves(term[1])} if term[0] == "indicator" else {*powers(term)}
 
 

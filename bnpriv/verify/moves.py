@@ -24,7 +24,7 @@ class Moves:
         self.changes = Changes(claim.form, claim.weights, claim.n, claim.spend)
 
     def scales(self, far: Fraction) -> Decimal:
-        """Return a distance in scales of the noise; without noise any distance is infinite."""
+        """A distance in scales of the noise; without noise any distance is infinite."""
         if not far:
             return ZERO
         return decimal(far) / self.claim.scale if self.claim.scale else INFINITE
@@ -36,7 +36,7 @@ class Moves:
         return self.scales(sum(units, Fraction(0))) if self.claim.scale else ZERO
 
     def cost(self, moving: set[str], records: int) -> Decimal:
-        """Return what changes of columns in so many records do not exceed, in the 1-norm of the weighted answer."""
+        """What changes of columns in so many records do not exceed, in the 1-norm of the weighted answer."""
         return self.scales(self.changes.bound(moving, records))
 
     def by_columns(self) -> str:
@@ -64,7 +64,7 @@ class Moves:
         return claim.borne("by the best quilt for every model and pair of secrets")
 
     def near_sets(self, name: str) -> Costs:
-        """Return all sets of near columns of an attribute, with what it costs to hide them, least first."""
+        """All sets of near columns of an attribute, with what it costs to hide them, least first."""
         reads, records = self.form.reads, 1 if self.claim.model["notion"] == VALUE else self.claim.n
         near = {column for column in reads if name in self.claim.network.drivers([column])}
         free = [column for column in reads if column not in near and self.claim.network.drivers([column])]
@@ -89,7 +89,7 @@ class Moves:
                 return
 
     def far_laws(self, name: str, theta: int, pair: tuple[Any, Any], moving: set[str]) -> tuple[Law, Law]:
-        """Return the laws, given each secret of a pair, of the nodes of the columns that are not near."""
+        """The laws, given each secret of a pair, of the nodes of the columns that are not near."""
         nodes = self.claim.network.drivers([column for column in self.form.reads if column not in moving])
         states, sides = self.claim.network.states[name], (summed(), summed())
         for cell, p in self.claim.joint(name, *nodes, theta=theta).items():

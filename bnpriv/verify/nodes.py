@@ -32,16 +32,16 @@ class Nodes:
         return {cell: p / sums[k % width] for k, (cell, p) in enumerate(zip(cells, masses, strict=True)) if p}
 
     def labelled(self, name: str, theta: int) -> Law:
-        """Return a table whose cells are named by attributes and states, in whatever order these are declared."""
+        """A table whose cells are named by attributes and states, in whatever order these are declared."""
         named = ((zip(self.axes[name], cell, strict=True), p) for cell, p in self.at(name, theta).items())
         return {frozenset((each, str(self.states[each][k])) for each, k in pairs): p for pairs, p in named}
 
     def at(self, name: str, theta: int) -> Law:
-        """Return the table of a node in a model."""
+        """The table of a node in a model."""
         return self.tables[name][min(theta, len(self.tables[name]) - 1)]
 
     def drivers(self, columns: Sequence[str]) -> list[str]:
-        """Return the nodes that drive some columns, sorted."""
+        """The nodes that drive some columns, sorted."""
         found = {node for column in columns for node in self.driven.get(column, [column])}
         return sorted(found & self.states.keys())
 

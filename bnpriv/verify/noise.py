@@ -22,7 +22,7 @@ MOST_NOISY_NUMBERS = 2**20
 
 
 def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
-    """Return what reaches every point from itself and the left, and from the right, through noise that decays."""
+    """What reaches every point from itself and the left, and from the right, through noise that decays."""
     left, right = [masses[0]], [ZERO]
     for mass, r in zip(masses[1:], decay, strict=True):
         left.append(mass + left[-1] * r)
@@ -32,7 +32,7 @@ def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[lis
 
 
 def smoothed(masses: list[Decimal], decays: Sequence[Sequence[Decimal]]) -> list[Decimal]:
-    """Return a law on a grid, the last axis the fastest, after noise that decays along each axis; in its place."""
+    """A law on a grid, the last axis the fastest, after noise that decays along each axis; in its place."""
     stride = 1
     for decay in reversed(decays):
         size = len(decay) + 1
@@ -45,7 +45,7 @@ def smoothed(masses: list[Decimal], decays: Sequence[Sequence[Decimal]]) -> list
 
 
 def weights_of(noise: Any) -> list[Fraction]:
-    """Return the weight of every number of an answer: it has noise of the scale over its weight."""
+    """The weight of every number of an answer: it has noise of the scale over its weight."""
     written, count = noise.get("weights"), noise["dimension"]
     require(type(count) is int and count <= MOST_NOISY_NUMBERS, "the numbers of an answer")  # a list of as many is made
     require(not written or all(type(weight) in (int, float) for weight in written), "the weights of the noise")
@@ -55,7 +55,7 @@ def weights_of(noise: Any) -> list[Fraction]:
 
 
 def _whole(digits: Any) -> int:
-    """Return a whole number that is written in digits, as a text."""
+    """A whole number that is written in digits, as a text."""
     require(isinstance(digits, str), "a number of a channel that is no text")
     return int(digits)
 
@@ -80,7 +80,7 @@ class StoredRows:
                 raise StopError("fails", f"the row of {value!r} is no law: its numbers do not sum to the denominator")
 
     def nearest(self, value: float) -> int:
-        """Return the place of the input that is nearest to a double, the lower one of two."""
+        """The place of the input that is nearest to a double, the lower one of two."""
         k = bisect_left(self.inputs, value)
         if k == len(self.inputs):
             return k - 1
@@ -89,7 +89,7 @@ class StoredRows:
         return k - 1 if below else k
 
     def released(self, law: Law) -> Law:
-        """Return the law of what is released, given that of the exact answer, which may be any double."""
+        """The law of what is released, given that of the exact answer, which may be any double."""
         gathered: dict[int, Decimal] = {}
         for (value,), mass in law.items():
             k = self.nearest(value)
@@ -99,7 +99,7 @@ class StoredRows:
 
 
 def laplace_excess(left: Sequence[Decimal], right: Sequence[Decimal], decay: Sequence[Decimal]) -> Decimal:
-    """Return the mass by which a signed law with Laplace noise is positive, from what `recursions` returns."""
+    """The mass by which a signed law with Laplace noise is positive, from what `recursions` returns."""
     found = max(ZERO, left[0] + right[0]) + max(ZERO, left[-1])
     for a, b, r in zip(left, right, decay, strict=False):
         # between two atoms the density is a exp(-t) + b exp(t): it changes its sign at most once

@@ -18,7 +18,7 @@ Case = tuple[Law, Law, int]
 
 
 def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -> bool:
-    """Return whether the law of one record bears the claim, times the number of records that change."""
+    """Whether the law of one record bears the claim, times the number of records that change."""
     cases = _cases(claim, answers)
     if cases is None:
         return False
@@ -31,7 +31,7 @@ def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -
 
 
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
-    """Return what is to be compared; None where the bound is not known for it."""
+    """What is to be compared; None where the bound is not known for it."""
     found, sides = list[Case](), claim.model.get("sides", [])
     if any("network" not in side for side in sides):
         return None

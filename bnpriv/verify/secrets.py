@@ -12,12 +12,12 @@ from bnpriv.verify.values import require
 
 
 def shown(pair: Any) -> str:
-    """Return a pair of secrets in words."""
+    """A pair of secrets in words."""
     return " against ".join(" or ".join(map(str, side)) for side in pair)
 
 
 def pairs_of(secret: Any, values: list[Fraction]) -> list[Any]:
-    """Return the pairs of sets of possible values of a property that must not be told apart."""
+    """The pairs of sets of possible values of a property that must not be told apart."""
     if "pairs" not in secret:
         most = secret.get("at_most", math.inf) * (1 + 1e-12)
         return [((a,), (b,)) for a, b in combinations(values, 2) if b - a <= most]
@@ -25,7 +25,7 @@ def pairs_of(secret: Any, values: list[Fraction]) -> list[Any]:
 
 
 def _meant(number: Any, values: Sequence[Fraction]) -> list[Fraction]:
-    """Return the values that are rounded to a number; if there is none, the nearest one, unless it is far off."""
+    """The values that are rounded to a number; if there is none, the nearest one, unless it is far off."""
     if not values:
         return []
     exact = Fraction(number)
@@ -35,7 +35,7 @@ def _meant(number: Any, values: Sequence[Fraction]) -> list[Fraction]:
 
 
 def farthest(secret: Any, n: int, least: Fraction, unit: Fraction) -> int:
-    """Return how many records change at most from one secret of a pair to the other, for a property that counts."""
+    """How many records change at most from one secret of a pair to the other, for a property that counts."""
     if "pairs" not in secret:
         return min(n, math.floor(secret["at_most"] / unit * (1 + 1e-12))) if "at_most" in secret else n
     sides = [[[k for x in side for k in _counts(x, n, least, unit)] for side in pair] for pair in secret["pairs"]]
@@ -43,7 +43,7 @@ def farthest(secret: Any, n: int, least: Fraction, unit: Fraction) -> int:
 
 
 def _counts(number: Any, n: int, least: Fraction, unit: Fraction) -> list[int]:
-    """Return how many records may count where a property that counts is written as a number."""
+    """How many records may count where a property that counts is written as a number."""
     first, last = ((Fraction(number) + sign * Fraction(math.ulp(number)) - least) / unit for sign in (-1, 1))
     around = range(max(0, math.floor(first)), min(n, math.ceil(last)) + 1)
     require(len(around) <= 10**5, "a value of a secret that stands for very many")

@@ -18,7 +18,7 @@ from bnpriv.verify.values import UNSHOWN, ZERO, StopError, summed
 
 
 def by_quilts_unless_refuted(claim: Claim) -> str:
-    """Return what holds by the best quilts; where none suffices, look for laws of columns that refute the claim."""
+    """What holds by the best quilts; where none suffices, look for laws of columns that refute the claim."""
     moves = Moves(claim)
     try:
         return moves.by_quilts()
@@ -50,7 +50,7 @@ def _refute(claim: Claim, moves: Moves) -> None:
 
 
 def _showing(claim: Claim, column: str, name: str, pair: Any, theta: int, records: list[Any]) -> list[Any]:
-    """Return a law for every state of what drives a column: what one record holds, or another, by its chances."""
+    """A law for every state of what drives a column: what one record holds, or another, by its chances."""
     states, chances = claim.network.states, (summed(), summed())
     nodes = claim.network.driven.get(column, [column] if column in states else [])
     for (secret, *places), p in claim.joint(name, *nodes, theta=theta).items():

@@ -47,23 +47,23 @@ def require(condition: object, what: str) -> None:
 
 
 def number(text: Any) -> Decimal:
-    """Return a hexadecimal double."""
+    """A hexadecimal double."""
     return Decimal(float.fromhex(text))
 
 
 def decimal(exact: Fraction) -> Decimal:
-    """Return the nearest decimal."""
+    """The nearest decimal."""
     return Decimal(exact.numerator) / Decimal(exact.denominator)
 
 
 def fraction(text: Any) -> Fraction:
-    """Return a fraction that is written as a text."""
+    """A fraction that is written as a text."""
     require(isinstance(text, str) and FRACTION.fullmatch(text), "a weight that is no fraction")
     return Fraction(text)
 
 
 def summed(cells: Iterable[tuple[Any, Decimal]] = ()) -> Law:
-    """Return a law from its masses, those of one key added up; what is not there has mass 0."""
+    """A law from its masses, those of one key added up; what is not there has mass 0."""
     found: Law = defaultdict(Decimal)
     for key, mass in cells:
         found[key] += mass
@@ -71,13 +71,13 @@ def summed(cells: Iterable[tuple[Any, Decimal]] = ()) -> Law:
 
 
 def merged(laws: Sequence[Law]) -> Law:
-    """Return the sum of some laws, divided by its mass; empty if there is none."""
+    """The sum of some laws, divided by its mass; empty if there is none."""
     found = summed(item for law in laws for item in law.items())
     total = sum(found.values())
     return {key: mass / total for key, mass in found.items() if mass}
 
 
 def alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bool:
-    """Return whether two laws are the same but for rounding."""
+    """Whether two laws are the same but for rounding."""
     cells = stored.keys() | declared.keys()
     return all(abs(stored.get(c, ZERO) - declared.get(c, ZERO)) <= ROUNDING * declared.get(c, ZERO) for c in cells)

@@ -18,7 +18,7 @@ BLOCKS = ("VARIABLE", "DEFINITION")
 
 
 def xmlbif_nodes(text: str) -> dict[str, Any]:
-    """Return the states, parents and table of every node of a file.
+    """The states, parents and table of every node of a file.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def xmlbif_nodes(text: str) -> dict[str, Any]:
 
 
 def _node(block: Mapping[str, list[str]], states: Mapping[str, list[str]]) -> tuple[str, Any]:
-    """Return a node whose table has its own state as the slowest index; in the file that is the fastest."""
+    """A node whose table has its own state as the slowest index; in the file that is the fastest."""
     own, parents = _one(block, "FOR"), block["GIVEN"]
     numbers = [Decimal(float(text)) for text in _one(block, "TABLE").split()]
     size, rows = len(states[own]), math.prod(len(states[parent]) for parent in parents)

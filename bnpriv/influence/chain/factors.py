@@ -40,19 +40,19 @@ class Factors:
     def right(self, b: int) -> FloatArray:
         """Return max over z of log P^b(x, z) / P^b(x', z), of shape (x, x')."""
         while len(self._right) < b:
-            self._right.append(self._ratios(len(self._right) + 1, transposed=False, seen=None))
+            self._right.append(self._ratios(len(self._right) + 1))
         return self._right[b - 1]
 
     def left(self, a: int, seen: NDArray[np.bool_]) -> FloatArray:
         """Return max over y in `seen` of log P^a(y, x) / P^a(y, x'), of shape (x, x')."""
         key = (a, seen.tobytes())
         if key not in self._left:
-            self._left[key] = self._ratios(a, transposed=True, seen=seen)
+            self._left[key] = self._ratios(a, seen)
         return self._left[key]
 
     @cached_property
     def everywhere(self) -> NDArray[np.bool_]:
-        """Return that every state may be seen."""
+        """That every state may be seen."""
         return np.ones(self.states, dtype=np.bool_)
 
     def _power(self, distance: int) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -63,14 +63,14 @@ class Factors:
             self._linked.append(linked)
         return self._powers[distance - 1], self._linked[distance - 1]
 
-    def _ratios(self, distance: int, *, transposed: bool, seen: NDArray[np.bool_] | None) -> FloatArray:
+    def _ratios(self, distance: int, seen: NDArray[np.bool_] | None = None) -> FloatArray:
+        """What is told from a distance: to the right by columns, to the left by the rows in `seen`."""
         power, linked = self._power(distance)
         if bool(np.any(linked & (power < LEAST))):
             return np.full((self.states, self.states), np.inf)
         with np.errstate(divide="ignore"):
             logs = np.where(linked, np.log(power), -np.inf)
-        rows = (logs.T if transposed else logs)[:, slice(None) if seen is None else seen]
-        return largest_ratios(rows)
+        return largest_ratios(logs if seen is None else logs.T[:, seen])
 
 
 def largest_ratios(rows: FloatArray) -> FloatArray:

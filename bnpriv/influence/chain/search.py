@@ -6,6 +6,7 @@ import math
 from bisect import bisect, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Protocol, final
 
 import numpy as np
@@ -15,6 +16,8 @@ from bnpriv.influence.chain.factors import Factors
 from bnpriv.influence.chain.steps import MOST_DISTANCE, Step, steps
 from bnpriv.influence.losses import LEAST_MARGIN
 from bnpriv.networks.chain import MarkovChain
+
+_step, _score = attrgetter("step"), attrgetter("score")
 
 MOST_INFLUENCE_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""
@@ -59,16 +62,16 @@ class SideInfluence(Protocol):
     """
 
     def right(self, step: Step, b: int) -> FloatArray:
-        """Return the influence of the value `b` steps after, as a vector; -inf for pairs that are no constraint."""
+        """The influence of the value `b` steps after, as a vector; -inf for pairs that are no constraint."""
         ...
 
     def left(self, step: Step, a: int) -> FloatArray:
-        """Return the influence of the value `a` steps before, as a vector."""
+        """The influence of the value `a` steps before, as a vector."""
         ...
 
     @property
     def entries(self) -> int:
-        """Return the length of these vectors."""
+        """The length of these vectors."""
         ...
 
     def steps(self, length: int) -> Iterator[Step]:
@@ -94,7 +97,7 @@ class ExactInfluence:
 
     @property
     def entries(self) -> int:
-        """Return the number of pairs of states."""
+        """The number of pairs of states."""
         return self.factors.states**2
 
     def steps(self, length: int) -> Iterator[Step]:
@@ -102,12 +105,12 @@ class ExactInfluence:
         return steps(self._chain, self._model, length, self.factors)
 
     def right(self, step: Step, b: int) -> FloatArray:
-        """Return the influence of the value `b` steps after."""
+        """The influence of the value `b` steps after."""
         ratios = self.factors.right(b) + self.factors.error(b)
         return np.where(np.isneginf(step.odds), -np.inf, ratios).ravel()
 
     def left(self, step: Step, a: int) -> FloatArray:
-        """Return the influence of the value `a` steps before."""
+        """The influence of the value `a` steps before."""
         ratios = self.factors.left(a, step.seen(a)) + self.factors.error(a)
         # laws of this step are mixtures of rows of the power, so their odds are no larger than those of the rows
         both = together(ratios, np.minimum(step.odds, ratios.T))
@@ -115,7 +118,7 @@ class ExactInfluence:
 
 
 def chain_scale(lengths: Iterable[int], epsilon: float, influence: SideInfluence) -> ChainQuilt | None:
-    """Return the step that needs the most noise per unit of sensitivity, with its best quilt; None if none needs any.
+    """The step that needs the most noise per unit of sensitivity, with its best quilt; None if none needs any.
 
     Parameters
     ----------
@@ -135,21 +138,16 @@ def chain_scale(lengths: Iterable[int], epsilon: float, influence: SideInfluence
     for length in sorted(set(lengths), reverse=True):
         search = _StepSearch(influence=influence, epsilon=epsilon, length=length)
         for step in influence.steps(length):
-            if not bool(np.isneginf(step.odds).all()):
-                worst = _worst(search, step, worst)
-    return worst
-
-
-def _worst(search: _StepSearch, step: Step, worst: ChainQuilt | None) -> ChainQuilt | None:
-    """Return the worse of `worst` and the steps in `step`."""
-    middle = min(max((search.length + 1) // 2, step.first), step.last)
-    looked_at = dict.fromkeys((middle, step.first, step.last))
-    for place in looked_at:
-        worst = search.worse(step, place, worst)
-    assert worst is not None
-    for place in search.unserved(step, worst):
-        if place not in looked_at:
-            worst = search.worse(step, place, worst)
+            if bool(np.isneginf(step.odds).all()):
+                continue
+            middle = min(max((length + 1) // 2, step.first), step.last)
+            looked_at = dict.fromkeys((middle, step.first, step.last))
+            for place in looked_at:
+                worst = search.worse(step, place, worst)
+            assert worst is not None
+            for place in search.unserved(step, worst):
+                if place not in looked_at:
+                    worst = search.worse(step, place, worst)
     return worst
 
 
@@ -168,16 +166,16 @@ class _StepSearch:
         if worst is not None and any(self._serves(step, place, known, worst) for known in self._near(place, worst)):
             return worst
         found = self._best(step, place)
-        insort(self._known, found, key=_place)
+        insort(self._known, found, key=_step)
         return found if worst is None or found.score > worst.score else worst
 
     def _near(self, place: int, worst: ChainQuilt) -> tuple[ChainQuilt, ...]:
         """Return `worst` and the quilts of the nearest steps that were searched."""
-        at = bisect(self._known, place, key=_place)
+        at = bisect(self._known, place, key=_step)
         return (worst, *self._known[max(0, at - 1) : at + 1])
 
     def _serves(self, step: Step, place: int, known: ChainQuilt, worst: ChainQuilt) -> bool:
-        """Return whether the quilt `known` of another step, as far as it fits, needs no more here than `worst`."""
+        """Whether the quilt `known` of another step, as far as it fits, needs no more here than `worst`."""
         a = None if known.before is None or place == 1 else min(known.before, place - 1)
         b = None if known.after is None or place == self.length else min(known.after, self.length - place)
         sides = {(a, b), (None, b), (a, None)}
@@ -202,17 +200,17 @@ class _StepSearch:
         return min(MOST_DISTANCE, MOST_INFLUENCE_CELLS // self.influence.entries)
 
     def _best(self, step: Step, place: int) -> ChainQuilt:
-        """Return the quilt with the least score."""
+        """The quilt with the least score."""
         best = self._quilt(step, place, None, None)
         before, after = min(place - 1, self._farthest), min(self.length - place, self._farthest)
         for b in range(1, after + 1):
             if (place + b - 1) / self.epsilon >= best.score:
                 break
-            best = _better(best, self._quilt(step, place, None, b))
+            best = min(best, self._quilt(step, place, None, b), key=_score)
         for a in range(1, before + 1):
             if (self.length - place + a) / self.epsilon >= best.score:
                 break
-            best = _better(best, self._quilt(step, place, a, None))
+            best = min(best, self._quilt(step, place, a, None), key=_score)
         return self._two_sided(step, place, before, after, best)
 
     def _two_sided(self, step: Step, place: int, before: int, after: int, best: ChainQuilt) -> ChainQuilt:
@@ -264,7 +262,7 @@ class _Sides:
         self._entries: list[int] = []
 
     def least(self, near: int) -> tuple[int, float]:
-        """Return the distance to the left that tells least with so many near steps, and what it then tells.
+        """The distance to the left that tells least with so many near steps, and what it then tells.
 
         The entries looked at give a lower bound for every distance. The distance with the least bound is computed in
         full: either its largest entry is among those looked at, and no other is better, or it is added to them.
@@ -292,7 +290,7 @@ class _Side:
         self._filled: dict[int, int] = {}
 
     def columns(self, low: int, high: int, entries: list[int]) -> FloatArray:
-        """Return the chosen entries of the vectors at distances `low` to `high`, of shape (entries, distances)."""
+        """The chosen entries of the vectors at distances `low` to `high`, of shape (entries, distances)."""
         for entry in entries:
             row = self._rows.setdefault(entry, np.empty(self.most))
             start = self._filled.get(entry, 0)
@@ -303,7 +301,7 @@ class _Side:
 
 
 def together(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return what two sides tell together; inf where one tells all and the other has no such constraint.
+    """What two sides tell together; inf where one tells all and the other has no such constraint.
 
     Examples
     --------
@@ -313,14 +311,6 @@ def together(left: FloatArray, right: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore"):
         both = left + right
     return np.where(np.isnan(both), np.inf, both)
-
-
-def _place(quilt: ChainQuilt) -> int:
-    return quilt.step
-
-
-def _better(best: ChainQuilt, other: ChainQuilt) -> ChainQuilt:
-    return other if other.score < best.score else best
 
 
 def _largest(ratios: FloatArray) -> float:

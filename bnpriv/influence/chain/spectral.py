@@ -39,7 +39,7 @@ class SpectralBound:
 
     @classmethod
     def of(cls, chain: MarkovChain, model: int, *, published: bool) -> SpectralBound:
-        """Return the bound of a chain that is irreducible and aperiodic; `published` gives the form of the paper."""
+        """The bound of a chain that is irreducible and aperiodic; `published` gives the form of the paper."""
         matrix = chain.matrix(model)
         law = chain.stationary[min(model, len(chain.stationary) - 1)]
         margin = EIGENVALUE_MARGIN + 4 * stationary_error(len(law))
@@ -64,11 +64,11 @@ class SpectralBound:
         yield Step(first=1, last=length, odds=np.zeros((1, 1)), masks=[np.ones(1, dtype=np.bool_)], error=0.0)
 
     def right(self, step: Step, b: int) -> FloatArray:
-        """Return the influence of the value `b` steps after."""
+        """The influence of the value `b` steps after."""
         return np.array([self._told(b)])
 
     def left(self, step: Step, a: int) -> FloatArray:
-        """Return the influence of the value `a` steps before."""
+        """The influence of the value `a` steps before."""
         return np.array([(2 if self.twice else 1) * self._told(a)])
 
     def _told(self, distance: int) -> float:
@@ -77,7 +77,7 @@ class SpectralBound:
 
 
 def spectral_refusal(chain: MarkovChain) -> Refusal | None:
-    """Return why a chain has no spectral bound, or None."""
+    """Why a chain has no spectral bound, or None."""
     remedy = 'Use MarkovChainMechanism(influence="exact").'
     if not bool(chain.is_irreducible.all()):
         required = "the spectral bound needs every state to be reachable from every other"
@@ -92,7 +92,7 @@ def spectral_refusal(chain: MarkovChain) -> Refusal | None:
 
 
 def _second(symmetric: FloatArray, margin: float) -> float:
-    """Return the second largest absolute eigenvalue, rounded up."""
+    """The second largest absolute eigenvalue, rounded up."""
     ordered = np.sort(np.abs(np.linalg.eigvalsh(symmetric)))
     found = float(ordered[-2]) if len(ordered) > 1 else 0.0
     return min(1.0, found + margin)

@@ -54,7 +54,7 @@ class Step:
     error: float
 
     def seen(self, a: int) -> Mask:
-        """Return which states may be possible `a` steps before."""
+        """Which states may be possible `a` steps before."""
         return self.masks[min(max(self.first - a, 1), len(self.masks)) - 1]
 
 
@@ -96,7 +96,10 @@ def _moving(chain: MarkovChain, model: int, length: int) -> Iterator[Step]:
         if target is not None and np.isfinite(away):
             yield _settled(target, alone + 1, length, away + rounding + stationary_error(k))
         else:
-            yield _unknown(_reached(matrix), alone + 1, length)
+            # nothing is known of these steps but which states they can have
+            reached = _reached(matrix)
+            odds = _unordered(reached[min(alone + 1, len(reached)) - 1])
+            yield Step(first=alone + 1, last=length, odds=odds, masks=reached, error=np.inf)
     for step in _coarse_to_fine(alone):
         error = step * (k + 8) * UNIT_ROUNDOFF
         yield Step(
@@ -145,7 +148,7 @@ def _from_any_start(chain: MarkovChain, model: int, length: int, factors: Factor
 
 
 def _most_apart(chain: MarkovChain, model: int, lasting: Mask) -> int:
-    """Return how many steps from any start are told apart.
+    """How many steps from any start are told apart.
 
     Without a limit that has all `lasting` states, some start rules out states for good: left quilts always tell all.
     """
@@ -156,25 +159,19 @@ def _most_apart(chain: MarkovChain, model: int, lasting: Mask) -> int:
 
 
 def _spread(odds: FloatArray) -> float:
-    """Return how far the odds of a pair of states can differ between two starts: they lie between -odds' and odds."""
+    """How far the odds of a pair of states can differ between two starts: they lie between -odds' and odds."""
     counted = ~np.isneginf(odds)
     return float(np.max((odds + odds.T)[counted], initial=0.0))
 
 
 def _reached(matrix: FloatArray) -> list[Mask]:
-    """Return which states some start can lead to at steps 1, 2, ..., until they stay the same; they never grow."""
+    """Which states some start can lead to at steps 1, 2, ..., until they stay the same; they never grow."""
     masks = [np.ones(len(matrix), dtype=np.bool_)]
     while True:
         after = np.asarray((matrix[masks[-1]] > 0).any(axis=0), dtype=np.bool_)
         if np.array_equal(after, masks[-1]):
             return masks
         masks.append(after)
-
-
-def _unknown(reached: Sequence[Mask], first: int, last: int) -> Step:
-    """Return steps of whose laws nothing is known but which states they can have."""
-    odds = _unordered(reached[min(first, len(reached)) - 1])
-    return Step(first=first, last=last, odds=odds, masks=reached, error=np.inf)
 
 
 def _unordered(mask: Mask) -> FloatArray:
@@ -189,7 +186,7 @@ def stationary_error(k: int) -> float:
 
 
 def _away(law: FloatArray, target: FloatArray) -> float:
-    """Return by how much the logs of two laws differ; this never grows from one step to the next."""
+    """By how much the logs of two laws differ; this never grows from one step to the next."""
     if not np.array_equal(law > 0, target > 0):
         return np.inf
     inside = target > 0

@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.axes import Axis, bare, listed, steps
 from bnpriv.influence.density.forward import ForwardDraws, ParameterValues
-from bnpriv.influence.density.lattice import Lattice
+from bnpriv.influence.density.lattice import QuadratureGrid
 from bnpriv.influence.density.part import Coordinates, DensityPart
 from bnpriv.laws.base import log_sum_exp
 
@@ -47,7 +47,7 @@ FAR = 20.0
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class MonteCarloCheck:
     """What a comparison of grids with draws led to.
 
     Parameters
@@ -69,18 +69,18 @@ class GridComparison:
 
     Parameters
     ----------
-    lattice : Lattice
+    grid : QuadratureGrid
     names : tuple of str
         What is seen.
     """
 
-    lattice: Lattice
+    grid: QuadratureGrid
     names: tuple[str, ...]
     _fine: dict[tuple[int, str], tuple[FloatArray, FloatArray]] = field(
         default_factory=dict[tuple[int, str], tuple[FloatArray, FloatArray]], repr=False
     )
 
-    def at(self, points: int, depth: float, top: float = math.inf) -> Agreement:
+    def at(self, points: int, depth: float, top: float = math.inf) -> MonteCarloCheck:
         """Compare the grids of one level with draws.
 
         Parameters
@@ -91,9 +91,9 @@ class GridComparison:
         top : float
             The largest log ratio that was found.
         """
-        part = DensityPart(lattice=self.lattice, names=self.names, points=points, depth=depth)
+        part = DensityPart(grid=self.grid, names=self.names, points=points, depth=depth)
         if any(bool(np.isneginf(top)) for top in part.tops):
-            return Agreement(gap=math.inf)
+            return MonteCarloCheck(gap=math.inf)
         densities = self._by_grid(part)
         names = sorted({*self._integrated(0), *self._integrated(1)})
         gaps = [tuple(self._mean_gaps(side, densities[side]) for side in (0, 1))]
@@ -103,24 +103,24 @@ class GridComparison:
         best = int(np.argmax(ratios))
         higher = bool(ratios[best] > top + 1e-6 * (1 + abs(top)))
         gap = max(float(np.max(_apart(first, second))) for first, second in gaps)
-        return Agreement(gap=gap, higher=(self._place(best),) if higher else ())
+        return MonteCarloCheck(gap=gap, higher=(self._place(best),) if higher else ())
 
     @cached_property
     def forward(self) -> ForwardDraws:
-        """Return the draws."""
-        return ForwardDraws(lattice=self.lattice, names=self.names)
+        """The draws."""
+        return ForwardDraws(grid=self.grid, names=self.names)
 
     @cached_property
     def seen(self) -> ParameterValues:
-        """Return the points of what is seen at which grids and draws are compared."""
+        """The points of what is seen at which grids and draws are compared."""
         found = self.forward.telling(TELLING[len(self.forward.hidden) > 1])
         return {name: self._rounded(name, values) for name, values in found.items()}
 
     def _rounded(self, name: str, values: FloatArray) -> FloatArray:
-        """Return the values that coordinates of values stand for: near an end of a support they may differ."""
-        if self.lattice.parameter(name).states is not None:
+        """The values that coordinates of values stand for: near an end of a support they may differ."""
+        if self.grid.parameter(name).states is not None:
             return values
-        scale = self.lattice.scale(name)
+        scale = self.grid.scale(name)
         return scale.values(scale.coordinates(values))
 
     @property
@@ -131,19 +131,19 @@ class GridComparison:
         return tuple(float(axis.coordinates[0]) for axis in self._axes(slice(k, k + 1)))
 
     def _axes(self, rows: slice) -> list[Axis]:
-        """Return points of what is seen as axes."""
+        """Points of what is seen as axes."""
         axes: list[Axis] = []
         for name in self.names:
-            values, states = self.seen[name][rows], self.lattice.parameter(name).states
+            values, states = self.seen[name][rows], self.grid.parameter(name).states
             if states is None:
-                scale = self.lattice.scale(name)
+                scale = self.grid.scale(name)
                 axes.append(bare(scale, scale.coordinates(values)))
             else:
                 axes.append(listed(values, np.searchsorted(np.array(states), values).astype(np.float64)))
         return axes
 
     def _by_grid(self, part: DensityPart) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of the points given either secret."""
+        """The log densities of the points given either secret."""
         if len(self.names) == 1:
             return part.densities(self._axes(slice(None)))
         both = [part.densities(self._axes(slice(k, k + 1))) for k in range(self._count)]
@@ -152,7 +152,7 @@ class GridComparison:
 
     @cached_property
     def _means(self) -> tuple[tuple[FloatArray, FloatArray, FloatArray], ...]:
-        """Return for either secret, by draws: log densities, their relative standard errors, draws in effect."""
+        """For either secret, by draws: log densities, their relative standard errors, draws in effect."""
         found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         for side, drawn in enumerate(self.forward.sides):
             secret, behind = _mean_of(drawn.log_weights, drawn.total)
@@ -174,7 +174,7 @@ class GridComparison:
         return _mean_of(logs, drawn.total)
 
     def _mean_gaps(self, side: int, densities: FloatArray) -> FloatArray:
-        """Return by how much draws show more than a grid, in logs and beyond chance."""
+        """By how much draws show more than a grid, in logs and beyond chance."""
         logs, errors, effective = self._means[side]
         with np.errstate(invalid="ignore", over="ignore"):
             above = np.where(np.isneginf(logs), 0.0, logs - densities)
@@ -182,7 +182,7 @@ class GridComparison:
         return np.where(surely | (above > math.log(UNLIKELY)), np.maximum(above, 0.0), 0.0)
 
     def _line_gaps(self, side: int, name: str, points: int, depth: float) -> FloatArray:
-        """Return by how much sums over a much finer grid of one parameter pass those over its grid, in logs."""
+        """By how much sums over a much finer grid of one parameter pass those over its grid, in logs."""
         if name not in self._integrated(side):
             return np.zeros(self._count)
         key = side, name
@@ -190,7 +190,9 @@ class GridComparison:
             line = self._line(side, name)
             self._fine[key] = self._along(side, name, line), self._along(side, name, line, prior=True)
         fine, prior = self._fine[key]
-        coarse = self._along(side, name, self._grid(side, name, points, depth))
+        protected = name == self.grid.protected
+        axis = self.grid.sides(points)[side] if protected else self.grid.axis(name, points, depth)
+        coarse = self._along(side, name, axis)
         with np.errstate(invalid="ignore", divide="ignore"):
             # each draw of everything else counts by how probable it is when this parameter is not known
             one, other = (np.nan_to_num(logs - prior, nan=-math.inf, posinf=math.inf) for logs in (fine, coarse))
@@ -203,12 +205,12 @@ class GridComparison:
         return np.where(differs, far, 0.0)
 
     def _free(self, side: int) -> list[str]:
-        """Return what varies given a secret and what is seen."""
-        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.lattice.protected])]
+        """What varies given a secret and what is seen."""
+        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.grid.protected])]
 
     def _integrated(self, side: int) -> list[str]:
-        """Return what of it is continuous."""
-        return [name for name in self._free(side) if self.lattice.parameter(name).states is None]
+        """What of it is continuous."""
+        return [name for name in self._free(side) if self.grid.parameter(name).states is None]
 
     def _settings(self, side: int) -> int:
         return SETTINGS if len(self._free(side)) > 1 else 1
@@ -216,16 +218,9 @@ class GridComparison:
     def _line(self, side: int, name: str) -> Axis:
         settings = self._settings(side)
         points = min(ON_LINE, LINE_CELLS[settings > 1] // (self._count * settings))
-        if name == self.lattice.protected:
-            return self.lattice.side(self.forward.secrets[side], points)
-        return steps(self.lattice.scale(name), *self.lattice.reach(name, 2 * self.lattice.base), points)
-
-    def _grid(self, side: int, name: str, points: int, depth: float) -> Axis:
-        return (
-            self.lattice.sides(points)[side]
-            if name == self.lattice.protected
-            else self.lattice.axis(name, points, depth)
-        )
+        if name == self.grid.protected:
+            return self.grid.side(self.forward.secrets[side], points)
+        return steps(self.grid.scale(name), *self.grid.reach(name, 2 * self.grid.base), points)
 
     def _along(self, side: int, name: str, axis: Axis, *, prior: bool = False) -> FloatArray:
         """Return logs of sums along one parameter, of shape (points of what is seen, draws of everything else).
@@ -241,14 +236,14 @@ class GridComparison:
         free = self._free(side)
         logs = np.zeros((1, settings, axis.points))
         for each in forward.all:
-            moves = name in (each, *self.lattice.parameter(each).parents)
+            moves = name in (each, *self.grid.parameter(each).parents)
             if (moves and each in free) if prior else (moves or each not in free):
                 logs = logs + forward.density(each, values)
         return np.asarray(log_sum_exp(logs + axis.log_weights, 2))
 
 
 def _mean_of(logs: FloatArray, total: int) -> tuple[float, float]:
-    """Return the log of a mean of exponentials, and how many draws are behind it in effect."""
+    """The log of a mean of exponentials, and how many draws are behind it in effect."""
     top = float(np.max(logs))
     if not math.isfinite(top):
         return -math.inf, 0.0
@@ -258,22 +253,24 @@ def _mean_of(logs: FloatArray, total: int) -> tuple[float, float]:
 
 
 def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return by how much log ratios are off: errors that both secrets share cancel, unless nothing is left of both."""
+    """By how much log ratios are off: errors that both secrets share cancel, unless nothing is left of both."""
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(np.abs(first - second), nan=math.inf, posinf=math.inf)
 
 
-def compared(lattice: Lattice, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
-    """Return the comparisons for the parts of a frontier; influence and privacy curve share them."""
-    kept = lattice.comparisons
+def compared(grid: QuadratureGrid, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
+    """The comparisons for the parts of a frontier; influence and privacy curve share them."""
+    kept = grid.comparisons
     if parts not in kept:
         while len(kept) >= MOST_FRONTIERS_KEPT:
             del kept[next(iter(kept))]
-        kept[parts] = tuple(GridComparison(lattice=lattice, names=names) for names in parts)
+        kept[parts] = tuple(GridComparison(grid=grid, names=names) for names in parts)
     return cast("tuple[GridComparison, ...]", kept[parts])
 
 
-def agreement(parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf) -> Agreement:
-    """Return what the comparisons of all parts of a frontier led to; what they add up to is `top`."""
+def monte_carlo_check(
+    parts: Sequence[GridComparison], points: int, depth: float, top: float = math.inf
+) -> MonteCarloCheck:
+    """What the comparisons of all parts of a frontier led to; what they add up to is `top`."""
     found = [each.at(points, depth, top if len(parts) == 1 else math.inf) for each in parts]
-    return Agreement(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())
+    return MonteCarloCheck(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())

@@ -31,7 +31,7 @@ class Axis:
 
     @property
     def points(self) -> int:
-        """Return how many points there are."""
+        """How many points there are."""
         return self.values.size
 
 
@@ -43,12 +43,12 @@ def steps(scale: Scale, low: float, high: float, points: int) -> Axis:
 
 
 def bare(scale: Scale, coordinates: FloatArray) -> Axis:
-    """Return points without weights."""
+    """Points without weights."""
     return Axis(coordinates=coordinates, values=scale.values(coordinates), log_weights=np.zeros(coordinates.size))
 
 
 def between(scale: Scale, low: float, high: float, points: int) -> Axis:
-    """Return points dense at both ends of an interval of the coordinate, with their weights in integrals."""
+    """Points dense at both ends of an interval of the coordinate, with their weights in integrals."""
     u = np.linspace(-3.0, 3.0, points)
     bent = np.pi / 2 * np.sinh(u)
     half = (high - low) / 2

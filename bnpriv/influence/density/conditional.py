@@ -10,7 +10,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.density.axes import bare
-from bnpriv.influence.density.lattice import Lattice, sided
+from bnpriv.influence.density.lattice import QuadratureGrid, sided
 from bnpriv.influence.density.refine import points_at
 
 CONDITIONAL_LEVELS = (4, 2, 0)
@@ -44,8 +44,8 @@ class ConditionalDensities:
     finite: bool
 
 
-def conditional(lattice: Lattice, name: str) -> ConditionalDensities:
-    """Return the law of a parameter given the two secrets of a lattice, where it has all but little of its mass.
+def conditional(grid: QuadratureGrid, name: str) -> ConditionalDensities:
+    """The law of a parameter given the two secrets of a grid, where it has all but little of its mass.
 
     Raises
     ------
@@ -54,29 +54,29 @@ def conditional(lattice: Lattice, name: str) -> ConditionalDensities:
     """
     for level in CONDITIONAL_LEVELS[:-1]:
         try:
-            return _conditional(lattice, name, points_at(level))
+            return _conditional(grid, name, points_at(level))
         except SizeError:
             continue
-    return _conditional(lattice, name, points_at(CONDITIONAL_LEVELS[-1]))
+    return _conditional(grid, name, points_at(CONDITIONAL_LEVELS[-1]))
 
 
-def _conditional(lattice: Lattice, name: str, points: int) -> ConditionalDensities:
-    if lattice.parameter(name).states is not None:
-        axis = lattice.axis(name, points, lattice.base)
-        first, second = _given(lattice, name, axis.coordinates, points)
+def _conditional(grid: QuadratureGrid, name: str, points: int) -> ConditionalDensities:
+    if grid.parameter(name).states is not None:
+        axis = grid.axis(name, points, grid.base)
+        first, second = _given(grid, name, axis.coordinates, points)
         return ConditionalDensities(values=axis.values, first=first, second=second, finite=True)
-    coarse = np.linspace(*lattice.reach(name, lattice.base), 4 * ACROSS)
-    scale = lattice.scale(name)
-    densities = np.stack(_given(lattice, name, coarse, points))
+    coarse = np.linspace(*grid.reach(name, grid.base), 4 * ACROSS)
+    scale = grid.scale(name)
+    densities = np.stack(_given(grid, name, coarse, points))
     low, high = _worth_drawing(densities, densities * np.exp(scale.log_slope(coarse)))
     ends = scale.values(coarse[[low, high]])
     fine = np.unique(scale.coordinates(np.linspace(float(ends[0]), float(ends[1]), ACROSS)))
-    first, second = _given(lattice, name, fine, points)
+    first, second = _given(grid, name, fine, points)
     return ConditionalDensities(values=scale.values(fine), first=first, second=second, finite=False)
 
 
 def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]:
-    """Return between which places most of the mass lies, far thin tails left out; a peak in a tail sets no scale."""
+    """Between which places most of the mass lies, far thin tails left out; a peak in a tail sets no scale."""
     shares = np.cumsum(masses, axis=1) / masses.sum(axis=1, keepdims=True)
     inner = (shares > TAIL) & (shares < 1 - TAIL)
     height = np.max(densities, where=inner, initial=0.0)
@@ -84,13 +84,13 @@ def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]
     return (int(places[0]), int(places[-1])) if places.size > 1 else (0, masses.shape[1] - 1)
 
 
-def _given(lattice: Lattice, name: str, coordinates: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
-    """Return the densities of a parameter at coordinates of it given both secrets."""
-    finite = lattice.parameter(name).states is not None
-    depth = lattice.base
-    special = {} if finite else {name: bare(lattice.scale(name), coordinates)}
-    joint = lattice.joint((lattice.protected, name), points, depth, special)
-    sides = lattice.sides(points)
-    tops = sided(lattice.prior(points, depth), sides)
+def _given(grid: QuadratureGrid, name: str, coordinates: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
+    """The densities of a parameter at coordinates of it given both secrets."""
+    finite = grid.parameter(name).states is not None
+    depth = grid.base
+    special = {} if finite else {name: bare(grid.scale(name), coordinates)}
+    joint = grid.joint((grid.protected, name), points, depth, special)
+    sides = grid.sides(points)
+    tops = sided(grid.prior(points, depth), sides)
     first, second = (np.exp(logs - top) for logs, top in zip(sided(joint, sides), tops, strict=True))
     return first, second

@@ -11,9 +11,9 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.density.agreement import agreement, compared
+from bnpriv.influence.density.agreement import compared, monte_carlo_check
 from bnpriv.influence.density.axes import Axis, steps
-from bnpriv.influence.density.lattice import Lattice
+from bnpriv.influence.density.lattice import QuadratureGrid
 from bnpriv.influence.density.part import FACTOR, DensityPart
 from bnpriv.influence.density.refine import LOOSE, impossible, parts_of, points_at, vanishing
 from bnpriv.influence.losses import MOST_LOSSES, Losses, gathered
@@ -63,12 +63,12 @@ class LossCurve:
     settled: bool
 
 
-def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> LossCurve:
-    """Return the losses of a frontier for the pair of a lattice.
+def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> LossCurve:
+    """The losses of a frontier for the pair of a grid.
 
     Parameters
     ----------
-    lattice : Lattice
+    grid : QuadratureGrid
     border : sequence of str
     start : int
         The level of the first grids.
@@ -80,20 +80,20 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> LossCur
     NetworkError
         If a density that is needed is missing.
     """
-    if impossible(lattice):
+    if impossible(grid):
         nothing = np.zeros((1, 2, 1))
         losses = Losses(ratios=nothing, masses=nothing, possible=np.zeros((1, 2), dtype=np.bool_))
         return LossCurve(losses=losses, change=0.0, settled=True)
-    axes = max(1, sum(lattice.parameter(name).states is None for name in border))
+    axes = max(1, sum(grid.parameter(name).states is None for name in border))
     finest, first = FINEST.get(axes, FEWEST_CURVE_POINTS), FIRST.get(axes, FEWEST_FIRST)
 
     known = RoughDensities()  # of one grid each: the finest one is looked at twice
 
     def at(level: int, finer: int = 0, width: int = finest) -> Losses:
-        return _losses(lattice, border, points_at(level), min(round(first * FACTOR**finer), width), width, known)
+        return _losses(grid, border, points_at(level), min(round(first * FACTOR**finer), width), width, known)
 
     # one after the other: what is integrated out, what is seen, and where losses are added up
-    first_level, gap = _shown(lattice, border, start)
+    first_level, gap = _shown(grid, border, start)
     if gap > LOOSE:
         return LossCurve(losses=_everything(), change=1.0, settled=False)
     level, change, losses = _until_stable(at, first_level)
@@ -108,20 +108,20 @@ def curve_of(lattice: Lattice, border: Sequence[str], start: int = 0) -> LossCur
     return LossCurve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= CURVE_TOLERANCE)
 
 
-def _shown(lattice: Lattice, border: Sequence[str], start: int) -> tuple[int, float]:
-    """Return the first level from `start` on whose grids hold what draws show, and what they miss of it."""
-    parts = compared(lattice, tuple(parts_of(lattice, border, points_at(0))))
+def _shown(grid: QuadratureGrid, border: Sequence[str], start: int) -> tuple[int, float]:
+    """The first level from `start` on whose grids hold what draws show, and what they miss of it."""
+    parts = compared(grid, tuple(parts_of(grid, border, points_at(0))))
     level, gap = start, math.inf
     for finer in range(start, CURVE_LEVELS):
         try:
-            gap, level = agreement(parts, points_at(finer), lattice.base).gap, finer
+            gap, level = monte_carlo_check(parts, points_at(finer), grid.base).gap, finer
         except SizeError:
             if start == 0 and finer == 0:
                 raise
             break
         if gap <= CURVE_DRAW_TOLERANCE:
             break
-    return (0, agreement(parts, points_at(0), lattice.base).gap) if math.isinf(gap) and start else (level, gap)
+    return (0, monte_carlo_check(parts, points_at(0), grid.base).gap) if math.isinf(gap) and start else (level, gap)
 
 
 def _everything() -> Losses:
@@ -131,7 +131,7 @@ def _everything() -> Losses:
 
 
 def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
-    """Return the step at which losses moved no more, by how much they moved last, and the losses.
+    """The step at which losses moved no more, by how much they moved last, and the losses.
 
     If the first step is too large the walk starts at 0.
     """
@@ -157,14 +157,14 @@ def _moved(before: Losses, after: Losses) -> float:
 
 
 def _losses(
-    lattice: Lattice, border: Sequence[str], points: int, seen: int, finest: int, known: RoughDensities
+    grid: QuadratureGrid, border: Sequence[str], points: int, seen: int, finest: int, known: RoughDensities
 ) -> Losses:
-    """Return the losses on the finest grid, from densities on grids of fewer points."""
-    if vanishing(lattice, points, lattice.base):
+    """The losses on the finest grid, from densities on grids of fewer points."""
+    if vanishing(grid, points, grid.base):
         return _everything()
     first = second = np.zeros(1)
-    for names in parts_of(lattice, border, points):
-        part = DensityPart(lattice=lattice, names=names, points=points, depth=lattice.base)
+    for names in parts_of(grid, border, points):
+        part = DensityPart(grid=grid, names=names, points=points, depth=grid.base)
         one, other = _densities(part, seen, finest, known)
         if 2 * first.size * one.size > MOST_LOSSES:
             raise SizeError(
@@ -182,7 +182,7 @@ def _losses(
 
 
 def _densities(part: DensityPart, seen: int, finest: int, known: RoughDensities) -> tuple[FloatArray, FloatArray]:
-    """Return the log probabilities of the cells of the finest grid given either secret."""
+    """The log probabilities of the cells of the finest grid given either secret."""
     rough = [_axis(part, name, seen) for name in part.names]
     fine = [_axis(part, name, finest) for name in part.names]
     key = part.names, part.points, seen
@@ -202,10 +202,10 @@ def _densities(part: DensityPart, seen: int, finest: int, known: RoughDensities)
 
 
 def _axis(part: DensityPart, name: str, points: int) -> Axis:
-    lattice = part.lattice
-    if lattice.parameter(name).states is not None:
-        return lattice.axis(name, points, part.depth)
-    return steps(lattice.scale(name), *lattice.reach(name, part.depth), points)
+    grid = part.grid
+    if grid.parameter(name).states is not None:
+        return grid.axis(name, points, part.depth)
+    return steps(grid.scale(name), *grid.reach(name, part.depth), points)
 
 
 def _interpolated(logs: FloatArray, rough: Sequence[Axis], fine: Sequence[Axis]) -> FloatArray:
@@ -219,7 +219,7 @@ def _interpolated(logs: FloatArray, rough: Sequence[Axis], fine: Sequence[Axis])
 
 
 def _with_lost(losses: Losses, change: float) -> Losses:
-    """Return the losses with one more cell, which tells everything, for what the grid lost and what is not known."""
+    """The losses with one more cell, which tells everything, for what the grid lost and what is not known."""
     lost: FloatArray = np.maximum(0.0, 1.0 - losses.masses.sum(axis=2, keepdims=True)) + change
     return replace(
         losses,

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.densities import log_density
-from bnpriv.influence.density.lattice import Lattice
+from bnpriv.influence.density.lattice import QuadratureGrid
 from bnpriv.secrets.values import Interval
 
 FORWARD_DRAWS = 2**12
@@ -57,48 +57,48 @@ class ForwardDraws:
 
     Parameters
     ----------
-    lattice : Lattice
+    grid : QuadratureGrid
     names : tuple of str
         What is seen.
     """
 
-    lattice: Lattice
+    grid: QuadratureGrid
     names: tuple[str, ...]
 
     @property
     def secrets(self) -> tuple[Interval, Interval]:
         """Return both secrets."""
-        return self.lattice.pair.first, self.lattice.pair.second
+        return self.grid.pair.first, self.grid.pair.second
 
     @cached_property
     def all(self) -> tuple[str, ...]:
         """Return all parameters that matter."""
-        return tuple(sorted(self.lattice.network.graph.ancestral((self.lattice.protected, *self.names))))
+        return tuple(sorted(self.grid.network.graph.ancestral((self.grid.protected, *self.names))))
 
     @cached_property
     def hidden(self) -> tuple[str, ...]:
         """Return those that are neither seen nor protected."""
-        return tuple(name for name in self.all if name not in (*self.names, self.lattice.protected))
+        return tuple(name for name in self.all if name not in (*self.names, self.grid.protected))
 
     @cached_property
     def tied(self) -> bool:
         """Return whether something that is not seen lies below what is."""
-        graph, seen = self.lattice.network.graph, set(self.names)
-        return any(graph.ancestral((name,)) & seen for name in (*self.hidden, self.lattice.protected))
+        graph, seen = self.grid.network.graph, set(self.names)
+        return any(graph.ancestral((name,)) & seen for name in (*self.hidden, self.grid.protected))
 
     def density(self, name: str, values: ParameterValues) -> FloatArray:
         """Return the log density of a parameter given its parents."""
-        parameter = self.lattice.parameter(name)
+        parameter = self.grid.parameter(name)
         return log_density(parameter, values[name], [values[parent] for parent in parameter.parents])
 
     def holds_value(self, side: int) -> bool:
         """Return whether a secret is a single value."""
-        return self.lattice.sides(NODES)[side].points == 1
+        return self.grid.sides(NODES)[side].points == 1
 
     def sampled(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
         """Return draws given a secret, and with what is seen set to values if there are any."""
-        name, secret, axis = self.lattice.protected, self.secrets[side], self.lattice.sides(NODES)[side]
-        if axis.points > 1 and self.lattice.parameter(name).states is None:
+        name, secret, axis = self.grid.protected, self.secrets[side], self.grid.sides(NODES)[side]
+        if axis.points > 1 and self.grid.parameter(name).states is None:
             free = self._simulated(seen or {}, FORWARD_DRAWS)
             inside = (free[name] >= secret.low) & (free[name] <= secret.high)
             if np.count_nonzero(inside) >= ENOUGH:
@@ -114,7 +114,7 @@ class ForwardDraws:
         return WeightedDraws(values=values, log_weights=weights + self.density(name, values), total=total)
 
     def _simulated(self, given: Mapping[str, float], draws: int) -> dict[str, FloatArray]:
-        network = self.lattice.network
+        network = self.grid.network
         found = network.simulator(self.all, draws, seed=network.sampling.seed + 1, given=given, records=1)
         return {name: np.asarray(found[name], dtype=np.float64).reshape(draws) for name in self.all}
 
@@ -142,20 +142,20 @@ class ForwardDraws:
 
     def _about_secret(self, values: ParameterValues, side: int) -> FloatArray:
         """Return the log ratio of whole draws between their own secret and the other."""
-        protected, other = self.lattice.protected, self.lattice.sides(NODES)[1 - side].values
+        protected, other = self.grid.protected, self.grid.sides(NODES)[1 - side].values
         exchanged = {**values, protected: np.full(len(values[protected]), other[len(other) // 2])}
-        below = [n for n in self.all if n != protected and protected in self.lattice.parameter(n).parents]
+        below = [n for n in self.all if n != protected and protected in self.grid.parameter(n).parents]
         return _differences([(self.density(n, values), self.density(n, exchanged)) for n in below], values[protected])
 
     def _about_hidden(self, values: ParameterValues) -> FloatArray:
         """Return the log ratio of what is seen between what is hidden behind it and what is behind other draws."""
-        rows, random = len(values[self.lattice.protected]), np.random.default_rng(0)
+        rows, random = len(values[self.grid.protected]), np.random.default_rng(0)
         apart: list[FloatArray] = []
         for _ in range(SHUFFLES):
             order = random.permutation(rows)
             mixed = {name: array if name in self.names else array[order] for name, array in values.items()}
             pairs = [(self.density(n, values), self.density(n, mixed)) for n in self.names]
-            apart.append(_differences(pairs, values[self.lattice.protected]))
+            apart.append(_differences(pairs, values[self.grid.protected]))
         return np.min(apart, axis=0)
 
 

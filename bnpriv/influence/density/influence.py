@@ -21,8 +21,8 @@ from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.conditional import conditional
 from bnpriv.influence.density.curve import LossCurve, curve_of
 from bnpriv.influence.density.densities import without_density
-from bnpriv.influence.density.lattice import Lattice
-from bnpriv.influence.density.refine import Settled, outside, refined
+from bnpriv.influence.density.lattice import QuadratureGrid
+from bnpriv.influence.density.refine import Refinement, outside, refined
 from bnpriv.influence.losses import PureLosses, private_shifts
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.noise.continuous import ContinuousNoise
@@ -44,7 +44,7 @@ OF_DRAWS = Refusal(
     remedy="Use a mechanism that compares laws of the answer, such as TightMechanism, or ColumnMechanism.",
 )
 
-SEPARATED = Settled(value=0.0, change=0.0, settled=True, reason="The graph separates the columns from it.")
+SEPARATED = Refinement(value=0.0, change=0.0, settled=True, reason="The graph separates the columns from it.")
 """What is found where nothing is told."""
 
 
@@ -101,15 +101,15 @@ class DensityDetails(WithoutDistance):
     Parameters
     ----------
     pairs : tuple of IntervalPair
-    found : tuple of Settled
+    found : tuple of Refinement
         For every pair what the refinement led to.
-    lattices : tuple of Lattice
+    lattices : tuple of QuadratureGrid
         The grids for every pair; none where the frontier is empty or nothing is known.
     """
 
     pairs: tuple[IntervalPair, ...]
-    found: tuple[Settled, ...]
-    lattices: tuple[Lattice, ...] = field(default=(), repr=False)
+    found: tuple[Refinement, ...]
+    lattices: tuple[QuadratureGrid, ...] = field(default=(), repr=False)
 
     def losses(self, influence: Influence) -> DensityLosses:
         """Return the privacy losses of every pair.
@@ -172,7 +172,7 @@ def density_influence(
         )
         reason = f"No density is known for {checks.listing(missing)}, so that nothing bounds what the columns tell."
         return _unknown(network, asked, protected, pairs, why, reason)
-    lattices: tuple[Lattice, ...] = ()
+    lattices: tuple[QuadratureGrid, ...] = ()
     if border:
         lattices = tuple(_lattice(network, protected, pair) for pair in pairs)
         found = tuple(_settled(lattice, border) for lattice in lattices)
@@ -198,7 +198,7 @@ def _unknown(
     why: Refusal,
     reason: str,
 ) -> Influence:
-    nothing = Settled(value=np.inf, change=np.inf, settled=False, reason=reason)
+    nothing = Refinement(value=np.inf, change=np.inf, settled=False, reason=reason)
     found = tuple(outside(network.parameters[protected], pair) or nothing for pair in pairs)
     return _influence(network, columns, protected, DensityDetails(pairs=tuple(pairs), found=found), why)
 
@@ -235,35 +235,35 @@ def _influence(
     )
 
 
-def _how(ended: Settled, unknown: Refusal | None) -> str:
+def _how(ended: Refinement, unknown: Refusal | None) -> str:
     """Return in words how an influence was found."""
     if unknown is not None:
         return f"not known: {ended.reason}"
     return f"{'an estimate' if ended.settled else 'an estimate that did not settle'}. {ended.reason}"
 
 
-def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Lattice:
+def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> QuadratureGrid:
     """Return the grids for a pair, which all columns of a report share; the network keeps the latest."""
-    kept: dict[tuple[str, IntervalPair], Lattice] = network.kept.table("lattices")
+    kept: dict[tuple[str, IntervalPair], QuadratureGrid] = network.kept.table("lattices")
     key = protected, pair
     if key not in kept:
         while len(kept) >= MOST_LATTICES:
             del kept[next(iter(kept))]
-        kept[key] = Lattice(network, protected, pair)
+        kept[key] = QuadratureGrid(network, protected, pair)
     return kept[key]
 
 
-def _settled(lattice: Lattice, border: tuple[str, ...]) -> Settled:
+def _settled(lattice: QuadratureGrid, border: tuple[str, ...]) -> Refinement:
     """Return what refinement leads to for a frontier; the grids keep the latest."""
     return _told(lattice, (border,), lambda: refined(lattice, border))
 
 
-def _curve(lattice: Lattice, border: tuple[str, ...], start: int) -> LossCurve:
+def _curve(lattice: QuadratureGrid, border: tuple[str, ...], start: int) -> LossCurve:
     """Return the losses of a frontier; the grids keep the latest."""
     return _told(lattice, (border, start), lambda: curve_of(lattice, border, start=start))
 
 
-def _told(lattice: Lattice, key: tuple[object, ...], find: Callable[[], T]) -> T:
+def _told(lattice: QuadratureGrid, key: tuple[object, ...], find: Callable[[], T]) -> T:
     kept = cast("dict[tuple[object, ...], T]", lattice.told)
     if key not in kept:
         found = find()

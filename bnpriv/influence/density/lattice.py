@@ -63,7 +63,7 @@ MOST_SUMMED = 2**20
 
 
 @final
-class Lattice:
+class QuadratureGrid:
     """Grids of the parameters for one pair of secrets; remembers what it has computed.
 
     Parameters
@@ -88,12 +88,12 @@ class Lattice:
         self._sums: dict[tuple[frozenset[str], frozenset[str], int, float], LogTable] = {}
 
     def parameter(self, name: str) -> Parameter:
-        """Return a parameter."""
+        """A parameter."""
         return self.network.parameters[name]
 
     @cached_property
     def below(self) -> frozenset[str]:
-        """Return the descendants of the protected parameter."""
+        """The descendants of the protected parameter."""
         graph = self.network.graph
         return frozenset(name for name in graph.nodes if self.protected in graph.ancestral((name,)) - {name})
 
@@ -128,12 +128,12 @@ class Lattice:
         return tuple(found)
 
     def sampled(self, name: str) -> tuple[FloatArray, ...]:
-        """Return the draws that tell where a parameter is."""
+        """The draws that tell where a parameter is."""
         chosen = self.given if name in self.below else (self.free,)
         return tuple(each[name] for each in chosen)
 
     def scale(self, name: str) -> Scale:
-        """Return the scale of a continuous parameter."""
+        """The scale of a continuous parameter."""
         if name not in self._scales:
             parameter = self.parameter(name)
             self._scales[name] = Scale.of(parameter.lower, parameter.upper, np.concatenate(self.sampled(name)))
@@ -153,7 +153,7 @@ class Lattice:
         return self._depths[name]
 
     def _profile(self, name: str, t: FloatArray) -> FloatArray:
-        """Return the log of the largest mass per step of the coordinate over settings of the parents."""
+        """The log of the largest mass per step of the coordinate over settings of the parents."""
         parents, unlikely = self._settings(self.parameter(name).parents)
         scale = self.scale(name)
         values = scale.values(t)[:, np.newaxis]
@@ -175,7 +175,7 @@ class Lattice:
         return joined, np.concatenate((unlikely, np.zeros(rows[0].size)))
 
     def _some(self, name: str, most: int) -> tuple[FloatArray, FloatArray]:
-        """Return a few values of a parent over its whole range, and how improbable they are."""
+        """A few values of a parent over its whole range, and how improbable they are."""
         states = self.parameter(name).states
         if name == self.protected:
             values = np.array(self._typical)
@@ -187,30 +187,30 @@ class Lattice:
         return self.scale(name).values(t), self.depth_at(name, t)
 
     def depth_at(self, name: str, coordinates: FloatArray) -> FloatArray:
-        """Return how much less probable than at its peak a parameter is at coordinates; 0 for finitely many states."""
+        """How much less probable than at its peak a parameter is at coordinates; 0 for finitely many states."""
         if self.parameter(name).states is not None or name == self.protected:
             return np.zeros(coordinates.size)
         known, depth = self.depths(name)
         return np.interp(coordinates, known, np.where(np.isfinite(depth), depth, BEYOND))
 
     def reach(self, name: str, depth: float) -> tuple[float, float]:
-        """Return the coordinates between which a parameter is not less probable than `depth`."""
+        """The coordinates between which a parameter is not less probable than `depth`."""
         t, known = self.depths(name)
         inside = np.flatnonzero(known <= depth)
         return float(t[max(inside[0] - 1, 0)]), float(t[min(inside[-1] + 1, t.size - 1)])
 
     @cached_property
     def base(self) -> float:
-        """Return the depth of the first grids: that where the ancestors of the protected parameter are given it too."""
+        """The depth of the first grids: that where the ancestors of the protected parameter are given it too."""
         return next((depth for depth in DEPTHS if self._reaches(depth)), DEPTHS[-1])
 
     @cached_property
     def reaches(self) -> bool:
-        """Return whether the grids reach to where the ancestors of the protected parameter are given either secret."""
+        """Whether the grids reach to where the ancestors of the protected parameter are given either secret."""
         return self._reaches(self.base)
 
     def _reaches(self, depth: float) -> bool:
-        """Return whether the ends of the ancestors' ranges are improbable given either secret, or ends of supports."""
+        """Whether the ends of the ancestors' ranges are improbable given either secret, or ends of supports."""
         for name in self.network.graph.ancestral((self.protected,)) - {self.protected}:
             if self.parameter(name).states is not None:
                 continue
@@ -226,7 +226,7 @@ class Lattice:
         return True
 
     def axis(self, name: str, points: int, depth: float) -> Axis:
-        """Return the points of a parameter in integrals; of the protected one those of both secrets."""
+        """The points of a parameter in integrals; of the protected one those of both secrets."""
         key = (name, points, depth)
         if key not in self._axes:
             states = self.parameter(name).states
@@ -240,7 +240,7 @@ class Lattice:
         return self._axes[key]
 
     def sides(self, points: int) -> tuple[Axis, Axis]:
-        """Return the points of the two secrets."""
+        """The points of the two secrets."""
         if points not in self._sides:
             count = max(20, round(4 * math.sqrt(points)))
             self._sides[points] = self.side(self.pair.first, count), self.side(self.pair.second, count)
@@ -261,7 +261,7 @@ class Lattice:
         return between(self.scale(self.protected), low, high, count)
 
     def _inside(self, start: float, end: float) -> tuple[float, float]:
-        """Return the coordinates of the part of an interval where the protected parameter can well be."""
+        """The coordinates of the part of an interval where the protected parameter can well be."""
         scale = self.scale(self.protected)
         low, high = (float(t) for t in scale.coordinates(np.array([start, end])))
         t = between(scale, low, high, RANGE_POINTS).coordinates
@@ -271,7 +271,7 @@ class Lattice:
         return (low if first == 0 else float(t[first - 1])), (high if last == t.size - 1 else float(t[last + 1]))
 
     def explored(self, name: str, points: int, depth: float) -> Axis:
-        """Return points without weights over the range of a parameter that is seen, some of them where draws are."""
+        """Points without weights over the range of a parameter that is seen, some of them where draws are."""
         states = self.parameter(name).states
         if states is not None:
             return self.axis(name, points, depth)
@@ -282,7 +282,7 @@ class Lattice:
         return bare(self.scale(name), t)
 
     def table(self, name: str, points: int, depth: float, special: Mapping[str, Axis]) -> LogTable:
-        """Return the table of a parameter, with `special` points for some."""
+        """The table of a parameter, with `special` points for some."""
         family = (name, *self.parameter(name).parents)
         usual = not any(member in special for member in family)
         key = (name, points, depth)
@@ -297,7 +297,7 @@ class Lattice:
     def joint(
         self, names: Sequence[str], points: int, depth: float, special: Mapping[str, Axis] | None = None
     ) -> FloatArray:
-        """Return the log of the joint density times weights over points of `names`."""
+        """The log of the joint density times weights over points of `names`."""
         fixed = special or {}
         needed = sorted(self.network.graph.ancestral(names))
         tables = {name: self.table(name, points, depth, fixed) for name in needed}
@@ -312,7 +312,7 @@ class Lattice:
     def _summed(
         self, inner: frozenset[str], tables: Mapping[str, LogTable], points: int, depth: float
     ) -> tuple[frozenset[str], LogTable] | None:
-        """Return which tables hold parameters of a group, and their product with the group summed out.
+        """Which tables hold parameters of a group, and their product with the group summed out.
 
         None if that is too large to be worth remembering.
         """
@@ -327,11 +327,11 @@ class Lattice:
         return done, self._sums[key]
 
     def prior(self, points: int, depth: float) -> FloatArray:
-        """Return the log of the density times weight of the protected parameter at the points of both secrets."""
+        """The log of the density times weight of the protected parameter at the points of both secrets."""
         return self.joint((self.protected,), points, depth)
 
     def lost(self, names: Iterable[str], points: int, depth: float) -> float:
-        """Return how far the densities of `names` are from summing to 1 over their points."""
+        """How far the densities of `names` are from summing to 1 over their points."""
         worst = 0.0
         for name in names:
             table = self.table(name, points, depth, {})
@@ -342,7 +342,7 @@ class Lattice:
 
 
 def joined(sides: tuple[Axis, Axis]) -> Axis:
-    """Return the points of two axes as one."""
+    """The points of two axes as one."""
     first, second = sides
     return Axis(
         coordinates=np.concatenate((first.coordinates, second.coordinates)),
@@ -352,7 +352,7 @@ def joined(sides: tuple[Axis, Axis]) -> Axis:
 
 
 def sided(logs: FloatArray, sides: tuple[Axis, Axis]) -> tuple[FloatArray, FloatArray]:
-    """Return the log of the sums over the points of either secret, which run along the first axis."""
+    """The log of the sums over the points of either secret, which run along the first axis."""
     split = sides[0].points
     return _total(logs[:split]), _total(logs[split:])
 
@@ -366,7 +366,7 @@ def _total(logs: FloatArray) -> FloatArray:
 def inner_groups(
     graph: Graph, needed: Sequence[str], kept: frozenset[str], special: frozenset[str]
 ) -> list[frozenset[str]]:
-    """Return the groups of connected parameters, apart from `kept`, that share no table with `special`.
+    """The groups of connected parameters, apart from `kept`, that share no table with `special`.
 
     Examples
     --------

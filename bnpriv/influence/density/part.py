@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.influence.density.axes import Axis, bare, listed
-from bnpriv.influence.density.lattice import Lattice, sided
+from bnpriv.influence.density.lattice import QuadratureGrid, sided
 
 FACTOR = 1.4
 """Grids have so many times as many points at every level."""
@@ -35,11 +35,11 @@ Coordinates = tuple[float, ...]
 @final
 @dataclass(frozen=True, kw_only=True)
 class DensityPart:
-    """Parameters that are seen together, at one level of a lattice.
+    """Parameters that are seen together, at one level of a grid.
 
     Parameters
     ----------
-    lattice : Lattice
+    grid : QuadratureGrid
     names : tuple of str
     points : int
         Of every axis in integrals.
@@ -47,7 +47,7 @@ class DensityPart:
         How far down the axes reach.
     """
 
-    lattice: Lattice
+    grid: QuadratureGrid
     names: tuple[str, ...]
     points: int
     depth: float
@@ -55,58 +55,58 @@ class DensityPart:
     @cached_property
     def within(self) -> int:
         """Largest number of integration points per grid point of the observed parameters."""
-        network, seen = self.lattice.network, {self.lattice.protected, *self.names}
+        network, seen = self.grid.network, {self.grid.protected, *self.names}
         families = [{name, *network.graph.parents[name]} for name in network.graph.ancestral(seen)]
         hidden = [family - seen for family in families if family.intersection(self.names)]
-        axes = (math.prod(self.lattice.axis(n, self.points, self.depth).points for n in family) for family in hidden)
+        axes = (math.prod(self.grid.axis(n, self.points, self.depth).points for n in family) for family in hidden)
         return max(axes, default=1)
 
     @property
     def large(self) -> bool:
-        """Return whether few points can be looked at at once."""
+        """Whether few points can be looked at at once."""
         return self.within > LOOKED_AT / 16
 
     @property
     def continuous(self) -> tuple[int, ...]:
-        """Return the positions of the parameters that are not of finitely many states."""
-        return tuple(k for k, name in enumerate(self.names) if self.lattice.parameter(name).states is None)
+        """The positions of the parameters that are not of finitely many states."""
+        return tuple(k for k, name in enumerate(self.names) if self.grid.parameter(name).states is None)
 
     def axes(self, places: Sequence[Coordinates] = ()) -> list[Axis]:
-        """Return the points of a first look: over the whole range, where draws are, and about `places`."""
+        """The points of a first look: over the whole range, where draws are, and about `places`."""
         most = LOOK_POINTS.get(len(self.names), FEWEST_LOOK_POINTS)
         number = max(FEWEST_LOOK_POINTS, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
-        axes = [self.lattice.explored(name, number, self.depth) for name in self.names]
+        axes = [self.grid.explored(name, number, self.depth) for name in self.names]
         for k in self.continuous:
             near = np.array([place[k] + step for place in places for step in (-BESIDE, 0.0, BESIDE)])
             axes[k] = self.around(k, np.concatenate((axes[k].coordinates, near)), axes[k])
         return axes
 
     def around(self, k: int, coordinates: FloatArray, axis: Axis) -> Axis:
-        """Return points of one parameter within an axis; of finitely many states the first one alone."""
+        """Points of one parameter within an axis; of finitely many states the first one alone."""
         if k not in self.continuous:
             place = round(float(coordinates[0]))
             return listed(axis.values[place : place + 1], np.array([float(place)]))
         low, high = axis.coordinates[0], axis.coordinates[-1]
-        return bare(self.lattice.scale(self.names[k]), np.unique(np.clip(coordinates, low, high)))
+        return bare(self.grid.scale(self.names[k]), np.unique(np.clip(coordinates, low, high)))
 
     def at(self, place: Coordinates, axes: Sequence[Axis]) -> list[Axis]:
-        """Return the axes of a single point."""
+        """The axes of a single point."""
         return [self.around(k, np.array([t]), axes[k]) for k, t in enumerate(place)]
 
     def densities(self, axes: Sequence[Axis]) -> tuple[FloatArray, FloatArray]:
-        """Return the log densities of the observed parameters given the first and the second secret."""
-        lattice, special = self.lattice, dict(zip(self.names, axes, strict=True))
-        joint = lattice.joint((lattice.protected, *self.names), self.points, self.depth, special)
-        first, second = sided(joint, lattice.sides(self.points))
+        """The log densities of the observed parameters given the first and the second secret."""
+        grid, special = self.grid, dict(zip(self.names, axes, strict=True))
+        joint = grid.joint((grid.protected, *self.names), self.points, self.depth, special)
+        first, second = sided(joint, grid.sides(self.points))
         return first - self.tops[0], second - self.tops[1]
 
     @cached_property
     def tops(self) -> tuple[FloatArray, FloatArray]:
-        """Return the log probabilities, or densities, of the secrets."""
-        return sided(self.lattice.prior(self.points, self.depth), self.lattice.sides(self.points))
+        """The log probabilities, or densities, of the secrets."""
+        return sided(self.grid.prior(self.points, self.depth), self.grid.sides(self.points))
 
     def coarse(self, axes: Sequence[Axis]) -> float:
-        """Return by how much the logs behind the densities change if integrals are cut less finely."""
+        """By how much the logs behind the densities change if integrals are cut less finely."""
         coarser = replace(self, points=max(3, round(self.points / FACTOR)))
         both = [*zip(self.densities(axes), coarser.densities(axes), strict=True)]
         both += zip(self.tops, coarser.tops, strict=True)

@@ -11,11 +11,11 @@ from typing import final
 import numpy as np
 
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Refinement
-from bnpriv.influence.density.agreement import Agreement, agreement, compared
-from bnpriv.influence.density.lattice import DEEPEST, Lattice, sided
+from bnpriv.influence.base import GridLevel
+from bnpriv.influence.density.agreement import MonteCarloCheck, compared, monte_carlo_check
+from bnpriv.influence.density.lattice import DEEPEST, QuadratureGrid, sided
 from bnpriv.influence.density.part import FACTOR, Coordinates, DensityPart
-from bnpriv.influence.density.supremum import STUBBORN, Look, Supremum, looks
+from bnpriv.influence.density.supremum import STUBBORN, GridScan, Supremum, grid_scans
 from bnpriv.influence.ratios import independent_parts
 from bnpriv.networks.density import Parameter
 from bnpriv.secrets.values import IntervalPair
@@ -57,7 +57,7 @@ LOOSE = 0.05
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class Refinement:
     """What refinement led to for one pair of secrets.
 
     Parameters
@@ -71,18 +71,18 @@ class Settled:
         Whether the value is stable, or known to grow without end.
     reason : str
         In words how it ended.
-    history : tuple of Refinement
+    history : tuple of GridLevel
     """
 
     value: float
     change: float
     settled: bool
     reason: str
-    history: tuple[Refinement, ...] = ()
+    history: tuple[GridLevel, ...] = ()
 
 
-def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
-    """Return the max-influence of a frontier for the pair of a lattice, both directions.
+def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
+    """The max-influence of a frontier for the pair of a grid, both directions.
 
     Raises
     ------
@@ -91,21 +91,21 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
     NetworkError
         If a density that is needed is missing.
     """
-    if impossible(lattice):
-        return Settled(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
-    if not lattice.reaches:
+    if impossible(grid):
+        return Refinement(value=-math.inf, change=0.0, settled=True, reason="A secret has probability zero.")
+    if not grid.reaches:
         reason = "Grids do not reach to where the parameters above it are, given a secret so far from what is probable."
-        return Settled(value=math.inf, change=math.inf, settled=False, reason=reason)
-    history: list[Refinement] = []
+        return Refinement(value=math.inf, change=math.inf, settled=False, reason=reason)
+    history: list[GridLevel] = []
     suprema: list[Supremum] = []
     both: dict[bool, Supremum] = {}
-    shown = compared(lattice, tuple(parts_of(lattice, border, FEWEST_POINTS)))
+    shown = compared(grid, tuple(parts_of(grid, border, FEWEST_POINTS)))
     places: list[Coordinates] = []
     for level in range(GRID_LEVELS):
-        points, depth = points_at(level), depth_at(lattice, level, suprema)
+        points, depth = points_at(level), depth_at(grid, level, suprema)
         try:
-            both = _both(lattice, border, points, depth, both, places)
-            lost = lattice.lost(_summed(lattice, border), points, depth)
+            both = _both(grid, border, points, depth, both, places)
+            lost = grid.lost(_summed(grid, border), points, depth)
         except SizeError:
             if not history:
                 raise
@@ -119,23 +119,23 @@ def refined(lattice: Lattice, border: Sequence[str]) -> Settled:
             s.change <= _tolerance(suprema[-1]) for s in history[-MOST_REPEATS:]
         )
         if found is not None or still:
-            agreed = agreement(shown, points, depth, suprema[-1].value)
+            agreed = monte_carlo_check(shown, points, depth, suprema[-1].value)
             places += agreed.higher
             if _agrees(agreed, suprema[-1].value):
                 return _beside(found or _open(history, suprema[-1]), agreed)
     found = _open(history, suprema[-1])
     if math.isinf(found.value):
         return found
-    return _beside(found, agreement(shown, history[-1].points, history[-1].depth, suprema[-1].value))
+    return _beside(found, monte_carlo_check(shown, history[-1].points, history[-1].depth, suprema[-1].value))
 
 
-def _agrees(agreed: Agreement, value: float) -> bool:
-    """Return whether draws show next to nothing that a grid does not."""
+def _agrees(agreed: MonteCarloCheck, value: float) -> bool:
+    """Whether draws show next to nothing that a grid does not."""
     return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
 
 
-def _beside(found: Settled, agreed: Agreement) -> Settled:
-    """Return what was found with what draws say to it: what grids miss is added, or there is no value at all."""
+def _beside(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
+    """What was found with what draws say to it: what grids miss is added, or there is no value at all."""
     missed = 2 * agreed.gap if agreed.gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
     if _agrees(agreed, found.value):
         return replace(found, value=found.value + missed, change=found.change + missed)
@@ -144,31 +144,27 @@ def _beside(found: Settled, agreed: Agreement) -> Settled:
     return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
 
 
-def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> Refinement:
+def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> GridLevel:
     value, before = suprema[-1].value, suprema[-2].value if len(suprema) > 1 else math.inf
     change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
-    return Refinement(points=points, depth=depth, influence=value, change=change, lost=lost)
+    return GridLevel(points=points, depth=depth, influence=value, change=change, lost=lost)
 
 
-def _ended(history: Sequence[Refinement], suprema: Sequence[Supremum]) -> Settled | None:
-    """Return the end of a refinement if it has one."""
+def _ended(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinement | None:
+    """The end of a refinement if it has one."""
     supremum, step = suprema[-1], history[-1]
     if len(history) < LEAST_LEVELS:
         return None
     clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
     if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
         return _endless(history, supremum)
-    if _stable(history, supremum):
+    # more lost mass takes more levels
+    levels = LEAST_LEVELS if step.lost > LOST else 1
+    still = all(each.change <= _tolerance(supremum) for each in history[-levels:])
+    if still and step.lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum):
         value = supremum.value + step.change
-        return Settled(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
+        return Refinement(value=value, change=step.change, settled=True, reason="Stable.", history=tuple(history))
     return None
-
-
-def _stable(history: Sequence[Refinement], supremum: Supremum) -> bool:
-    """Return whether the value does not move, and nothing speaks against it; more lost mass takes more levels."""
-    lost, levels = history[-1].lost, LEAST_LEVELS if history[-1].lost > LOST else 1
-    still = all(step.change <= _tolerance(supremum) for step in history[-levels:])
-    return still and lost <= MUCH_LOST and supremum.coarse <= COARSE and supremum.rest <= _tolerance(supremum)
 
 
 def _tolerance(supremum: Supremum) -> float:
@@ -176,102 +172,104 @@ def _tolerance(supremum: Supremum) -> float:
 
 
 def points_at(level: int) -> int:
-    """Return the points per axis at a level."""
+    """The points per axis at a level."""
     return round(FEWEST_POINTS * FACTOR**level)
 
 
-def depth_at(lattice: Lattice, level: int, suprema: Sequence[Supremum]) -> float:
-    """Return how far down the axes reach at a level.
+def depth_at(grid: QuadratureGrid, level: int, suprema: Sequence[Supremum]) -> float:
+    """How far down the axes reach at a level.
 
     First they reach ever deeper, to find out whether ratios grow; if they do not, fewer points go where no supremum is.
     """
     last = suprema[-LEAST_LEVELS:]
     if level > LEAST_LEVELS and all(
-        not supremum.endless and supremum.rest <= GRID_TOLERANCE / 10 and supremum.depth <= lattice.base
+        not supremum.endless and supremum.rest <= GRID_TOLERANCE / 10 and supremum.depth <= grid.base
         for supremum in last
     ):
-        return 2 * lattice.base
-    return min(lattice.base * 2.0**level, max(DEEPEST, lattice.base))
+        return 2 * grid.base
+    return min(grid.base * 2.0**level, max(DEEPEST, grid.base))
 
 
-def outside(parameter: Parameter, pair: IntervalPair) -> Settled | None:
-    """Return that a pair is no constraint if one of its secrets lies outside the support, or None."""
+def outside(parameter: Parameter, pair: IntervalPair) -> Refinement | None:
+    """That a pair is no constraint if one of its secrets lies outside the support, or None."""
     for side in (pair.first, pair.second):
         states = parameter.states
         empty = side.high < parameter.lower or side.low > parameter.upper
         if empty or (states is not None and not any(side.low <= state <= side.high for state in states)):
-            return Settled(value=-math.inf, change=0.0, settled=True, reason=f"{side} has probability zero.")
+            return Refinement(value=-math.inf, change=0.0, settled=True, reason=f"{side} has probability zero.")
     return None
 
 
-def impossible(lattice: Lattice) -> bool:
-    """Return whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
-    parameter = lattice.parameter(lattice.protected)
-    if outside(parameter, lattice.pair) is not None:
+def impossible(grid: QuadratureGrid) -> bool:
+    """Whether a secret surely has probability zero: by the support, or by the density of a root at a value."""
+    parameter = grid.parameter(grid.protected)
+    if outside(parameter, grid.pair) is not None:
         return True
     if parameter.parents:
         return False  # a sum over a grid may miss what is narrow
-    sides = lattice.sides(FEWEST_POINTS)
-    totals = sided(lattice.prior(FEWEST_POINTS, lattice.base), sides)
+    sides = grid.sides(FEWEST_POINTS)
+    totals = sided(grid.prior(FEWEST_POINTS, grid.base), sides)
     return any(side.points == 1 and np.isneginf(total) for side, total in zip(sides, totals, strict=True))
 
 
-def vanishing(lattice: Lattice, points: int, depth: float) -> bool:
-    """Return whether nothing is left of a secret on a grid, so that it says nothing."""
-    return any(bool(np.isneginf(total)) for total in sided(lattice.prior(points, depth), lattice.sides(points)))
+def vanishing(grid: QuadratureGrid, points: int, depth: float) -> bool:
+    """Whether nothing is left of a secret on a grid, so that it says nothing."""
+    return any(bool(np.isneginf(total)) for total in sided(grid.prior(points, depth), grid.sides(points)))
 
 
 def _both(
-    lattice: Lattice,
+    grid: QuadratureGrid,
     border: Sequence[str],
     points: int,
     depth: float,
     before: Mapping[bool, Supremum],
     beside: Sequence[Coordinates],
 ) -> dict[bool, Supremum]:
-    """Return the suprema of both directions, from where they were at the level `before` and the places `beside`."""
-    if vanishing(lattice, points, depth):
+    """The suprema of both directions, from where they were at the level `before` and the places `beside`."""
+    if vanishing(grid, points, depth):
         return {False: Supremum(value=math.inf)}
-    ways: dict[bool, list[Look]] = {False: [], True: []}
-    for k, names in enumerate(parts_of(lattice, border, points)):
-        part = DensityPart(lattice=lattice, names=names, points=points, depth=depth)
-        for look in looks(part, [*(supremum.places[k] for supremum in before.values() if supremum.places), *beside]):
+    ways: dict[bool, list[GridScan]] = {False: [], True: []}
+    for k, names in enumerate(parts_of(grid, border, points)):
+        part = DensityPart(grid=grid, names=names, points=points, depth=depth)
+        for look in grid_scans(
+            part, [*(supremum.places[k] for supremum in before.values() if supremum.places), *beside]
+        ):
             ways[look.reverse].append(look)
-    order = sorted(ways, key=lambda way: -sum(look.value for look in ways[way]))
+    order = sorted(ways, key=lambda way: -sum(scan.value for scan in ways[way]))
     found: dict[bool, Supremum] = {}
     for way in order:
         # what cannot well become the larger direction is not searched
-        reach = sum(look.value + look.slack for look in ways[way])
+        reach = sum(scan.value + scan.slack for scan in ways[way])
         search = all(reach >= supremum.value for supremum in found.values())
-        suprema = [look.supremum(search=search) for look in ways[way]]
+        suprema = [scan.supremum(search=search) for scan in ways[way]]
         found[way] = sum(suprema[1:], suprema[0])
     return found
 
 
 def _larger(found: Mapping[bool, Supremum]) -> Supremum:
-    """Return the larger of both directions; an endless one is."""
+    """The larger of both directions; an endless one is."""
     suprema = sorted(found.values(), key=lambda supremum: -supremum.value)
     return next((supremum for supremum in suprema if supremum.endless), suprema[0])
 
 
-def parts_of(lattice: Lattice, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
-    """Return the parts of a frontier whose log ratios add."""
-    if all(side.points == 1 for side in lattice.sides(points)):
-        return independent_parts(lattice.network.graph, lattice.protected, border)
+def parts_of(grid: QuadratureGrid, border: Sequence[str], points: int) -> list[tuple[str, ...]]:
+    """The parts of a frontier whose log ratios add."""
+    if all(side.points == 1 for side in grid.sides(points)):
+        return independent_parts(grid.network.graph, grid.protected, border)
     return [tuple(border)]
 
 
-def _summed(lattice: Lattice, border: Sequence[str]) -> frozenset[str]:
-    """Return the parameters that are integrated out somewhere."""
-    graph, protected = lattice.network.graph, lattice.protected
+def _summed(grid: QuadratureGrid, border: Sequence[str]) -> frozenset[str]:
+    """The parameters that are integrated out somewhere."""
+    graph, protected = grid.network.graph, grid.protected
     found = graph.ancestral((protected,))
-    for names in parts_of(lattice, border, FEWEST_POINTS):
+    for names in parts_of(grid, border, FEWEST_POINTS):
         found |= graph.ancestral((protected, *names)) - set(names)
     return found - {protected}
 
 
-def _faster(history: Sequence[Refinement]) -> bool:
-    """Return whether the value grew with every doubling of the depth, and no less each time."""
+def _faster(history: Sequence[GridLevel]) -> bool:
+    """Whether the value grew with every doubling of the depth, and no less each time."""
     wider = [step for k, step in enumerate(history) if k == 0 or step.depth > history[k - 1].depth]
     gains = [after.influence - before.influence for before, after in itertools.pairwise(wider)]
     if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
@@ -279,21 +277,21 @@ def _faster(history: Sequence[Refinement]) -> bool:
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
 
 
-def _endless(history: Sequence[Refinement], supremum: Supremum) -> Settled:
+def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
     last = history[-1].influence
     where = "one point is approached" if supremum.spike else "the range widens"
     how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
     if math.isinf(last):
         how = "One of the secrets rules out what is possible under the other."
-    return Settled(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
+    return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
-def _open(history: Sequence[Refinement], supremum: Supremum) -> Settled:
-    """Return a value that did not settle: with a small change it is still worth telling."""
+def _open(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
+    """A value that did not settle: with a small change it is still worth telling."""
     last = history[-LEAST_LEVELS:]
     changes = [step.change for step in last if step is not history[0]] or [math.inf]
     change = max(supremum.rest, supremum.coarse, history[-1].lost, *changes)
     known = change <= LOOSE and not supremum.endless
     value = max(step.influence for step in last) + change if known else math.inf
     reason = "Finer grids still change it" + (f" by up to {change:.2g} nats." if change < math.inf else ".")
-    return Settled(value=value, change=change, settled=False, reason=reason, history=tuple(history))
+    return Refinement(value=value, change=change, settled=False, reason=reason, history=tuple(history))

@@ -61,7 +61,7 @@ class Scale:
 
     @classmethod
     def of(cls, lower: float, upper: float, draws: FloatArray) -> Scale:
-        """Return the scale whose centre and width are those of `draws`."""
+        """The scale whose centre and width are those of `draws`."""
         inside = draws[(draws > lower) & (draws < upper) & np.isfinite(draws)]
         if not inside.size:
             return cls(lower=lower, upper=upper, centre=0.0, width=1.0)
@@ -75,7 +75,7 @@ class Scale:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return the least and the largest t whose values differ from the ends of the support, and do not overflow."""
+        """The least and the largest t whose values differ from the ends of the support, and do not overflow."""
         if self.heavy:
             return -math.asinh(LARGEST_LOG_QUOTIENT), math.asinh(LARGEST_LOG_QUOTIENT)
         low, high = -LARGEST_LOG_QUOTIENT, LARGEST_LOG_QUOTIENT
@@ -89,10 +89,12 @@ class Scale:
         return math.asinh((low - self.centre) / self.width), math.asinh((high - self.centre) / self.width)
 
     def values(self, t: FloatArray) -> FloatArray:
-        """Return the values at coordinates."""
+        """The values at coordinates."""
+        from scipy.special import expit
+
         inner = self._inner(t)
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            near = (self.upper - self.lower) * _expit(-np.abs(inner))
+            near = (self.upper - self.lower) * np.asarray(expit(-np.abs(inner)))
             return np.where(inner < 0, self.lower + near, self.upper - near)
         if math.isfinite(self.lower):
             return self.lower + np.exp(inner)
@@ -101,11 +103,13 @@ class Scale:
         return self.centre + self.width * np.sinh(inner) if self.heavy else inner
 
     def log_slope(self, t: FloatArray) -> FloatArray:
-        """Return the log of the derivative of the values by t."""
+        """The log of the derivative of the values by t."""
+        from scipy.special import log_expit
+
         inner = self._inner(t)
         outer = _log_cosh(t) + (0.0 if self.heavy else math.log(self.width))
         if math.isfinite(self.lower) and math.isfinite(self.upper):
-            sides = _log_expit(inner) + _log_expit(-inner)
+            sides = log_expit(inner) + log_expit(-inner)
             return np.asarray(outer + math.log(self.upper - self.lower) + sides)
         if math.isfinite(self.lower):
             return outer + inner
@@ -137,22 +141,10 @@ class Scale:
 
 
 def _nearest(end: float, length: float) -> float:
-    """Return the log of the least distance from an end that doubles tell from none, in lengths of the support."""
+    """The log of the least distance from an end that doubles tell from none, in lengths of the support."""
     return max(-LARGEST_LOG_QUOTIENT, math.log(4 * math.ulp(end)) - math.log(length))
 
 
 def _log_cosh(t: FloatArray) -> FloatArray:
     size = np.abs(t)
     return size + np.log1p(np.exp(-2 * size)) - math.log(2)
-
-
-def _expit(x: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    return np.asarray(expit(x))
-
-
-def _log_expit(x: FloatArray) -> FloatArray:
-    from scipy.special import log_expit
-
-    return np.asarray(log_expit(x))

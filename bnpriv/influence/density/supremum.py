@@ -69,7 +69,7 @@ class Supremum:
 
     @property
     def endless(self) -> bool:
-        """Return whether there is no largest ratio."""
+        """Whether there is no largest ratio."""
         return self.growing or self.spike
 
     def __add__(self, other: Supremum) -> Supremum:
@@ -86,8 +86,8 @@ class Supremum:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Look:
-    """A look over the whole range of one part, in one direction of a pair.
+class GridScan:
+    """A scan of the whole range of one part, in one direction of a pair.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ class Look:
 
     @property
     def best(self) -> tuple[int, ...]:
-        """Return where the largest ratio is."""
+        """Where the largest ratio is."""
         return tuple(int(k) for k in np.unravel_index(int(np.argmax(self.ratios)), self.ratios.shape))
 
     @property
     def value(self) -> float:
-        """Return the largest ratio."""
+        """The largest ratio."""
         return float(self.ratios[self.best])
 
     @property
@@ -120,7 +120,7 @@ class Look:
         return 2 * drop(self.ratios, self.best) if math.isfinite(self.value) else 0.0
 
     def supremum(self, *, search: bool = True) -> Supremum:
-        """Return the largest ratio near the largest ratio, searched for if that is asked."""
+        """The largest ratio near the largest ratio, searched for if that is asked."""
         place = tuple(float(axis.coordinates[k]) for axis, k in zip(self.axes, self.best, strict=True))
         value, growing = self.value, self.growing()
         if not math.isfinite(value):
@@ -141,13 +141,13 @@ class Look:
         )
 
     def _depth(self, k: int, coordinates: FloatArray) -> FloatArray:
-        return self.part.lattice.depth_at(self.part.names[k], coordinates)
+        return self.part.grid.depth_at(self.part.names[k], coordinates)
 
     def _at(self, axes: Sequence[Axis]) -> FloatArray:
         return log_ratios(self.part.densities(axes), reverse=self.reverse)
 
     def _search(self, start: Coordinates) -> tuple[float, Coordinates]:
-        """Return the value at the largest ratio near a point, and where it is."""
+        """The value at the largest ratio near a point, and where it is."""
         value, here, idle = self.value, list(start), 0
         steps = [self._first_step(k, t) for k, t in enumerate(here)]
         window = WINDOWS[self.part.large]
@@ -176,7 +176,7 @@ class Look:
         return float(np.min(np.diff(known[max(place - 1, 0) : place + 2])))
 
     def _spike(self, place: Coordinates) -> bool:
-        """Return whether the ratio grows on as the largest ratio is approached along one of the axes."""
+        """Whether the ratio grows on as the largest ratio is approached along one of the axes."""
         best = self.part.at(place, self.axes)
         for k in self.part.continuous:
             low, high = self.axes[k].coordinates[0], self.axes[k].coordinates[-1]
@@ -194,11 +194,11 @@ class Look:
         return line.coordinates.tolist(), ratios.ravel().tolist()
 
     def growing(self) -> bool:
-        """Return whether the ratio grows on beyond one of the ends of a range."""
+        """Whether the ratio grows on beyond one of the ends of a range."""
         return any(_grows(*self._end_gains(k, upper=upper)) for k in self.part.continuous for upper in (False, True))
 
     def _rest(self, place: Coordinates) -> float:
-        """Return what may lie beyond the ends that the largest ratio is near to."""
+        """What may lie beyond the ends that the largest ratio is near to."""
         most = 0.0
         for k in self.part.continuous:
             t = self.axes[k].coordinates
@@ -210,12 +210,12 @@ class Look:
         return most
 
     def _gains(self, value: float) -> tuple[float, float]:
-        """Return what doubling the depth to its half, and to the whole, adds to the largest, `value`."""
+        """What doubling the depth to its half, and to the whole, adds to the largest, `value`."""
         quarter, half = (self._largest_within(share * self.part.depth) for share in (0.25, 0.5))
         return (half - quarter, value - half) if math.isfinite(half - quarter) else (0.0, 0.0)
 
     def _largest_within(self, depth: float) -> float:
-        """Return the largest ratio of where no parameter is deeper."""
+        """The largest ratio of where no parameter is deeper."""
         keep = [
             np.flatnonzero(self._depth(k, axis.coordinates) <= depth)
             if k in self.part.continuous
@@ -228,14 +228,14 @@ class Look:
             self.part.around(k, axis.coordinates[keep[k]], axis) if k in self.part.continuous else axis
             for k, axis in enumerate(self.axes)
         ]
-        look = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
-        if not math.isfinite(look.value):
-            return look.value
-        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, look.best, strict=True))
-        return look._search(start)[0]
+        scan = replace(self, axes=axes, ratios=self.ratios[np.ix_(*keep)])
+        if not math.isfinite(scan.value):
+            return scan.value
+        start = tuple(float(axis.coordinates[k]) for axis, k in zip(axes, scan.best, strict=True))
+        return scan._search(start)[0]
 
     def _end_gains(self, k: int, *, upper: bool) -> tuple[float, float]:
-        """Return the same for one end of the range of one parameter, per doubling of the depth there."""
+        """The same for one end of the range of one parameter, per doubling of the depth there."""
         depths = self._depth(k, self.axes[k].coordinates)
         along = np.max(self.ratios, axis=tuple(j for j in range(self.ratios.ndim) if j != k))
         if upper:
@@ -249,31 +249,31 @@ class Look:
 
 
 def _grows(before: float, gain: float) -> bool:
-    """Return whether gains from doubling a depth hardly shrink."""
+    """Whether gains from doubling a depth hardly shrink."""
     return gain > GROWTH and gain >= STUBBORN * before
 
 
 def _beyond(before: float, gain: float) -> float:
-    """Return what further doublings of the depth may add if gains shrink a little less from one to the next."""
+    """What further doublings of the depth may add if gains shrink a little less from one to the next."""
     if gain <= 0:
         return 0.0
     shrinks = (min(gain / before, STUBBORN) + STUBBORN) / 2 if before > 0 else STUBBORN
     return gain * shrinks / (1 - shrinks)
 
 
-def looks(part: DensityPart, places: Sequence[Coordinates] = ()) -> tuple[Look, Look]:
-    """Return a look in either direction."""
+def grid_scans(part: DensityPart, places: Sequence[Coordinates] = ()) -> tuple[GridScan, GridScan]:
+    """A scan in either direction."""
     axes = part.axes(places)
     densities = part.densities(axes)
     first, second = (
-        Look(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
+        GridScan(part=part, axes=axes, ratios=log_ratios(densities, reverse=reverse), reverse=reverse)
         for reverse in (False, True)
     )
     return first, second
 
 
 def drop(ratios: FloatArray, best: tuple[int, ...]) -> float:
-    """Return by how much the points beside the best one are lower, at most.
+    """By how much the points beside the best one are lower, at most.
 
     Examples
     --------

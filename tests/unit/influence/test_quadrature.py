@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.influence.base import influence_of
-from bnpriv.influence.density.lattice import Lattice
+from bnpriv.influence.density.lattice import QuadratureGrid
 from bnpriv.influence.density.refine import refined
 from bnpriv.influence.density.scales import Scale
 from bnpriv.networks.density import DensityNetwork
@@ -71,7 +71,7 @@ def test_grids_sum_to_one(name: str) -> None:
     law, lower, upper = LAWS[name]
     network = density_network({"x": Node(law, lower=lower, upper=upper), "s": NORMAL})
     pair = bp.intervals((0, 1)).chosen[0]
-    lattice = Lattice(network, "s", pair)
+    lattice = QuadratureGrid(network, "s", pair)
     assert lattice.lost({"x"}, 236, 40.0) < 1e-9
     scale = lattice.scale("x")
     t = np.linspace(*scale.ends, 4001)
@@ -511,7 +511,7 @@ def test_too_many_parameters_at_once_are_refused() -> None:
     arms = {f"h{k}": Node(lambda a: stats.norm(a, 1), ("a",)) for k in range(8)}
     network = density_network({"a": NORMAL, **arms, "q": Node(lambda *h: stats.norm(sum(h), 1), tuple(arms))})
     with pytest.raises(bp.errors.SizeError, match="cells"):
-        refined(Lattice(network, "a", bp.intervals((0, 1)).chosen[0]), ("q",))
+        refined(QuadratureGrid(network, "a", bp.intervals((0, 1)).chosen[0]), ("q",))
 
 
 def test_what_a_network_keeps_of_columns_is_told_of_them_alone() -> None:
