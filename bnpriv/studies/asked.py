@@ -150,8 +150,9 @@ def ends_of(name: str, known: object, what: str = "a number") -> tuple[float, fl
     SecretError
         If it is neither a number nor two ends in order.
     """
-    several = isinstance(known, Iterable) and not isinstance(known, str)
-    ends = tuple(cast("Iterable[object]", known)) if several else (known, known)
+    ends: tuple[object, ...] = known, known
+    if isinstance(known, Iterable) and not isinstance(known, str):
+        ends = tuple(cast("Iterable[object]", known))
     numbers = [checks.number(f"the secret about {name!r}", end, error=SecretError) for end in ends]
     if len(numbers) != 2 or not numbers[0] <= numbers[1]:
         raise SecretError(

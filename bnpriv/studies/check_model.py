@@ -361,7 +361,7 @@ def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], mod
             if total == 0:
                 continue
             p_value, test = fit(column, law)
-            shares = column / total
+            shares: FloatArray = column / total
             spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a certain state: half a count
             # rounded, so that of two states that are equally far the first is named
             place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class DensitySampler(KindSampler):
 
     def table_of_parameters(self, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
         """A table that is drawn below parameters that are as assumed."""
-        return table_below(framework, framework.network, asked)
+        return table_below(framework, cast("DensityNetwork", framework.network), asked)
 
     def table_of_property(self, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
         """The first whole table that has the property that is assumed."""
@@ -87,7 +88,7 @@ class DensitySampler(KindSampler):
 
     def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
         """The game of two secrets of a parameter."""
-        return game_below(framework, framework.network, calibration, {})
+        return game_below(framework, cast("DensityNetwork", framework.network), calibration, {})
 
 
 def _check_columns(network: DensityNetwork, schema: Schema) -> None:
