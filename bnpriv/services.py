@@ -25,6 +25,8 @@ SERVICES: dict[str, str] = {
     "certificate.reasons": "bnpriv.mechanisms.certificate_document:certificate_reasons",
     "draws.notes": "bnpriv.mechanisms.draws_words:learned_notes",
     "draws.refusal": "bnpriv.mechanisms.draws_words:too_few_draws",
+    "plan.closer": "bnpriv.mechanisms.closer_secrets:closer_secrets",
+    "plan.document": "bnpriv.mechanisms.plan_document:plan_document",
     "law_decision.plot": "bnpriv.mechanisms.law_drawing:plot_decision",
     # guarantees, frameworks, secrets
     "framework.document": "bnpriv.frameworks.card:framework_document",
@@ -34,6 +36,7 @@ SERVICES: dict[str, str] = {
     "guarantee.document": "bnpriv.frameworks.guarantee_facts:guarantee_document",
     "framework.to_file": "bnpriv.frameworks.to_file:write_framework",
     # networks and influence
+    "influence.explanation": "bnpriv.influence.explanation:explanation",
     "influence.document": "bnpriv.influence.cards:influence_document",
     "influence.plot_draws": "bnpriv.influence.cards:plot_draws",
     "influence.plot_secrets": "bnpriv.influence.cards:plot_secrets",
@@ -42,6 +45,8 @@ SERVICES: dict[str, str] = {
     "influence.two_conditionals": "bnpriv.influence.conditionals:two_conditionals",
     "laws.given_property": "bnpriv.evidence.density_laws:laws_given_property",
     "laws.of_tables_drawn": "bnpriv.evidence.density_laws:laws_of_draws",
+    "network.posterior_tables": "bnpriv.networks.learning.network:posterior_tables",
+    "network.resampled": "bnpriv.networks.density:resampled",
     "network.document": "bnpriv.frameworks.card:network_document",
     "network.to_file": "bnpriv.networks.file_texts:write_network",
     # queries

@@ -14,6 +14,7 @@ from bnpriv.errors import BnprivError, FrameworkError, SecretError
 from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
+from bnpriv.kind import kind_of
 from bnpriv.networks.base import Network
 from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.foreign import require_network
@@ -163,9 +164,7 @@ class DatasetAttributePrivacy(HasCard, Notion, WrittenAsFile):
     @property
     def linear_gaussian(self) -> bool:
         """Whether records are drawn from a linear-Gaussian network."""
-        from bnpriv.networks.gaussian import GaussianNetwork
-
-        return isinstance(self.network, GaussianNetwork)
+        return bool(kind_of(self.network).centred(self.network))
 
     @property
     def may_be_normal(self) -> bool:

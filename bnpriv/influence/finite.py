@@ -13,7 +13,6 @@ from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, worst_place
 from bnpriv.influence.elimination import joint_size
-from bnpriv.influence.explanation import explanation
 from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
 from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts
@@ -60,7 +59,9 @@ class FiniteDetails(WithoutDistance):
         if influence.pair is None or not influence.assignment:
             return bound_text(influence)
         pair = cast(SecretPair, influence.pair)
-        return explanation(self.network, influence.protected, pair, influence.model, influence.assignment)
+        return service("influence.explanation")(
+            self.network, influence.protected, pair, influence.model, influence.assignment
+        )
 
     def conditional(self, influence: Influence, column: str) -> TwoCurves:
         """Return the law of one column given each of the two secrets that are told apart best."""

@@ -29,6 +29,12 @@ RECORD_CURVE_RULE = "the laws of what one record adds"
 
 ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
 
+LEANS_ON = (
+    "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
+    "the answer."
+)
+"""What is said of every channel, and of answers that are released as they are because their laws are alike."""
+
 
 def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | None:
     """Return that the answer may be released as it is, with delta 0; None where something must be hidden.
@@ -46,8 +52,6 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | Non
     constraints = evidence.constraints()
     if not constraints or any(each.left_to_hide(epsilon) is not None for each in constraints):
         return None
-    from bnpriv.mechanisms.channel_facts import LEANS_ON
-
     decisions = [_nothing(each, epsilon) for each in constraints]
     certificate = law_certificate(framework, query, evidence, decisions, theorem=ALIKE_AS_THEY_ARE, claim="alike.md")
     certificate = replace(certificate, notes=(*certificate.notes, LEANS_ON))

@@ -15,9 +15,9 @@ from bnpriv.divergences.gaussian import GaussianConstant, gaussian_delta, gaussi
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
+from bnpriv.laws.normal import Normal, mahalanobis
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.mechanisms.normal_laws import OF_TABLES, NormalPair, covariance_departure, mahalanobis, singular_refusal
+from bnpriv.mechanisms.normal_laws import OF_TABLES, NormalPair, covariance_departure, singular_refusal
 from bnpriv.mechanisms.search import least_scale
 
 APPROXIMATION_PRECISION = 1e-4

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bnpriv.bound import Kind
+from bnpriv.mechanisms.alike import LEANS_ON
 from bnpriv.render.document import Section, Table
 from bnpriv.render.text import Json, lower_text, number_text, percent_text, upper_text
 
@@ -18,12 +19,6 @@ SMALL_GAP = 0.01
 
 AT_THE_LIMIT = 1e-4
 """Relative gap up to which a channel is said to have the least error: so many digits are shown."""
-
-LEANS_ON = (
-    "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
-    "the answer."
-)
-"""What is said of every channel, and of answers that are released as they are because their laws are alike."""
 
 OVER_ALL = "averaged over the laws under both secrets of every pair"
 """Over what errors are averaged where nothing else was asked for."""

@@ -9,6 +9,7 @@ from bnpriv.bound import Bound, Kind
 from bnpriv.evidence.constraints import AnswerLaw, LawPair, RecordPair
 from bnpriv.frameworks.pairs import DISTRIBUTION
 from bnpriv.mechanisms.posterior_draws import model_text
+from bnpriv.noise.continuous import unit_name
 from bnpriv.render.text import Json, name_text, number_text, upper_text
 from bnpriv.services import service
 
@@ -121,8 +122,6 @@ class LawDecision:
     @property
     def text(self) -> str:
         """Return the decision in a sentence."""
-        from bnpriv.noise.words import unit_name
-
         size = f"the noise has {unit_name(gaussian=self.noise == 'gaussian')} {number_text(self.scale)}"
         noise = "no noise is needed" if self.scale == 0 else size
         which = self.which[0].upper() + self.which[1:] if self.protected == DISTRIBUTION else self.which

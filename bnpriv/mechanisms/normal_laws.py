@@ -176,49 +176,6 @@ def _least_eigenvalue(covariance: FloatArray) -> float:
     return least if least > SINGULAR * len(units) else 0.0
 
 
-def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
-    """Return the length of a gap in standard deviations, sqrt(gap' covariance^-1 gap), rounded up.
-
-    Parameters
-    ----------
-    gap : ndarray of shape (d,)
-    covariance : ndarray of shape (d, d)
-        Symmetric.
-
-    Returns
-    -------
-    float
-        Infinite if the covariance is singular to within rounding.
-
-    Notes
-    -----
-    docs/claims/attribute_gaussian.md: the factors that are computed are exact for a matrix whose entries differ by at
-    most a share of the standard deviations, so the diagonal is made smaller by that share before.
-
-    Examples
-    --------
-    >>> round(mahalanobis(np.array([3.0, 4.0]), np.diag([1.0, 4.0])), 9)
-    3.605551275
-    """
-    d = len(gap)
-    if not np.any(gap):
-        return 0.0
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        # powers of two, which change no bit, bring all deviations near 1: subnormal numbers have few digits
-        units = np.ldexp(1.0, -np.frexp(np.sqrt(np.diag(covariance)))[1])
-        scaled = covariance * units * units[:, None]
-        smaller = scaled - np.diag(np.diag(scaled)) * (8 * d * (d + 2) * UNIT_ROUNDOFF)
-        try:
-            factor = np.linalg.cholesky(smaller)
-        except np.linalg.LinAlgError:
-            return math.inf
-        solved = np.zeros(d)
-        for k in range(d):
-            solved[k] = (gap[k] * units[k] - factor[k, :k] @ solved[:k]) / factor[k, k]
-        length = float(np.linalg.norm(solved)) * (1 + 4 * (d + 4) * UNIT_ROUNDOFF)
-    return length if math.isfinite(length) else math.inf
-
-
 def normal_ratio(
     pairs: Sequence[NormalPair], epsilon: float, delta: float, constant: GaussianConstant = "analytic"
 ) -> float | Refusal:

@@ -17,9 +17,10 @@ from bnpriv.evidence.constraints import LawPair, Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.alike import LEANS_ON
 from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.channel_facts import LEANS_ON, MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning
+from bnpriv.mechanisms.channel_facts import MOST_MEANINGS, OVER_ALL, ChannelFacts, Meaning
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.from_draws import sampling_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.mechanisms.base import Calibration, Mechanism
-from bnpriv.mechanisms.closer_secrets import CloserSecrets, closer_secrets
 from bnpriv.mechanisms.column import large_delta_refusal
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
-from bnpriv.mechanisms.sections import calibration_document, comparison_section
 from bnpriv.mechanisms.standard import STANDARD
 from bnpriv.queries.asked import as_query
 from bnpriv.queries.base import Query
 from bnpriv.render.document import Document, Section
 from bnpriv.render.shown import Shown
 from bnpriv.render.text import Json, and_text
+from bnpriv.services import service
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -177,43 +176,16 @@ class Plan(Shown):
         )
 
     @cached_property
-    def closer(self) -> CloserSecrets | None:
-        """Return what closer secrets would gain where the best answer is useless; that is a weaker promise."""
+    def closer(self) -> Any:
+        """What closer secrets would gain where the best answer is useless (a `CloserSecrets`): a weaker promise."""
         if not self.calibrations or self.calibrations[0].useful.verdict != "useless":
             return None
-        return closer_secrets(self.calibrations)
+        return service("plan.closer")(self.calibrations)
 
     @property
     def document(self) -> Document:
-        """Return the mechanisms compared, and all about the best of them."""
-        comparison = comparison_section((*self.calibrations, *self.baselines), self.refusals, self.limit)
-        data: dict[str, object] = {
-            "calibrations": [calibration.to_dict() for calibration in self.calibrations],
-            "limit": self.limit.to_json(self.calibrations),
-            "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in self.refusals],
-        }
-        if self.baselines:
-            data["baselines"] = [calibration.to_dict() for calibration in self.baselines]
-        if self.draws is not None:
-            data["draws"] = self.draws.to_json()
-        if self.session is not None:
-            data["session"] = self.session.to_json()
-        if self.closer is not None:
-            data["closer_secrets"] = [step.to_json() for step in self.closer.steps]
-        if not self.calibrations:
-            headline = "No mechanism supports this query"
-            return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
-        best = calibration_document(self.calibrations[0])
-        ahead = () if self.closer is None else (self.closer.section,)
-        asides = [found.section for found in (self.session, self.draws) if found is not None]
-        return replace(
-            best,
-            kind="plan",
-            kicker="bnpriv plan",
-            title=f"{self.calibrations[0].query}: mechanisms compared",
-            sections=(*ahead, comparison, *asides, *best.sections),
-            data=data,
-        )
+        """The mechanisms compared, and all about the best of them."""
+        return service("plan.document")(self)
 
     def __repr__(self) -> str:
         names = ", ".join(str(calibration.mechanism) for calibration in self.calibrations)

@@ -15,9 +15,10 @@ from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.base import FUNCTION_ERROR, magnitude
+from bnpriv.mechanisms.alike import LEANS_ON
 from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.mechanisms.channel_facts import ALONE, LEANS_ON
+from bnpriv.mechanisms.channel_facts import ALONE
 from bnpriv.mechanisms.law_table import table_of
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.quantization_bins import Bins, best_bins

@@ -17,8 +17,8 @@ from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.queries.base import Query
-from bnpriv.queries.parser import parse_query
 from bnpriv.render.text import Json
+from bnpriv.services import service
 
 CALIBRATION_FORMAT = "bnpriv calibration 1"
 
@@ -77,7 +77,7 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
     query = own_query(framework) if query is None else query
     if query is None or str(query) != asked:
         try:
-            query = parse_query(asked)
+            query = service("query.parse")(asked)
         except QueryError as error:
             raise CertificateError(
                 "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."

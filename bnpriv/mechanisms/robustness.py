@@ -83,8 +83,6 @@ def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], star
     return entered
 
 
-
-
 def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
     """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
 

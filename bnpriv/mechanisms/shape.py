@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast, final
 
 from bnpriv.errors import Refusal, RefusedError, SizeError
 from bnpriv.mechanisms.certificate import Certificate
-from bnpriv.noise.continuous import DivisibleNoise, Gaussian, Laplace, Noise
+from bnpriv.noise.continuous import DivisibleNoise, Noise
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.weights import power_of_two
 from bnpriv.queries.base import Query
@@ -236,24 +236,9 @@ def shaped(
 
 def relative_error(noise: Noise, parts: Iterable[AnswerPart], ranges: Iterable[float]) -> float:
     """Return the mean error of a number of each part over its range, summed over the parts that have one."""
-    sizes = mean_sizes(noise)
+    sizes = noise.mean_sizes
     pairs = zip(parts, ranges, strict=True)
     return math.fsum(max(sizes[k] for k in part.places) / width for part, width in pairs if 0 < width < math.inf)
-
-
-def mean_sizes(noise: Noise) -> tuple[float, ...]:
-    """Return the mean absolute error of each number of the answer."""
-    if isinstance(noise, (Laplace, Gaussian)):
-        factor = 1.0 if isinstance(noise, Laplace) else math.sqrt(2 / math.pi)
-        return tuple(factor * scale for scale in noise.scales)
-    from bnpriv.noise.channel import Channel
-    from bnpriv.noise.directional import DirectionalLaplace
-    from bnpriv.noise.discrete import DiscreteLaplace
-
-    if isinstance(noise, DiscreteLaplace):
-        return tuple(float(DiscreteLaplace(scale).error(1)) for scale in noise.scales)
-    factor = 1.0 if isinstance(noise, (DirectionalLaplace, Channel)) else math.sqrt(2 / math.pi)
-    return tuple(factor * scale for scale in noise.scales)
 
 
 def _part_scales(noise: Noise, parts: Iterable[AnswerPart]) -> tuple[float, ...]:

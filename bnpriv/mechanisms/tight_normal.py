@@ -12,10 +12,10 @@ from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
 from bnpriv.divergences.normal_with_laplace import normal_with_laplace_delta
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Constraint, LawPair
+from bnpriv.laws.normal import mahalanobis
 from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.departures import OTHER_COVARIANCES, clamped_of, distance_of, normals_of, one_covariance
 from bnpriv.mechanisms.law_decision import LawDecision
-from bnpriv.mechanisms.normal_laws import mahalanobis
 from bnpriv.mechanisms.search import least_scale
 
 SHARES_OF_EPSILON = tuple(2.0**-k for k in range(2, 15))

@@ -23,6 +23,7 @@ from bnpriv.networks.interval import interval_ends, middle_columns
 from bnpriv.networks.kept import Kept
 from bnpriv.networks.posterior import Posterior
 from bnpriv.networks.reading import LEVEL_ASSUMED, NOTHING_READ, Reading
+from bnpriv.services import service
 from bnpriv.tables.readonly import ReadOnly
 from bnpriv.tables.schema import State
 
@@ -289,9 +290,7 @@ class DiscreteNetwork(FiniteMethods):
         >>> DiscreteNetwork.posterior({"smokes": ["ill"]}, census, public="made up", prior="uniform", seed=1)
         DiscreteNetwork(attributes=2, edges=1, models=1000, level='records')
         """
-        from bnpriv.networks.learning.network import posterior_tables
-
-        learned, drawn = posterior_tables(
+        learned, drawn = service("network.posterior_tables")(
             graph,
             public_table,
             public=public,
@@ -362,9 +361,7 @@ class DiscreteNetwork(FiniteMethods):
         NetworkError
             If there is no way to draw from it, or a number is out of range.
         """
-        from bnpriv.networks.density import resampled
-
-        forward, unfixed = resampled((self.forward, self.unfixed), draws, seed, confidence, cells)
+        forward, unfixed = service("network.resampled")((self.forward, self.unfixed), draws, seed, confidence, cells)
         return replace(self, forward=forward, unfixed=unfixed)
 
     def __repr__(self) -> str:

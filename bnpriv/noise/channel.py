@@ -217,6 +217,11 @@ class Channel:
         return (min(within), max(within)) if within else (output, output)
 
     @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return self.scales
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Return the mean absolute error, which for Laplace noise is its scale."""
         return (self.error().upper,)

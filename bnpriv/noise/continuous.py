@@ -71,6 +71,11 @@ class Noise(Protocol):
         ...
 
     @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        ...
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Return the scale of the noise of each coordinate."""
         ...
@@ -235,6 +240,11 @@ class Laplace(_Continuous):
         """Return the covariance of the noise, shape (d, d)."""
         return np.diag(2 * np.square(self.scales))
 
+    @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return self.scales
+
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
 
@@ -309,6 +319,11 @@ class Gaussian(_Continuous):
     def covariance(self) -> FloatArray:
         """Return the covariance of the noise, shape (d, d)."""
         return np.diag(np.square(self.scales))
+
+    @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return tuple(math.sqrt(2 / math.pi) * scale for scale in self.scales)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.
@@ -412,6 +427,11 @@ class NoNoise:
         return (self.quantile(p),) * self.dimension
 
     @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return self.scales
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Return zeros."""
         return (0.0,) * self.dimension
@@ -433,3 +453,14 @@ class NoNoise:
     def accounted_noise(self) -> None:
         """Return None: there is no noise to account for."""
         return
+
+
+def unit_name(*, gaussian: bool) -> str:
+    """Return what the size of noise is called.
+
+    Examples
+    --------
+    >>> unit_name(gaussian=True), unit_name(gaussian=False)
+    ('standard deviation', 'scale')
+    """
+    return "standard deviation" if gaussian else "scale"

@@ -89,6 +89,11 @@ class CorrelatedGaussian:
         return np.array(self.needed) + np.diag(np.square(self.dithers))
 
     @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return tuple(math.sqrt(2 / math.pi) * scale for scale in self.scales)
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Return the standard deviation of each coordinate, rounded up."""
         return tuple(up(math.sqrt(variance)) for variance in np.diag(self.covariance))

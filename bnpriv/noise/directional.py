@@ -100,6 +100,11 @@ class DirectionalLaplace:
         return 2 * (self.scale**2 * self._rows.T @ self._rows + np.diag(np.square(self.dithers)))
 
     @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return self.scales
+
+    @property
     def scales(self) -> tuple[float, ...]:
         """Return for each coordinate the scale of Laplace noise of the same variance, rounded up."""
         parts = np.vstack([self.scale * self._rows, np.diag(self.dithers)])

@@ -80,6 +80,11 @@ class DiscreteLaplace(Scaled):
             )
         return super().sample(value, sampler)
 
+    @property
+    def mean_sizes(self) -> tuple[float, ...]:
+        """The mean absolute error of each number of the answer."""
+        return tuple(float(DiscreteLaplace(scale).error(1)) for scale in self.scales)
+
     def error(self, norm: float = 2) -> Bound:
         """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
 

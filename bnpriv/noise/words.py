@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import Gaussian, Noise
+from bnpriv.noise.continuous import Gaussian, Noise, unit_name
 from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
@@ -27,17 +27,6 @@ def noise_name(noise: Noise) -> str:
     if isinstance(noise, DirectionalLaplace):
         return "directional Laplace"
     return type(noise).__name__
-
-
-def unit_name(*, gaussian: bool) -> str:
-    """Return what the size of noise is called.
-
-    Examples
-    --------
-    >>> unit_name(gaussian=True), unit_name(gaussian=False)
-    ('standard deviation', 'scale')
-    """
-    return "standard deviation" if gaussian else "scale"
 
 
 def sized_noise(noise: Noise, size: str) -> str:
