@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, ParameterError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
