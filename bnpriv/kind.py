@@ -152,6 +152,11 @@ class NetworkKind(Ways):
         """The `Laws` of an answer given a parameter of the network; refused by default."""
         return loaded("bnpriv.evidence.laws:laws_without_tables")(framework, query)
 
+    # made-up tables and answers
+
+    sampler: str = "bnpriv.studies.made_up:KindSampler"
+    """What draws tables and answers given a secret, the class and its module; by default it says that it cannot."""
+
     # tables of probabilities and files
 
     def table_ends(self, network: Any, model: int) -> TableEnds | None:
@@ -182,6 +187,8 @@ class PrivacyNotion(Ways):
 
     secret_text: str | None = None
     """What its secrets are, as refusals name it; the name of the framework's class by default."""
+    sampler: str = "bnpriv.studies.made_up:NotionSampler"
+    """What draws tables and answers as a framework declares them, the class and its module."""
 
     def influences(self, framework: Any) -> Any:
         """What columns tell about the secrets, as `Influences`, or why nothing is known of that."""

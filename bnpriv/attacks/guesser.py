@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
@@ -129,7 +129,7 @@ class Answers:
     def approximate(self) -> tuple[str, ...]:
         """Return the outputs of which sums were drawn from normal laws so far."""
         normal = [group for (group, _), law in self._known.items() if law.cells is None]
-        places = {place for group in normal for place in group.places}
+        places = {place for _, places in normal for place in places}
         rows = zip(self.form.labels, self.form.matrix, strict=True)
         return tuple(label for label, row in rows if any(row[place] for place in places))
 
@@ -151,65 +151,60 @@ class Answers:
         return np.array([float(shift) for shift in self.form.offset])
 
     def _parts(self, states: Mapping[str, int]) -> list[tuple[FloatArray, RecordLaw]]:
-        return [(self._matrix[:, list(group.places)], self._law(group, states)) for group in self._groups]
+        """The law of each group of terms, given the states of the parameters, and the weights of these terms."""
+        parts: list[tuple[FloatArray, RecordLaw]] = []
+        for group in self._groups:
+            columns, terms = group
+            places = tuple(self.framework.law_place(name, states) for name in columns)
+            if (group, places) not in self._known:
+                laws = {name: self.framework.column_laws[name][k] for name, k in zip(columns, places, strict=True)}
+                self._known[group, places] = record_law(self.form, group, laws)
+            parts.append((self._matrix[:, list(terms)], self._known[group, places]))
+        return parts
 
-    def _law(self, group: Group, states: Mapping[str, int]) -> RecordLaw:
-        places = tuple(self.framework.law_place(name, states) for name in group.columns)
-        if (group, places) not in self._known:
-            laws = {name: self.framework.column_laws[name][k] for name, k in zip(group.columns, places, strict=True)}
-            self._known[group, places] = record_law(self.form, group, laws)
-        return self._known[group, places]
 
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Guesser:
-    """Guesses the secret behind a released answer by the likelihood ratio of both laws.
+def weighed(
+    settings: Settings, answers: Answers, noise: KnownNoise, first: FloatArray, second: FloatArray
+) -> tuple[float, bool]:
+    """How often the likelihood ratio of both laws of a released answer names the right secret.
 
     Parameters
     ----------
     settings : Settings
     answers : Answers
+        The exact ones are taken as normal given the parameters.
     noise : Laplace, Gaussian or NoNoise
+    first, second : ndarray of shape (draws, outputs)
+        Released answers under either secret.
+
+    Returns
+    -------
+    float
+        An even choice counts half.
+    bool
+        Whether the guesser knew all combinations of parameter states, or only the likeliest.
     """
-
-    settings: Settings
-    answers: Answers
-    noise: KnownNoise
-
-    def correct(self, first: FloatArray, second: FloatArray) -> tuple[float, bool]:
-        """Return how often the guess is right, on answers of shape (draws, outputs) under either secret.
-
-        The second value says whether the guesser knew all combinations of parameter states, or only the likeliest.
-        """
-        most = max(50, MOST_GUESSER_WORK // (first.size + second.size))
-        places = self.settings.likely(most)
-        rights = [self._right(first, places), 1 - self._right(second, places)]
-        every = int(np.count_nonzero(self.settings.first + self.settings.second))
-        return float(np.mean(rights)), len(places) == every
-
-    def _right(self, values: FloatArray, places: Sequence[int]) -> float:
-        """Return how often the guess is the first secret; an even choice counts half."""
+    places = settings.likely(max(50, MOST_GUESSER_WORK // (first.size + second.size)))
+    shares: list[float] = []
+    for values in (first, second):
         one = np.full(len(values), -np.inf)
         other = one.copy()
         for place in places:
-            density = self._density(values, *self.answers.moments(self.settings.states(place)))
+            mean, covariance = answers.moments(settings.states(place))
+            if isinstance(noise, Laplace):
+                spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+                density = normal_laplace(values - mean, spread, np.array(noise.scales)).sum(axis=1)
+            else:
+                extra = np.square(noise.scales) if isinstance(noise, Gaussian) else answers.resolution
+                density = _normal(values - mean, covariance + np.diag(extra))
             with np.errstate(divide="ignore"):
-                one = np.logaddexp(one, np.log(self.settings.first[place]) + density)
-                other = np.logaddexp(other, np.log(self.settings.second[place]) + density)
+                one = np.logaddexp(one, np.log(settings.first[place]) + density)
+                other = np.logaddexp(other, np.log(settings.second[place]) + density)
         with np.errstate(invalid="ignore"):
             difference = np.where(one == other, 0.0, one - other)
-        return float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0)))
-
-    def _density(self, values: FloatArray, mean: FloatArray, covariance: FloatArray) -> FloatArray:
-        """Return log densities of released answers; the exact ones are taken as normal."""
-        if isinstance(self.noise, Laplace):
-            spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-            return normal_laplace(values - mean, spread, np.array(self.noise.scales)).sum(axis=1)
-        extra = self.answers.resolution
-        if isinstance(self.noise, Gaussian):
-            extra = np.square(self.noise.scales)
-        return _normal(values - mean, covariance + np.diag(extra))
+        shares.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
+    every = int(np.count_nonzero(settings.first + settings.second))
+    return float(np.mean([shares[0], 1 - shares[1]])), len(places) == every
 
 
 def known_noise(noise: Noise) -> KnownNoise:

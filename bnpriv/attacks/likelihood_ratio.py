@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import singledispatch
 from itertools import pairwise
 from typing import cast, final
 
@@ -114,6 +114,7 @@ def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, se
 
 
 def _pairs(calibration: Calibration) -> list[tuple[LawPair, str]]:
+    """All pairs of laws under two secrets, each with what is protected."""
     if not isinstance(cast(object, calibration), Calibration):
         raise ParameterError(
             "a calibration is attacked",
@@ -162,56 +163,28 @@ def _from_variation(variation: float) -> Accuracy:
     return Accuracy(value=float(min(1.0, (1 + variation) / 2 + CLOSED_FORM_ERROR)))
 
 
-@singledispatch
-def _of_atoms(noise: object, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
-    """Return the accuracy for atoms; closed forms by kind of noise, else by draws."""
+def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
+    """The accuracy for atoms: in closed form by kind of noise, else counted on made-up answers."""
+    if isinstance(noise, Channel):
+        rows = noise.numerators / noise.denominator
+        laws = [_shares(law) @ rows[[noise.place(x) for x in law.support.tolist()]] for law in (first, second)]
+        return _from_variation(float(np.sum(np.abs(laws[0] - laws[1]))) / 2)
+    if isinstance(noise, NoNoise) and first.dimension > 1:
+        masses: dict[tuple[float, ...], float] = {}
+        for law, sign in ((first, 1.0), (second, -1.0)):
+            for point, mass in zip(law.points.tolist(), law.probabilities.tolist(), strict=True):
+                masses[tuple(point)] = masses.get(tuple(point), 0.0) + sign * mass
+        return _from_variation(math.fsum(map(abs, masses.values())) / 2)
+    if isinstance(noise, (NoNoise, Laplace)) and first.dimension == 1:
+        scale = 0.0 if isinstance(noise, NoNoise) else noise.scales[0]
+        return _from_variation(LaplacePair.of(first, second).delta(scale, 0.0))
+    if isinstance(noise, Gaussian) and first.dimension == 1:
+        with suppress(BnprivError):  # too many atoms for the closed form
+            return _from_variation(gaussian_mixture_delta(first, second, noise.scales[0], 0.0))
     if not isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
         raise _unknown(f"noise of the kind {type(noise).__name__}")
-    return _drawn_atoms(noise, first, second, draws, random)
-
-
-@_of_atoms.register
-def _(noise: NoNoise, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
-    if first.dimension == 1:
-        return _from_variation(LaplacePair.of(first, second).delta(0.0, 0.0))
-    masses: dict[tuple[float, ...], float] = {}
-    for law, sign in ((first, 1.0), (second, -1.0)):
-        for point, mass in zip(law.points.tolist(), law.probabilities.tolist(), strict=True):
-            masses[tuple(point)] = masses.get(tuple(point), 0.0) + sign * mass
-    return _from_variation(math.fsum(map(abs, masses.values())) / 2)
-
-
-@_of_atoms.register
-def _(noise: Channel, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
-    rows = noise.numerators / noise.denominator
-    laws = [_shares(law) @ rows[[noise.place(x) for x in law.support.tolist()]] for law in (first, second)]
-    return _from_variation(float(np.sum(np.abs(laws[0] - laws[1]))) / 2)
-
-
-@_of_atoms.register
-def _(noise: Laplace, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
-    if first.dimension == 1:
-        return _from_variation(LaplacePair.of(first, second).delta(noise.scales[0], 0.0))
-    return _drawn_atoms(noise, first, second, draws, random)
-
-
-@_of_atoms.register
-def _(noise: Gaussian, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
-    if first.dimension == 1:
-        try:
-            return _from_variation(gaussian_mixture_delta(first, second, noise.scales[0], 0.0))
-        except BnprivError:  # too many atoms for the closed form
-            pass
-    return _drawn_atoms(noise, first, second, draws, random)
-
-
-def _drawn_atoms(
-    noise: Laplace | Gaussian | DiscreteLaplace, first: Atoms, second: Atoms, draws: int, random: np.random.Generator
-) -> Accuracy:
-    """Count how often the likelier law is right on made-up answers."""
     points = np.unique(np.concatenate([first.points, second.points]), axis=0)
-    size = len(points) * first.dimension
-    draws = max(100, min(draws, MOST_WEIGHED // size))
+    draws = max(100, min(draws, MOST_WEIGHED // (len(points) * first.dimension)))
     rights: list[float] = []
     for law, right in ((first, 1.0), (second, 0.0)):
         drawn = law.points[random.choice(len(law.points), size=draws, p=_shares(law))]
@@ -240,37 +213,32 @@ def _log_density(values: FloatArray, law: Atoms, noise: Laplace | Gaussian | Dis
 def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random: np.random.Generator) -> Accuracy:
     """Return the accuracy for normal laws: noise that is normal too, or of one number or one direction."""
     if isinstance(noise, DirectionalLaplace):
-        return _normal_with_direction(noise, first, second)
+        # the little noise across the direction is left out, without which the guess is no worse
+        found = _along(noise, first, second)
+        if found is None:
+            raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+        _, along, variance = found
+        return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
     if isinstance(noise, (Laplace, DiscreteLaplace)):
         if first.dimension > 1 or isinstance(noise, DiscreteLaplace):
             raise _unknown("a normal law of several numbers with Laplace noise")
         return _normal_with_laplace(noise.scales[0], first, second)
-    covariances = [law.covariance + noise.covariance for law in (first, second)]
-    if np.array_equal(covariances[0], covariances[1]):
-        return _from_variation(_one_covariance(first.mean - second.mean, covariances[0]))
-    sides = list(zip((first.mean, second.mean), covariances, strict=True))
+    one, other = ((law.mean, law.covariance + noise.covariance) for law in (first, second))
+    if np.array_equal(one[1], other[1]):
+        return _from_variation(_one_covariance(first.mean - second.mean, one[1]))
     rights: list[float] = []
-    for k, (mean, covariance) in enumerate(sides):
-        values = random.multivariate_normal(mean, covariance, size=draws)
-        one, other = (_log_normal(values, *side) for side in sides)
-        rights.append(float(np.mean(one > other if k == 0 else one <= other)))
+    for side in (one, other):
+        values = random.multivariate_normal(*side, size=draws)
+        likelier = _log_normal(values, *one) > _log_normal(values, *other)
+        rights.append(float(np.mean(likelier if side is one else ~likelier)))
     return Accuracy(value=float(np.mean(rights)), draws=draws)
 
 
-def _normal_with_direction(noise: DirectionalLaplace, first: Normal, second: Normal) -> Accuracy:
-    """Return the accuracy where gap and noise have one direction v: all lies in v' S^-1 w, the rest is the same.
-
-    The little noise across the direction is left out, without which the guess is no worse.
-    """
-    found = _along(noise, first, second)
-    if found is None:
-        raise _unknown("normal laws of several numbers with Laplace noise in several directions")
-    _, along, variance = found
-    return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
-
-
 def _along(noise: DirectionalLaplace, first: Normal, second: Normal) -> tuple[FloatArray, float, float] | None:
-    """Return the weights of the number in which all lies, its gap and its variance; None where it is no one number."""
+    """The weights of the number in which all lies, its gap and its variance; None where it is no one number.
+
+    Where gap and noise have one direction v, all lies in v' S^-1 w, and the rest is the same under both laws.
+    """
     gap, rows = first.mean - second.mean, np.array(noise.directions)
     along = float(rows[0] @ gap)
     aside = float(np.linalg.norm(gap - along * rows[0])) > 1e-9 * float(np.linalg.norm(gap))

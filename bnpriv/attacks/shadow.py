@@ -131,7 +131,13 @@ def shadow_attack(
             remedy="Choose a smaller scale.",
         )
     model.fit(np.concatenate([each[:learned] for each in answers]), np.repeat(labels, learned))
-    guessed = _guessed(model, np.concatenate([each[learned:] for each in answers]))
+    guessed = np.asarray(model.predict(np.concatenate([each[learned:] for each in answers])))
+    if guessed.shape != (2 * tried,):
+        raise ParameterError(
+            "a classifier must predict one label for each row",
+            found=f"labels of shape {guessed.shape} for {2 * tried:,} rows",
+            remedy="Return an array with a 0 or a 1 for every row.",
+        )
     accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tried))) / (2 * tried)
     guarantee = defence.guarantee if isinstance(defence, Calibration) else None
     return Attack(
@@ -143,7 +149,7 @@ def shadow_attack(
         answers=2 * tried,
         epsilon=None if guarantee is None else guarantee.epsilon,
         delta=None if guarantee is None else guarantee.delta,
-        mechanism=_named(defence),
+        mechanism="no defence" if defence is None else str(getattr(defence, "mechanism", defence)),
         error=noise.error().upper,
     )
 
@@ -167,12 +173,6 @@ def _noise(defence: Calibration | Noise | None, dimension: int) -> Noise:
     return noise
 
 
-def _named(defence: Calibration | Noise | None) -> str:
-    if defence is None:
-        return "no defence"
-    return str(defence.mechanism) if isinstance(defence, Calibration) else str(defence)
-
-
 def _classifier(given: object) -> BinaryClassifier:
     if isinstance(given, type) or not all(callable(getattr(given, name, None)) for name in ("fit", "predict")):
         raise ParameterError(
@@ -181,17 +181,6 @@ def _classifier(given: object) -> BinaryClassifier:
             remedy="Pass one of scikit-learn, for example RandomForestClassifier().",
         )
     return cast(BinaryClassifier, given)
-
-
-def _guessed(model: BinaryClassifier, answers: FloatArray) -> NDArray[Any]:
-    guessed = np.asarray(model.predict(answers))
-    if guessed.shape != (len(answers),):
-        raise ParameterError(
-            "a classifier must predict one label for each row",
-            found=f"labels of shape {guessed.shape} for {len(answers):,} rows",
-            remedy="Return an array with a 0 or a 1 for every row.",
-        )
-    return guessed
 
 
 def _usual() -> BinaryClassifier:

@@ -70,41 +70,34 @@ class Strata:
             If that is no whole number, or more than the public table has.
         """
         number = checks.number("a value of the property", value, remedy="Pass for example 0.45.")
-        wanted = number * self.records if isinstance(self.hidden, Proportion) else number
+        records, share = self.records, isinstance(self.hidden, Proportion)
+        wanted = number * records if share else number
         whole = round(wanted)
-        have = int(np.count_nonzero(self.members)), int(np.count_nonzero(~self.members))
-        if abs(wanted - whole) > MOST_SHARE_ERROR * self.records or not 0 <= whole <= self.records:
+        counting, others = int(np.count_nonzero(self.members)), int(np.count_nonzero(~self.members))
+        if abs(wanted - whole) > MOST_SHARE_ERROR * records or not 0 <= whole <= records:
+            near = min(max(whole, 0), records)
+            nearest = f"share is {near:,} of {records:,} records: pass {near} / {records}"
             raise ParameterError(
-                f"a value of the property must be that of a whole number of {self.records:,} records",
+                f"a value of the property must be that of a whole number of {records:,} records",
                 found=f"{number:g}",
-                remedy=self._nearest(whole),
+                remedy=f"The nearest {nearest if share else f'number of records is {near:,}'}.",
             )
-        if whole > have[0] or self.records - whole > have[1]:
+        if whole > counting or records - whole > others:
+            low, high = max(0, records - others), min(records, counting)
+            some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            remedy = (
+                f"From this table {some} of {records:,} records can count, as none is drawn twice: ask for that, draw "
+                "tables of fewer records, or take a larger public table."
+            )
+            if low > high:
+                remedy = "Take a larger public table, or draw tables of fewer records: none is drawn twice."
             raise ParameterError(
                 f"the public table must have {whole:,} records that count for the property and "
-                f"{self.records - whole:,} that do not",
-                found=f"{have[0]:,} and {have[1]:,}",
-                remedy=self._possible(*have),
+                f"{records - whole:,} that do not",
+                found=f"{counting:,} and {others:,}",
+                remedy=remedy,
             )
         return whole
-
-    def _nearest(self, whole: int) -> str:
-        """Return the value to pass instead: of a proportion a share that is that of a whole number of records."""
-        near = min(max(whole, 0), self.records)
-        if isinstance(self.hidden, Proportion):
-            return f"The nearest share is {near:,} of {self.records:,} records: pass {near} / {self.records}."
-        return f"The nearest number of records is {near:,}."
-
-    def _possible(self, counting: int, others: int) -> str:
-        """Return which values tables drawn from the public one can have, without drawing a record twice."""
-        low, high = max(0, self.records - others), min(self.records, counting)
-        if low > high:
-            return "Take a larger public table, or draw tables of fewer records: none is drawn twice."
-        some = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        return (
-            f"From this table {some} of {self.records:,} records can count, as none is drawn twice: ask for that, draw "
-            "tables of fewer records, or take a larger public table."
-        )
 
     def drawn(self, value: object, tables: int, random: np.random.Generator) -> FloatArray:
         """Return exact answers to tables that are drawn without replacement, of shape (tables, outputs).

@@ -8,8 +8,10 @@ their mean and covariance.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, final
@@ -22,7 +24,7 @@ from bnpriv.errors import SizeError
 from bnpriv.queries.base import Indicator
 from bnpriv.queries.cells import Leaf
 from bnpriv.queries.normal_form import IntegerTerm, NormalForm, columns_of, most_of
-from bnpriv.queries.predicates import IsIn, Predicate, Truths, truth
+from bnpriv.queries.predicates import IsIn, Truths, truth
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, is_whole
 
@@ -35,21 +37,18 @@ FEW_STEPS = 200
 MOST_COUNTED = 5_000
 """Cells that are drawn from a multinomial law where values are summed."""
 
+COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Terms that share columns, directly or through others.
 
-    Parameters
-    ----------
-    columns : tuple of str
-    places : tuple of int
-        The places of the terms in the normal form.
-    """
-
-    columns: tuple[str, ...]
-    places: tuple[int, ...]
+Group = tuple[tuple[str, ...], tuple[int, ...]]
+"""Columns, and the places in the normal form of all terms that share them, directly or through others."""
 
 
 @final
@@ -86,7 +85,7 @@ class RecordLaw:
 
 
 def groups(form: NormalForm) -> tuple[Group, ...]:
-    """Return the terms of a normal form in groups that share no column."""
+    """The terms of a normal form in groups that share no column."""
     found: list[tuple[set[str], list[int]]] = []
     for place, term in enumerate(form.terms):
         columns, places = set(columns_of(term)), [place]
@@ -94,28 +93,60 @@ def groups(form: NormalForm) -> tuple[Group, ...]:
             found.remove(group)
             columns, places = columns | group[0], [*group[1], *places]
         found.append((columns, places))
-    return tuple(Group(columns=tuple(sorted(names)), places=tuple(sorted(places))) for names, places in found)
+    return tuple((tuple(sorted(names)), tuple(sorted(places))) for names, places in found)
 
 
 def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) -> RecordLaw:
-    """Return what one record adds to a group of terms, given the laws of its columns.
+    """What one record adds to a group of terms, given the laws of its columns.
 
     Raises
     ------
     SizeError
         If too many combinations of comparisons are possible.
     """
-    terms = [form.terms[place] for place in group.places]
-    summed = frozenset(name for term in terms if not isinstance(term, Indicator) for name in term.powers)
+    columns, places = group
+    terms = [form.terms[place] for place in places]
+    powers = [None if isinstance(term, Indicator) else term.powers for term in terms]
+    summed = frozenset(name for each in powers if each is not None for name in each)
     parts = {
         name: _column_cells(form.schema[name], _leaves(terms, name), laws[name], summed=name in summed)
-        for name in group.columns
+        for name in columns
     }
-    scene = _Scene.of(parts, len(terms))
+    shape = tuple(len(part.probabilities) for part in parts.values())
+    if math.prod(shape) * len(terms) > MOST_SUM_CELLS:
+        raise SizeError(
+            f"a rehearsal may look at {MOST_SUM_CELLS:,} combinations of comparisons",
+            found=f"{math.prod(shape):,} for {len(terms)} terms that share columns",
+            remedy="Rehearse parts of the query.",
+        )
+
+    def spread(name: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Numbers per cell of one column as numbers per combination of cells."""
+        along = [-1 if name == other else 1 for other in parts]
+        return np.broadcast_to(values.reshape(along), shape).ravel()
+
+    def mean_of(product: Mapping[str, int]) -> FloatArray:
+        """The mean of a product of powers of grid steps in each combination."""
+        return reduce(np.multiply, (spread(name, parts[name].moments[k]) for name, k in product.items()))
+
+    def holds(leaf: Leaf) -> Truths:
+        return spread(leaf.column, parts[leaf.column].truth[leaf])
+
     chances = reduce(np.multiply.outer, (part.probabilities for part in parts.values())).ravel()
-    values = np.stack([scene.values(term) for term in terms])
+    values = np.stack(
+        [
+            truth(term.predicate, holds).astype(np.float64) if isinstance(term, Indicator) else mean_of(term.powers)
+            for term in terms
+        ]
+    )
     mean = values @ chances
-    covariance = (values * chances) @ values.T - np.outer(mean, mean) + _inner(terms, scene, chances)
+    # what reads a column in common varies together inside a combination too
+    within = np.zeros((len(terms), len(terms)))
+    for (i, one), (j, other) in itertools.product(enumerate(powers), repeat=2):
+        if one is not None and other is not None and one.keys() & other.keys():
+            both = {name: one.get(name, 0) + other.get(name, 0) for name in columns_of(terms[i]) | columns_of(terms[j])}
+            within[i, j] = float((mean_of(both) - values[i] * values[j]) @ chances)
+    covariance = (values * chances) @ values.T - np.outer(mean, mean) + within
     most = np.array([float(most_of(term, form.schema)) for term in terms])
     law = RecordLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
     if not all(parts[name].single for name in summed):
@@ -152,7 +183,12 @@ def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, sum
     cuts = [float(value) for leaf in leaves for value in leaf.constants if not isinstance(value, str)]
     values, chances = law.atoms(cuts)
     values, chances = values[chances > 0], chances[chances > 0]
-    steps = _steps(column, values)
+    if isinstance(column, Categorical):
+        steps = np.zeros(len(values))
+    elif is_whole(column):
+        steps = np.floor(values + 0.5) - column.lower
+    else:
+        steps = np.floor((values - column.lower) * column.rate + 0.5)
     single = summed and len(np.unique(steps)) <= FEW_STEPS
     marks = [_holds(leaf, values).astype(np.float64) for leaf in leaves] + ([steps] if single else [])
     patterns, cell = np.zeros((0, 1)), np.zeros(len(values), dtype=np.intp)
@@ -163,67 +199,6 @@ def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, sum
     moments = np.stack([np.bincount(cell, weights=chances * steps**power) for power in range(5)]) / masses
     truth = {leaf: pattern > 0 for leaf, pattern in zip(leaves, patterns, strict=False)}
     return _ColumnCells(truth=truth, probabilities=masses, moments=moments, single=single)
-
-
-def _steps(column: Column, values: NDArray[Any]) -> FloatArray:
-    """Return the grid steps of values as the column defines them; 0 for categories."""
-    if isinstance(column, Categorical):
-        return np.zeros(len(values))
-    if is_whole(column):
-        return np.floor(values + 0.5) - column.lower
-    return np.floor((values - column.lower) * column.rate + 0.5)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Scene:
-    """All combinations of the cells of several columns."""
-
-    parts: Mapping[str, _ColumnCells]
-    shape: tuple[int, ...]
-
-    @classmethod
-    def of(cls, parts: Mapping[str, _ColumnCells], terms: int) -> _Scene:
-        """Refuse too many combinations before they are allocated."""
-        shape = tuple(len(part.probabilities) for part in parts.values())
-        if math.prod(shape) * terms > MOST_SUM_CELLS:
-            raise SizeError(
-                f"a rehearsal may look at {MOST_SUM_CELLS:,} combinations of comparisons",
-                found=f"{math.prod(shape):,} for {terms} terms that share columns",
-                remedy="Rehearse parts of the query.",
-            )
-        return cls(parts=parts, shape=shape)
-
-    def spread(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers per cell of one column as numbers per combination, of shape (combinations,)."""
-        axis = list(self.parts).index(name)
-        along = [-1 if k == axis else 1 for k in range(len(self.shape))]
-        return np.broadcast_to(values.reshape(along), self.shape).ravel()
-
-    def values(self, term: IntegerTerm) -> FloatArray:
-        """Return the mean of a term in each combination."""
-        return self.truth(term.predicate).astype(np.float64) if isinstance(term, Indicator) else self.mean(term.powers)
-
-    def mean(self, powers: Mapping[str, int]) -> FloatArray:
-        """Return the mean of a product of powers of grid steps in each combination."""
-        return reduce(np.multiply, (self.spread(name, self.parts[name].moments[k]) for name, k in powers.items()))
-
-    def truth(self, predicate: Predicate) -> Truths:
-        """Return where a condition holds."""
-        return truth(predicate, lambda leaf: self.spread(leaf.column, self.parts[leaf.column].truth[leaf]))
-
-
-def _inner(terms: Sequence[IntegerTerm], scene: _Scene, chances: FloatArray) -> FloatArray:
-    """Return the mean over combinations of the covariance inside one: what reads a column in common varies together."""
-    found = np.zeros((len(terms), len(terms)))
-    for i, one in enumerate(terms):
-        for j, other in enumerate(terms):
-            if isinstance(one, Indicator) or isinstance(other, Indicator) or not columns_of(one) & columns_of(other):
-                continue
-            both = {k: one.powers.get(k, 0) + other.powers.get(k, 0) for k in columns_of(one) | columns_of(other)}
-            inside = scene.mean(both) - scene.mean(one.powers) * scene.mean(other.powers)
-            found[i, j] = float(inside @ chances)
-    return found
 
 
 def _leaves(terms: Sequence[IntegerTerm], name: str) -> tuple[Leaf, ...]:
@@ -237,16 +212,4 @@ def _holds(leaf: Leaf, values: NDArray[Any]) -> Truths:
     """Compare values of a column, numbers or categories, with the constants of a comparison."""
     if isinstance(leaf, IsIn):
         return np.array([value in leaf.values for value in values.tolist()], dtype=bool)
-    match leaf.operator:
-        case "<":
-            return np.asarray(values < leaf.value)
-        case "<=":
-            return np.asarray(values <= leaf.value)
-        case ">":
-            return np.asarray(values > leaf.value)
-        case ">=":
-            return np.asarray(values >= leaf.value)
-        case "==":
-            return np.asarray(values == leaf.value)
-        case "!=":
-            return np.asarray(values != leaf.value)
+    return np.asarray(COMPARE[leaf.operator](values, leaf.value))

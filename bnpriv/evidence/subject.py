@@ -55,6 +55,8 @@ class Subject:
         Why there is no network whose columns could be looked at.
     by_laws : bool
         Whether what an answer tells follows from its laws, not from influences of the columns that it reads.
+    of_distributions : bool
+        Whether the secret is which of several distributions the whole table comes from.
     """
 
     network: Network | None
@@ -66,6 +68,7 @@ class Subject:
     influences: Influences | None = field(default=None, repr=False)
     without: Refusal | None = None
     by_laws: bool = False
+    of_distributions: bool = False
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""
@@ -204,6 +207,7 @@ def pairs_subject(framework: DistributionPrivacy, query: Query | None) -> Subjec
         query=framework.query if query is None else query,
         without=NO_NETWORK,
         by_laws=True,
+        of_distributions=True,
     )
     if framework.sampling is not None:
         return replace(bare, without=WHOLE_TABLES_ALONE)

@@ -18,5 +18,6 @@ CHAIN_KIND = NetworkKind(
     influence="bnpriv.influence.chain.column:chain_influence",
     frontier=_frontier,
     extra_tables="bnpriv.influence.chain.tables:chain_tables",
+    sampler="bnpriv.studies.answers:ChainSampler",
     section="bnpriv.frameworks.file_network:chain_section",
 )

@@ -65,4 +65,5 @@ DENSITY_KIND = NetworkKind(
     usual_pairs=_usual_pairs,
     protected_secret=_protected_secret,
     laws_of_parameters="bnpriv.evidence.density_laws:laws_of_densities",
+    sampler="bnpriv.studies.drawn_tables:DensitySampler",
 )

@@ -31,5 +31,6 @@ FINITE_KIND = NetworkKind(
     laws_of_parameters="bnpriv.evidence.laws:laws_of_tables",
     table_ends=_tables,
     is_deterministic=_is_deterministic,
+    sampler="bnpriv.studies.records:TablesSampler",
     section="bnpriv.frameworks.file_network:tables_section",
 )

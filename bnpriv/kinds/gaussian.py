@@ -31,5 +31,6 @@ GAUSSIAN_KIND = NetworkKind(
     centred=_centred,
     laws_of_records="bnpriv.evidence.gaussian_laws:laws_of_normal_records",
     laws_of_parameters="bnpriv.evidence.gaussian_laws:laws_of_normal_parameters",
+    sampler="bnpriv.studies.normal:GaussianSampler",
     section="bnpriv.frameworks.file_network:regressions_section",
 )

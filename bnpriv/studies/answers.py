@@ -1,39 +1,30 @@
-"""Exact answers to a query, made up under either of two secrets without making up records where laws suffice."""
+"""Tables and answers of Markov chains: sequences drawn given the state of one step."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from typing import final
+import itertools
+from collections.abc import Collection, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.errors import FrameworkError, SecretError, SizeError
-from bnpriv.evidence.records import node_cells, record_law
-from bnpriv.evidence.sampled import SampledSide
-from bnpriv.influence.elimination import joint_law
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.base import log_sum
-from bnpriv.laws.normal import Normal
-from bnpriv.laws.whole import WholeLaw
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.mechanisms.base import Calibration
+from bnpriv.mechanisms.chain_decision import ChainDecision
 from bnpriv.networks.chain import MarkovChain
-from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.factors import LogTable, sum_out
 from bnpriv.queries.arrays import answers
-from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
-from bnpriv.studies.records import draw_chain, state_values
-from bnpriv.tables.schema import Schema, State
-
-Draw = Callable[[int, np.random.Generator], FloatArray]
-"""From a number of draws to exact answers of shape (draws, outputs)."""
-
-MOST_DRAWN_NUMBERS = 2**27
-"""Numbers that are drawn for the answers under one secret."""
+from bnpriv.secrets.states import SecretPair
+from bnpriv.studies.asked import Asked, MadeUp, states_among, zero_probability
+from bnpriv.studies.made_up import KindSampler
+from bnpriv.studies.records import MOST_DRAWN_NUMBERS, chosen, state_values
+from bnpriv.studies.scenes import AttackGame
+from bnpriv.tables.schema import State
 
 MOST_VALUES_HELD = 2**22
 """Values of records that are held at once."""
@@ -42,181 +33,116 @@ STEPS_AROUND = 60
 """Steps on either side of a step of a chain of which it is asked what they change in an answer."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class OfRecords:
-    """Answers that are sums over independent records.
+class ChainSampler(KindSampler):
+    """Draws from a `MarkovChain`."""
 
-    Parameters
-    ----------
-    form : NormalForm
-    parts : sequence of (WholeLaw, counts)
-        How many records have which law; counts are of shape (choices,), one of which is drawn for every answer.
-    weights : ndarray of shape (choices,)
-        Probabilities of the choices.
-    """
+    def table_of_values(self, framework: ValuePrivacy, asked: Asked) -> MadeUp:
+        """The column of the chain, the step in the middle given the secret."""
+        chain, schema = framework.chain, framework.schema
+        other = [name for name in schema.columns if name != chain.column]
+        if other:
+            raise FrameworkError(
+                "every simulated column needs a law, and the chain is the law of one column",
+                found=f"none for {listing(other)}",
+                remedy="Leave the other columns out of the schema.",
+            )
+        for name in asked.secret:
+            checks.member("the column of the chain", name, (chain.column,), error=SecretError)
+        known = asked.secret.get(chain.column)
+        inside = () if known is None else states_among("the secret must name states of", known, chain.state_space)
+        lengths = chain.length if asked.records == chain.steps else (asked.records,)
+        middle, parts, share = asked.records // 2, list[NDArray[np.int64]](), 1.0
+        for length in lengths:
+            begins = sum(map(len, parts))
+            here = bool(inside) and begins <= middle < begins + length
+            step = middle - begins if here else 0
+            one = _part_of(chain, length)
+            drawn = draw_chain(one, 1, asked.random, model=asked.model, step=step, inside=inside if here else ())
+            parts.append(drawn[0])
+            if here:
+                law = _step_laws(one, step, asked.model)[-1]
+                share = float(sum(law[chain.state_space.index(state)] for state in inside))
+        values = state_values(schema, chain.column, chain.state_space)
+        return MadeUp({chain.column: values[np.concatenate(parts)]}, min(1.0, share))
 
-    form: NormalForm
-    parts: Sequence[tuple[WholeLaw, NDArray[np.int64]]]
-    weights: FloatArray
+    def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of the two states of a step that move the answer most; of the step that decided the noise."""
+        chain = framework.chain
+        form = normal_form(calibration.query, framework.schema)
+        other = sorted(calibration.query.columns - {chain.column})
+        if other:
+            raise FrameworkError(
+                "an answer is made up from the law of every queried column, and the chain is the law of one",
+                found=f"none for {listing(other)}",
+                remedy=f"Ask about {chain.column!r} alone.",
+            )
+        decisions = calibration.certificate.decisions
+        decision = decisions[0] if decisions and isinstance(decisions[0], ChainDecision) else None
+        part = int(np.argmax(chain.length)) if decision is None else chain.length.index(decision.quilt.length)
+        step = chain.length[part] // 2 if decision is None else decision.quilt.step - 1
+        model = 0 if decision is None else decision.model
+        passed = _step_laws(_part_of(chain, chain.length[part]), step, model)
+        told = _told_by_step(chain, form, passed, model)
+        possible = np.flatnonzero(passed[-1] > 0).tolist()
+        if len(possible) < 2:
+            raise SecretError(
+                "two values must be possible at the step that is rehearsed",
+                found="one",
+                remedy="Correct the transition matrix or the start.",
+            )
+        a, b = max(
+            itertools.combinations(possible, 2), key=lambda two: float(np.abs(told[two[0]] - told[two[1]]).sum())
+        )
+        states = chain.state_space[a], chain.state_space[b]
+        first, second = (partial(_answers, chain, form, model, part, step, state) for state in states)
+        pair = SecretPair(frozenset({states[0]}), frozenset({states[1]}))
+        return AttackGame(protected=chain.column, pair=pair, model=model, sides=(first, second))
 
-    def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
-        """Return exact answers of shape (draws, outputs)."""
-        places = random.choice(len(self.weights), size=draws, p=self.weights)
-        wholes = self.form.wholes()
-        totals = np.zeros((draws, len(wholes)))
-        for law, counts in self.parts:
-            totals += _sums(law, counts[places], random)
-        shifts = np.array([float(whole.shift) for whole in wholes])
-        return (totals + shifts) / np.array([float(whole.denominator) for whole in wholes])
 
-
-def _sums(law: WholeLaw, counts: NDArray[np.int64], random: np.random.Generator) -> FloatArray:
-    """Return sums of so many independent draws of a law, of shape (draws, outputs)."""
-    most = int(counts.max(initial=0))
-    if len(counts) * min(most, law.size) > MOST_DRAWN_NUMBERS:
+def _answers(
+    chain: MarkovChain,
+    form: NormalForm,
+    model: int,
+    part: int,
+    step: int,
+    state: State,
+    draws: int,
+    random: np.random.Generator,
+) -> FloatArray:
+    """Exact answers of shape (draws, outputs), given the state of one step of one of the independent chains."""
+    if draws * chain.steps > MOST_DRAWN_NUMBERS:
         raise SizeError(
-            f"at most {MOST_DRAWN_NUMBERS:,} numbers are drawn for the answers under one secret",
-            found=f"{len(counts) * min(most, law.size):,}",
+            f"at most {MOST_DRAWN_NUMBERS:,} values of a chain are drawn under one secret",
+            found=f"{draws * chain.steps:,}",
             remedy="Ask for fewer draws.",
         )
-    values = np.stack([column.astype(np.float64) for column in law.columns], axis=1)
-    weights = np.exp(law.logs - log_sum(law.logs))
-    weights /= weights.sum()
-    if law.size <= most:
-        return random.multinomial(counts, weights) @ values
-    totals = np.zeros((len(counts), law.dimension))
-    for k in range(most):
-        drawn = values[random.choice(law.size, size=len(counts), p=weights)]
-        totals += np.where((counts > k)[:, np.newaxis], drawn, 0.0)
-    return totals
-
-
-def law_given(
-    network: DiscreteNetwork, schema: Schema, query: Query, protected: str, side: Collection[State], model: int
-) -> WholeLaw:
-    """Return what a record adds to an answer given that its protected column has one of several states.
-
-    Raises
-    ------
-    FrameworkError
-        If a queried column is no node, or a state no value of its column.
-    SecretError
-        If the states have probability zero.
-    """
-    names = sorted(query.columns)
-    form = normal_form(query, schema)
-    missing = [name for name in names if name not in network.attributes]
-    if missing:
-        raise FrameworkError(
-            "every queried column must be a node of the network of records",
-            found=listing(missing),
-            remedy="Add the column to the network, without parents if it depends on nothing.",
-        )
-    axes = names if protected in names else [protected, *names]
-    table = joint_law(network, axes)
-    values = table.values[[min(model, len(table.values) - 1)]]
-    inside = np.array([state in side for state in network.states[protected]])
-    shape = [-1 if name == protected else 1 for name in ("", *axes)]
-    values = np.where(inside.reshape(shape), values, -np.inf)
-    if not np.any(values > -np.inf):
-        raise SecretError(
-            "the secret must have positive probability",
-            found=f"probability zero in model {model}",
-            remedy="Choose states that the model allows.",
-        )
-    given = LogTable(axes=tuple(axes), values=values - log_sum(values.ravel()), error=2 * table.error)
-    cells = node_cells(form, names, network.states)
-    return record_law(form, cells, given if protected in names else sum_out(given, (protected,)))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class OfLaw:
-    """Answers of a known law."""
-
-    law: Atoms | Normal
-
-    def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
-        """Return exact answers of shape (draws, outputs)."""
-        if isinstance(self.law, Normal):
-            return random.multivariate_normal(self.law.mean, self.law.covariance, size=draws)
-        weights = self.law.probabilities / self.law.probabilities.sum()
-        return self.law.points[random.choice(self.law.size, size=draws, p=weights)]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class OfForward:
-    """Answers of a model that is known by forward draws, given a secret."""
-
-    given: SampledSide
-
-    def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
-        """Return exact answers of shape (draws, outputs)."""
-        sampler = self.given.sampler.reseeded(draws, int(random.integers(2**31)))
-        found = sampler.answers(self.given.condition, [self.given.side])[self.given.side]
-        return found.values.reshape(draws, -1)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OfChain:
-    """Answers about the column of a chain, given the state of one step.
-
-    Parameters
-    ----------
-    chain : MarkovChain
-    form : NormalForm
-    model : int
-    part, step : int
-        Which of the independent chains, and which of its steps, counted from 0.
-    state : state
-    """
-
-    chain: MarkovChain
-    form: NormalForm
-    model: int
-    part: int
-    step: int
-    state: State
-
-    def __call__(self, draws: int, random: np.random.Generator) -> FloatArray:
-        """Return exact answers of shape (draws, outputs)."""
-        if draws * self.chain.steps > MOST_DRAWN_NUMBERS:
-            raise SizeError(
-                f"at most {MOST_DRAWN_NUMBERS:,} values of a chain are drawn under one secret",
-                found=f"{draws * self.chain.steps:,}",
-                remedy="Ask for fewer draws.",
-            )
-        values = state_values(self.form.schema, self.chain.column, self.chain.state_space)
-        most = max(1, MOST_VALUES_HELD // self.chain.steps)
-        batches = [min(most, draws - start) for start in range(0, draws, most)]
-        return np.concatenate([self._batch(count, values, random) for count in batches])
-
-    def _batch(self, draws: int, values: NDArray[np.generic], random: np.random.Generator) -> FloatArray:
+    values = state_values(form.schema, chain.column, chain.state_space)
+    most = max(1, MOST_VALUES_HELD // chain.steps)
+    found: list[FloatArray] = []
+    for start in range(0, draws, most):
+        count = min(most, draws - start)
         parts = [
             draw_chain(
-                part_of(self.chain, length),
-                draws,
+                _part_of(chain, length),
+                count,
                 random,
-                model=self.model,
-                step=self.step if k == self.part else 0,
-                inside=(self.state,) if k == self.part else (),
+                model=model,
+                step=step if k == part else 0,
+                inside=(state,) if k == part else (),
             )
-            for k, length in enumerate(self.chain.length)
+            for k, length in enumerate(chain.length)
         ]
-        table = {self.chain.column: values[np.concatenate(parts, axis=1)]}
-        return answers(self.form, table).reshape(draws, -1)
+        found.append(answers(form, {chain.column: values[np.concatenate(parts, axis=1)]}).reshape(count, -1))
+    return np.concatenate(found)
 
 
-def part_of(chain: MarkovChain, length: int) -> MarkovChain:
-    """Return one of the independent chains of a chain."""
+def _part_of(chain: MarkovChain, length: int) -> MarkovChain:
+    """One of the independent chains of a chain."""
     return MarkovChain(chain.transition, chain.initial, length, states=chain.state_space, column=chain.column)
 
 
-def told_by_step(chain: MarkovChain, form: NormalForm, laws: Sequence[FloatArray], model: int) -> FloatArray:
-    """Return the mean of what the steps around the last of `laws` add to the answer given its state.
+def _told_by_step(chain: MarkovChain, form: NormalForm, laws: Sequence[FloatArray], model: int) -> FloatArray:
+    """The mean of what the steps around the last of `laws` add to the answer given its state.
 
     Returns
     -------
@@ -239,7 +165,64 @@ def told_by_step(chain: MarkovChain, form: NormalForm, laws: Sequence[FloatArray
     return total
 
 
-def even(weights: FloatArray) -> FloatArray:
-    """Return logs of weights as probabilities."""
-    found = np.exp(weights - log_sum(weights))
-    return found / math.fsum(found)
+def draw_chain(
+    chain: MarkovChain,
+    draws: int,
+    random: np.random.Generator,
+    *,
+    model: int = 0,
+    step: int = 0,
+    inside: Collection[State] = (),
+) -> NDArray[np.int64]:
+    """Draw sequences of one chain, given that one step is in one of several states.
+
+    Parameters
+    ----------
+    chain : MarkovChain
+        Of one length.
+    draws : int
+    random : numpy.random.Generator
+    model : int
+        Index of the model in Theta.
+    step : int
+        Counted from 0.
+    inside : collection of states, optional
+        Any by default.
+
+    Returns
+    -------
+    ndarray of shape (draws, steps)
+        Places of states.
+
+    Raises
+    ------
+    SecretError
+        If the states have probability zero.
+
+    Notes
+    -----
+    The step is drawn from its law given the states, what follows by the transition matrix, what came before by the
+    reversed one, P(before = i | now = j) = P(before = i) P(i, j) / P(now = j).
+    """
+    matrix, (steps,) = chain.matrix(model), chain.length
+    laws = _step_laws(chain, step, model)
+    now = laws[-1] if not inside else np.where([state in inside for state in chain.state_space], laws[-1], 0.0)
+    if not now.sum() > 0:
+        remedy = "Choose states that the chain can be in at that step."
+        raise zero_probability(f"probability zero in model {model}", remedy)
+    drawn = np.empty((draws, steps), dtype=np.int64)
+    drawn[:, step] = chosen(np.broadcast_to(now, (draws, len(now))), random)
+    for place in range(step + 1, steps):
+        drawn[:, place] = chosen(matrix[drawn[:, place - 1]], random)
+    for place in range(step - 1, -1, -1):
+        back = laws[place][np.newaxis] * matrix.T
+        drawn[:, place] = chosen(back[drawn[:, place + 1]], random)
+    return drawn
+
+
+def _step_laws(chain: MarkovChain, step: int, model: int) -> list[FloatArray]:
+    """The law of every step of a chain up to one, counted from 0; where the start may be any, it is uniform."""
+    laws = [chain.first(model)]
+    for _ in range(step):
+        laws.append(laws[-1] @ chain.matrix(model))
+    return laws

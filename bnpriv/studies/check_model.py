@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import FloatArray
-from bnpriv.errors import ParameterError
+from bnpriv.errors import DataError, ParameterError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
 from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.shown import Shown
-from bnpriv.render.text import Json, nats_text, percent_text
+from bnpriv.render.text import nats_text, percent_text
 from bnpriv.studies.goodness import fit
-from bnpriv.studies.observations import Observations
 from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
+    import narwhals as nw
     import pandas as pd
     from matplotlib.axes import Axes
 
 
 MOST_SHOWN_ROWS = 20
+
+SHOWN = ("attribute", "row", "model", "observations", "p_value", "adjusted", "finding", "test")
+"""What a table or JSON holds of every row."""
 
 
 @final
@@ -142,19 +145,9 @@ class ModelCheck(Shown):
         """Return one row per model and table row, in the order of `rows`."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "attribute": [row.attribute for row in self.rows],
-                "row": [row.row for row in self.rows],
-                "model": [row.model for row in self.rows],
-                "observations": [row.observations for row in self.rows],
-                "p_value": [row.p_value for row in self.rows],
-                "adjusted": [row.adjusted for row in self.rows],
-                "contradicted": [row.adjusted <= self.level for row in self.rows],
-                "finding": [row.finding for row in self.rows],
-                "test": [row.test for row in self.rows],
-            }
-        )
+        frame = pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in SHOWN})
+        frame.insert(SHOWN.index("finding"), "contradicted", [row.adjusted <= self.level for row in self.rows])
+        return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the adjusted p-values under the best model against the level, the least at the top.
@@ -209,7 +202,7 @@ class ModelCheck(Shown):
                 "surviving": list(self.surviving),
                 "untested": list(self.untested),
                 "left_out": [{"attribute": name, "observations": lost} for name, lost in self.left_out.items()],
-                "rows": [_data(row) for row in self.rows],
+                "rows": [{name: getattr(row, name) for name in SHOWN} for row in self.rows],
             },
         )
 
@@ -244,19 +237,6 @@ class ModelCheck(Shown):
         if self.untested:
             yield f"Not tested, for lack of data: {checks.listing(self.untested)}."
         yield "Observations are taken as independent. What is not contradicted is not thereby true."
-
-
-def _data(row: RowCheck) -> Json:
-    return {
-        "attribute": row.attribute,
-        "row": row.row,
-        "model": row.model,
-        "observations": row.observations,
-        "p_value": row.p_value,
-        "adjusted": row.adjusted,
-        "finding": row.finding,
-        "test": row.test,
-    }
 
 
 def check_model(network: DiscreteNetwork, public_table: object, *, level_of_significance: float = 0.01) -> ModelCheck:
@@ -311,68 +291,97 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
         raise ParameterError(
             "level_of_significance must be above 0 and below 1", found=f"{level:g}", remedy="Pass for example 0.01."
         )
+    from bnpriv.tables.public import public_table as opened
+
     network = require_discrete(network, "a check against data")
-    table = Observations.of(network, public_table)
-    families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= table.columns]
-    counts = {name: table.counts(network, (name, *network.graph.parents[name])) for name in families}
-    found = [_rows(network, counts, model) for model in range(network.models)]
-    rows = [row for one in found for row in _holm(one)]
+    table = opened(public_table, network.attributes)
+    columns = frozenset(table.columns)
+    if not columns:
+        raise DataError(
+            "the public table must have attributes of the network as columns",
+            found="none of them",
+            remedy=f"Call columns like attributes: {checks.listing(network.attributes)}.",
+        )
+    families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= columns]
+    counts = {name: _counts(table, network, (name, *network.graph.parents[name])) for name in families}
+    rows = [row for model in range(network.models) for row in _holm(list(_rows(network, counts, model)))]
     rows.sort(key=lambda row: (row.adjusted > level, row.adjusted, row.p_value, row.row, row.model))
     tested = {row.attribute for row in rows}
     return ModelCheck(
         level=level,
         rows=tuple(rows),
         log_likelihoods=tuple(_log_likelihood(network, counts, model) for model in range(network.models)),
-        left_out={name: table.rows - int(counts[name].sum()) for name in families},
+        left_out={name: len(table) - int(counts[name].sum()) for name in families},
         untested=tuple(name for name in network.attributes if name not in tested),
-        observations=table.rows,
+        observations=len(table),
     )
 
 
-def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], model: int) -> list[RowCheck]:
-    found: list[RowCheck] = []
+def _counts(table: nw.DataFrame[Any], network: DiscreteNetwork, names: Sequence[str]) -> NDArray[np.int64]:
+    """How often every combination of states occurs, of shape (states of each name)."""
+    import narwhals as nw
+
+    places = [_places(network.states[name]) for name in names]
+    seen = np.zeros([len(network.states[name]) for name in names], dtype=np.int64)
+    keys = [f"k{k}" for k in range(len(names))]
+    renamed = table.select(*(nw.col(name).alias(key) for name, key in zip(names, keys, strict=True)))
+    for *values, count in renamed.group_by(*keys).agg(nw.len().alias("n")).iter_rows():
+        cell = [_place(known, value) for known, value in zip(places, values, strict=True)]
+        if None not in cell:
+            seen[tuple(cast("list[int]", cell))] += int(count)
+    return seen
+
+
+def _places(states: Sequence[State]) -> dict[object, int]:
+    """Where states stand, by themselves and, where that is clear, by their text."""
+    texts = [str(state) for state in states]
+    clear = {text: k for k, text in enumerate(texts) if texts.count(text) == 1}
+    return {**clear, **{state: k for k, state in enumerate(states)}}
+
+
+def _place(known: Mapping[object, int], value: object) -> int | None:
+    """Where the state stands that a value means; a table may hold 1 or 1.0 for the state "1"."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, (str, int, float)) and value in known:
+        return known[value]
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return known.get(str(value))
+
+
+def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], model: int) -> Iterator[RowCheck]:
+    """The rows of the tables that have observations, each tested under one model."""
     for name, seen in counts.items():
-        parents = network.graph.parents[name]
+        parents, states = network.graph.parents[name], network.states[name]
         laws = network.probabilities(name)[model]
         for places in product(*(range(len(network.states[parent])) for parent in parents)):
-            column = seen[:, *places]
-            if column.sum() > 0:
-                given = {parent: network.states[parent][k] for parent, k in zip(parents, places, strict=True)}
-                found.append(_row(name, given, model, network.states[name], column, laws[:, *places]))
-    return found
-
-
-def _row(
-    name: str,
-    given: Mapping[str, State],
-    model: int,
-    states: Sequence[State],
-    counts: NDArray[np.int64],
-    law: FloatArray,
-) -> RowCheck:
-    total = int(counts.sum())
-    p_value, test = fit(counts, law)
-    shares = counts / total
-    spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a state that is certain: half a count
-    # rounded, so that of two states that are equally far the first is named
-    place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))
-    return RowCheck(
-        attribute=name,
-        given=given,
-        model=model,
-        observations=total,
-        p_value=p_value,
-        adjusted=p_value,
-        impossible=tuple(state for state, k, p in zip(states, counts, law, strict=True) if k > 0 and p == 0),
-        farthest=states[place],
-        expected=float(law[place]),
-        observed=float(shares[place]),
-        test=test,
-    )
+            column, law = seen[:, *places], laws[:, *places]
+            total = int(column.sum())
+            if total == 0:
+                continue
+            p_value, test = fit(column, law)
+            shares: FloatArray = column / total
+            spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a certain state: half a count
+            # rounded, so that of two states that are equally far the first is named
+            place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))
+            yield RowCheck(
+                attribute=name,
+                given={parent: network.states[parent][k] for parent, k in zip(parents, places, strict=True)},
+                model=model,
+                observations=total,
+                p_value=p_value,
+                adjusted=p_value,
+                impossible=tuple(state for state, k, p in zip(states, column, law, strict=True) if k > 0 and p == 0),
+                farthest=states[place],
+                expected=float(law[place]),
+                observed=float(shares[place]),
+                test=test,
+            )
 
 
 def _holm(rows: Sequence[RowCheck]) -> list[RowCheck]:
-    """Return the rows of one model with p-values that hold the level over all of them."""
+    """The rows of one model with p-values that hold the level over all of them."""
     adjusted, largest = list[RowCheck](), 0.0
     for place, row in enumerate(sorted(rows, key=lambda row: row.p_value)):
         largest = max(largest, min(1.0, (len(rows) - place) * row.p_value))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from bnpriv.checks import listing
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
 from bnpriv.influence.base import Influence
+from bnpriv.kind import kind_of
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.networks.base import Network
 from bnpriv.networks.discrete import DiscreteNetwork
@@ -115,11 +116,10 @@ class FrameworkComparison(Shown):
         longest = max(every, default=0.0) or self.epsilon
         places = np.arange(len(self.protected))
         for k, (side, found) in enumerate(zip(SIDES, self.influences, strict=True)):
-            values = [found.get(name, 0.0) for name in self.protected]
-            lengths = [min(value, 1.15 * longest) for value in values]
-            bars = drawn.bar(places + 0.4 * k - 0.2, lengths, width=0.35, label=side)
-            for value, bar in zip(values, bars, strict=True):
-                bar.set(hatch=None if math.isfinite(value) else "//")
+            values = np.array([found.get(name, 0.0) for name in self.protected])
+            hatches = ["" if math.isfinite(value) else "//" for value in values]
+            lengths = np.minimum(values, 1.15 * longest)
+            drawn.bar(places + 0.4 * k - 0.2, lengths, width=0.35, label=side, hatch=hatches)
         drawn.axhline(self.epsilon, color="black", linestyle=":", label="epsilon")
         drawn.set_xticks(places, [label(name) for name in self.protected])
         drawn.set_ylabel("influence in nats (hatched: not bounded)")
@@ -250,55 +250,43 @@ def compare(
         if refusal is not None:
             raise refusal.error()
     a, b = (subject_of(framework, None) for framework in both)
-    plans = tuple(plan(framework, query, epsilon, delta) for framework in both)
-    told = tuple(_told(subject, query) for subject in (a, b))
-    nats = tuple({name: _influence(each) for name, each in found.items()} for found in told)
-    rare = tuple(_rarities(found, epsilon) for found in told)
+    plans = plan(framework_a, query, epsilon, delta), plan(framework_b, query, epsilon, delta)
+    told = _told(a, query), _told(b, query)
+    nats = [{name: math.inf if each is None else float(each) for name, each in found.items()} for found in told]
+    one_record = [subject.network is not None and subject.network.level == "records" for subject in (a, b)]
     return FrameworkComparison(
         frameworks=both,
         query=query,
         epsilon=epsilon,
         delta=delta,
-        plans=(plans[0], plans[1]),
+        plans=plans,
         influences=(nats[0], nats[1]),
-        rarities=(rare[0], rare[1]),
-        one_record=(_of_one_record(a), _of_one_record(b)),
+        rarities=(_rarities(told[0], epsilon), _rarities(told[1], epsilon)),
+        one_record=(one_record[0], one_record[1]),
         differences=tuple(_differences(a, b, query)),
     )
 
 
 def _told(subject: Subject, query: Query) -> dict[str, Influence | None]:
-    """Return what the queried columns tell about every protected attribute; None where nothing bounds it."""
-    if subject.network is None:
+    """What the queried columns tell about every protected attribute; None where nothing bounds it."""
+    network = subject.network
+    if network is None:
         return {}
-    if subject.covers(query.columns) is not None:
-        return dict.fromkeys(subject.secrets)
-    return {name: _of_attribute(subject, name, query.columns) for name in subject.secrets}
-
-
-def _of_attribute(subject: Subject, name: str, columns: frozenset[str]) -> Influence | None:
-    assert subject.network is not None
-    if name in drivers(subject.network, columns):
-        return None
-    try:
-        return subject.told(name, columns)
-    except SizeError:
-        return None
-
-
-def _influence(found: Influence | None) -> float:
-    return math.inf if found is None else float(found)
+    told: dict[str, Influence | None] = dict.fromkeys(subject.secrets)
+    if subject.covers(query.columns) is None:
+        driven = drivers(network, query.columns)
+        for name in subject.secrets:
+            with suppress(SizeError):
+                told[name] = None if name in driven else subject.told(name, query.columns)
+    return told
 
 
 def _rarities(told: dict[str, Influence | None], epsilon: float) -> dict[str, float]:
-    """Return how improbable more than epsilon is, where an influence is infinite and that is known."""
-    endless = {name: found for name, found in told.items() if found is not None and math.isinf(float(found))}
-    deltas = {name: found.delta(epsilon) for name, found in endless.items()}
+    """How improbable more than epsilon is, where an influence is infinite and that is known."""
+    deltas = {
+        name: found.delta(epsilon) for name, found in told.items() if found is not None and math.isinf(float(found))
+    }
     return {name: delta for name, delta in deltas.items() if not isinstance(delta, Refusal)}
-
-
-def _of_one_record(subject: Subject) -> bool:
-    return subject.network is not None and subject.network.level == "records"
 
 
 def _best(chosen: Plan) -> dict[str, object]:
@@ -329,7 +317,7 @@ def _differences(a: Subject, b: Subject, query: Query) -> Iterator[str]:
         "number of records": (f"{one.schema.records:,}", f"{other.schema.records:,}"),
         "models": (str(one.models), str(other.models)),
         "source": (one.source, other.source),
-        "declared independent": (listing(sorted(_independent(one))), listing(sorted(_independent(other)))),
+        "declared independent": tuple(listing(sorted(getattr(each, "independent", ()))) for each in (one, other)),
     }
     for what, (left, right) in facts.items():
         if left != right:
@@ -341,10 +329,6 @@ def _differences(a: Subject, b: Subject, query: Query) -> Iterator[str]:
             yield f"column {name}: {column} in A, {other_column} in B."
     if a.network is not None and b.network is not None:
         yield from _network_differences(a.network, b.network)
-
-
-def _independent(framework: Framework) -> Iterable[str]:
-    return framework.independent if isinstance(framework, DistributionalAttributePrivacy) else ()
 
 
 def _secret_differences(a: Framework, b: Framework) -> Iterator[str]:
@@ -368,14 +352,14 @@ def _secret_differences(a: Framework, b: Framework) -> Iterator[str]:
 
 
 def _same_law(a: Network, b: Network, name: str) -> bool:
-    """Return whether two networks have the same law of an attribute, numbers of tables but for rounding."""
+    """Whether two networks have the same law of an attribute, numbers of tables but for rounding."""
     if a.same_law(b, name):
         return True
-    if not (isinstance(a, DiscreteNetwork) and isinstance(b, DiscreteNetwork)):
+    if not (kind_of(a).exact_tables and kind_of(b).exact_tables):
         return False
     if any(a.states[each] != b.states[each] for each in (name, *a.graph.parents[name])):
         return False
-    one, other = a.tables[name].values, b.tables[name].values
+    one, other = (cast("DiscreteNetwork", network).tables[name].values for network in (a, b))
     if len(one) != len(other) and 1 not in (len(one), len(other)):
         return False
     # logs of numbers; those of impossible states are equal and infinite
@@ -396,11 +380,8 @@ def _network_differences(a: Network, b: Network) -> Iterator[str]:
             yield f"{what} only in B: {listing(sorted(other - one))}."
     if a.kind_text != b.kind_text:
         return
-    other_numbers = [
-        name
-        for name in a.attributes
-        if name in b.attributes and a.graph.parents[name] == b.graph.parents[name] and not _same_law(a, b, name)
-    ]
+    shared = [name for name in a.attributes if name in b.attributes and a.graph.parents[name] == b.graph.parents[name]]
+    other_numbers = [name for name in shared if not _same_law(a, b, name)]
     if other_numbers:
         what = "numbers or states in the tables" if a.states else "laws"
         by = f" (by more than {ROUNDED:g} of a number)" if a.states else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.checks import closest, member
 from bnpriv.errors import NetworkError, Refusal, SizeError
@@ -13,9 +13,9 @@ from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.protected import pairs_secret
 from bnpriv.influence.base import Influence, influence_of
+from bnpriv.kind import is_framework
 from bnpriv.networks.base import Level, Network
 from bnpriv.networks.foreign import require_network
 from bnpriv.networks.reading import drivers, modelled
@@ -26,9 +26,8 @@ from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph,
 from bnpriv.render.html import Html
 from bnpriv.render.plotting import axes, label
 from bnpriv.render.shown import Shown
-from bnpriv.render.text import Json, and_text, name_text, nats_text, number_text, upper_chance
+from bnpriv.render.text import and_text, name_text, nats_text, number_text, upper_chance
 from bnpriv.secrets.declared import usual_pairs
-from bnpriv.secrets.pair import Pair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +72,11 @@ class Leak:
     stands_in: bool = False
     chosen_pairs: bool = False
     bounds_belief: bool = True
+
+    @property
+    def kind(self) -> str:
+        """How well the influence is known."""
+        return "exact" if self.influence is None else self.influence.kind
 
     @property
     def belief(self) -> float | None:
@@ -156,7 +160,7 @@ class Leaks(Shown):
             {
                 "attribute": [row.attribute for row in self.rows],
                 "influence": [row.nats for row in self.rows],
-                "kind": ["exact" if row.influence is None else row.influence.kind for row in self.rows],
+                "kind": [row.kind for row in self.rows],
                 "read": [row.read for row in self.rows],
                 "belief": [row.belief for row in self.rows],
                 "reached": [row.reached for row in self.rows],
@@ -198,10 +202,15 @@ class Leaks(Shown):
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
         what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
+        rows: list[tuple[tuple[Name], Cell, str, str]] = []
+        for row in self.rows:
+            rare = "" if row.delta is None else f" (delta {upper_chance(row.delta)})"
+            nats = Cell("-") if math.isnan(row.nats) else _cell(row.nats, longest, row.attribute, rare)
+            rows.append(((Name(row.attribute),), nats, row.moved_text, row.reached))
         table = Table(
             caption=f"What {what}, the most first",
             header=("attribute", "nats", "10 % becomes", "reached at"),
-            rows=[((Name(row.attribute),), _nats(row, longest), row.moved_text, row.reached) for row in self.rows],
+            rows=rows,
             numbers=(2,),
         )
         return Document(
@@ -212,8 +221,19 @@ class Leaks(Shown):
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),
             data={
                 "query": str(self.query),
-                "attributes": [_data(row) for row in self.rows],
-                "columns": [{"name": _name(told), "nats": _finite(float(told))} for told in self.single],
+                "attributes": [
+                    {
+                        "name": row.attribute,
+                        "nats": _finite(row.nats),
+                        "delta": row.delta,
+                        "kind": row.kind,
+                        "read": row.read,
+                        "belief": row.belief,
+                        "reached": row.reached,
+                    }
+                    for row in self.rows
+                ],
+                "columns": [{"name": min(told.columns), "nats": _finite(float(told))} for told in self.single],
             },
         )
 
@@ -225,7 +245,9 @@ class Leaks(Shown):
             Table(
                 caption=f"What one column of one record tells about {self.single[0].protected}",
                 header=("column", "nats"),
-                rows=[((Name(_name(told)),), _cell(float(told), longest, _name(told))) for told in self.single],
+                rows=[
+                    ((Name(name),), _cell(float(told), longest, name)) for told in self.single for name in told.columns
+                ],
             ),
         )
 
@@ -257,36 +279,13 @@ class Leaks(Shown):
         )
 
 
-def _nats(row: Leak, longest: float) -> Cell:
-    if math.isnan(row.nats):
-        return Cell("-")
-    return _cell(row.nats, longest, row.attribute, "" if row.delta is None else f" (delta {upper_chance(row.delta)})")
-
-
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
     return Cell(nats_text(nats) + more, drawing=bar)
 
 
-def _name(told: Influence) -> str:
-    (name,) = told.columns
-    return name
-
-
 def _finite(nats: float) -> float | str | None:
     return None if math.isnan(nats) else "inf" if math.isinf(nats) else nats
-
-
-def _data(row: Leak) -> Json:
-    return {
-        "name": row.attribute,
-        "nats": _finite(row.nats),
-        "delta": row.delta,
-        "kind": "exact" if row.influence is None else row.influence.kind,
-        "read": row.read,
-        "belief": row.belief,
-        "reached": row.reached,
-    }
 
 
 def leaks(model: Network | Framework, query: Query | str) -> Leaks:
@@ -335,102 +334,70 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     [('height', inf), ('weight', 2.032)]
     """
     query = as_query(query)
-    subject = _subject(model)
-    network = subject.network
+    if is_framework(model):
+        subject = subject_of(cast("Framework", model), None)
+    else:
+        require_network(model)
+        subject = Subject(network=cast("Network", model), secrets={}, protected=(), source=None)
+    network, framework = subject.network, subject.framework
     refusal = subject.without if network is None else subject.covers(query.columns)
-    if refusal is None and subject.framework is not None:
-        refusal = impossibility(subject.framework)
-    if refusal is not None and subject.framework is None:
-        assert network is not None
-        strange = min(query.columns - modelled(network, query.columns))
-        raise NetworkError(refusal.required, found=refusal.found, remedy=_remedy(strange, network))
+    if framework is not None:
+        refusal = refusal or impossibility(framework)
+    elif network is not None and refusal is not None:
+        known = modelled(network, query.columns)
+        near = closest(min(query.columns - known), (*network.attributes, *network.reading.columns))
+        add = "Add it, or pass a framework that declares it independent."
+        raise NetworkError(refusal.required, found=refusal.found, remedy=f"Did you mean {near!r}?" if near else add)
     if network is None or refusal is not None:
         assert refusal is not None
         raise refusal.error()
-    is_which = isinstance(model, DistributionPrivacy)
-    names = tuple(subject.secrets) if is_which else network.attributes
     columns = drivers(network, query.columns)
+    names, single, records = network.attributes, list[Influence](), 1
+    if subject.of_distributions and framework is not None:
+        # one row, about one record: which distribution holds, and what each column alone tells of it
+        ((name, pairs),) = subject.secrets.items()
+        names, records = (name,), framework.schema.records
+        single = [influence_of(network, {other}, name, pairs) for other in network.attributes if other != name]
     rows = [_leak(subject, network, columns, name) for name in names]
     return Leaks(
         query=query,
         rows=tuple(sorted(rows, key=_rank)),
         level=network.level,
-        single=_single(subject, network) if is_which else (),
-        records=model.schema.records if is_which else 1,
+        single=tuple(sorted(single, key=lambda told: (-float(told), min(told.columns)))),
+        records=records,
     )
-
-
-def _subject(model: Network | Framework) -> Subject:
-    if isinstance(model, Framework):
-        return subject_of(model, None)
-    require_network(model)
-    return Subject(network=model, secrets={}, protected=(), source=None)
-
-
-def _single(subject: Subject, network: Network) -> tuple[Influence, ...]:
-    """Return what each column of a record tells about which of several networks holds."""
-    ((name, pairs),) = subject.secrets.items()
-    told = [influence_of(network, {other}, name, pairs) for other in network.attributes if other != name]
-    return tuple(sorted(told, key=lambda found: (-float(found), _name(found))))
-
-
-def _remedy(name: str, network: Network) -> str:
-    near = closest(name, (*network.attributes, *network.reading.columns))
-    return "Add it, or pass a framework that declares it independent." if near is None else f"Did you mean {near!r}?"
 
 
 def _leak(subject: Subject, network: Network, columns: frozenset[str], attribute: str) -> Leak:
     usual = usual_pairs(network, attribute)
     pairs = subject.secrets.get(attribute, usual)
-    read = attribute in columns
-    influence, others = None, None
-    nats = math.inf
-    if not pairs and not read:
-        nats = 0.0 if attribute in network.states else math.nan
-    elif not pairs and attribute in network.states:
-        nats = 0.0
-    elif read:
-        others = _others(network, attribute, pairs)
+    read, has_states = attribute in columns, attribute in network.states
+    influence, others, delta = None, None, None
+    if not pairs and (has_states or not read):
+        nats = 0.0 if has_states else math.nan
     else:
-        influence = _known(network, columns, attribute, pairs)
+        nats = math.inf
+        with suppress(SizeError):  # then it is not known
+            if not read:
+                influence = influence_of(network, columns, attribute, pairs)
+            elif len(network.attributes) == 1 and pairs:  # what the other values of a column tell about one
+                with suppress(NetworkError):
+                    others = influence_of(network, {attribute}, attribute, pairs)
     if influence is not None:
         nats = math.nan if influence.pair is None else float(influence)
+        rare = influence.delta(1.0) if not math.isfinite(float(influence)) else None
+        delta = None if isinstance(rare, Refusal) else rare
     return Leak(
         attribute=attribute,
         read=read,
         influence=influence,
         nats=nats,
-        delta=_rarity(influence),
+        delta=delta,
         others=others,
-        stands_in=bool(pairs) and attribute not in subject.secrets and attribute not in network.states,
+        stands_in=bool(pairs) and attribute not in subject.secrets and not has_states,
         chosen_pairs=attribute in subject.secrets and set(pairs) != set(usual),
         bounds_belief=not pairs or pairs_secret(network, attribute, attribute, pairs).bounds_belief,
     )
-
-
-def _known(network: Network, columns: frozenset[str], attribute: str, pairs: Sequence[Pair]) -> Influence | None:
-    try:
-        return influence_of(network, columns, attribute, pairs)
-    except SizeError:
-        return None
-
-
-def _others(network: Network, attribute: str, pairs: Sequence[Pair]) -> Influence | None:
-    """Return what the other values of a column tell about one; None where records are independent."""
-    if len(network.attributes) > 1 or not pairs:
-        return None
-    try:
-        return influence_of(network, {attribute}, attribute, pairs)
-    except (NetworkError, SizeError):
-        return None
-
-
-def _rarity(influence: Influence | None) -> float | None:
-    """Return how improbable more than 1 nat is, where nothing bounds what is told and this is known."""
-    if influence is None or math.isfinite(float(influence)):
-        return None
-    delta = influence.delta(1.0)
-    return None if isinstance(delta, Refusal) else delta
 
 
 def _rank(row: Leak) -> tuple[bool, float, bool, float, str]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.checks import listing
-from bnpriv.errors import FrameworkError, ParameterError, SecretError
+from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.exact import require_discrete
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.render.text import toml_key
+from bnpriv.studies.asked import Assumed, model_index, states_among, zero_probability
 from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, State, is_whole
-
-Assumed = Mapping[str, State | Collection[State]]
-"""What is true of some attributes: a state, a number, or several of which one holds."""
 
 
 def draw_parameters(
@@ -51,8 +47,7 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
-    tables = _model_tables(require_discrete(network, "a made-up table"), model)
-    evidence = [_evidence(network, name, known) for name, known in (secret or {}).items()]
+    tables, evidence = _known(network, secret or {}, model)
     graph, drawn = network.graph, dict[str, int]()
     for name in network.attributes:
         # what matters for this state: the evidence below it, and all that lies above either
@@ -60,24 +55,44 @@ def draw_parameters(
         relevant = [*evidence, *(tables[other] for other in network.attributes if other in needed)]
         law = np.exp(marginal([_fixed(table, drawn) for table in relevant], (name,)).values[0])
         if not law.sum() > 0:
-            raise SecretError(
-                "the secret must have positive probability",
-                found=f"probability zero in model {model}",
-                remedy="Choose states that the model allows together.",
-            )
+            remedy = "Choose states that the model allows together."
+            raise zero_probability(f"probability zero in model {model}", remedy)
         drawn[name] = int(random.choice(len(law), p=law / law.sum()))
     return {name: network.states[name][place] for name, place in drawn.items()}
 
 
 def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) -> float:
-    """Return how probable a secret is under a model."""
-    tables = _model_tables(network, model)
-    evidence = [_evidence(network, name, known) for name, known in secret.items()]
-    needed = network.graph.ancestral([table.axes[0] for table in evidence])
+    """How probable a secret is under a model."""
+    tables, evidence = _known(network, secret, model)
     if not evidence:
         return 1.0
+    needed = network.graph.ancestral([table.axes[0] for table in evidence])
     relevant = [*evidence, *(tables[name] for name in network.attributes if name in needed)]
     return min(1.0, math.exp(float(marginal(relevant, ()).values[0])))
+
+
+def _known(network: DiscreteNetwork, secret: Assumed, model: int) -> tuple[dict[str, LogTable], list[LogTable]]:
+    """The tables of one model, and one table for each attribute of a secret: 0 where it holds, else -inf."""
+    index = model_index(network.models, model)
+    tables = {
+        name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
+        for name, table in network.tables.items()
+    }
+    evidence: list[LogTable] = []
+    for name, known in secret.items():
+        checks.member("an attribute of the secret", name, network.attributes, error=SecretError)
+        states = network.states[name]
+        allowed = states_among(f"the secret about {name!r} must name its states", known, states)
+        values = np.array([[0.0 if state in allowed else -np.inf for state in states]])
+        evidence.append(LogTable(axes=(name,), values=values))
+    return tables, evidence
+
+
+def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
+    """A table without the axes of attributes that are drawn."""
+    index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
+    kept = tuple(axis for axis in table.axes if axis not in drawn)
+    return LogTable(axes=kept, values=np.array(table.values[:, *index]), error=table.error)
 
 
 def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[str]) -> None:
@@ -110,61 +125,14 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
 
 
 def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
-    """Return the law of a column given the states of the parameters."""
+    """The law of a column given the states of the parameters."""
     states = framework.network.states
     places = {above: states[above].index(parameters[above]) for above in framework.governing(name)}
     return framework.column_laws[name][framework.law_place(name, places)]
 
 
-def model_index(models: int, model: int) -> int:
-    """Return `model` if it is the index of one of so many models.
-
-    Raises
-    ------
-    ParameterError
-        If it is not.
-    """
-    index = checks.whole("model", model, least=0)
-    if index >= models:
-        raise ParameterError(
-            f"model must be below the number of models, {models}",
-            found=checks.shown(index),
-            remedy="Count models from 0.",
-        )
-    return index
-
-
-def _model_tables(network: DiscreteNetwork, model: int) -> dict[str, LogTable]:
-    index = model_index(network.models, model)
-    return {
-        name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
-        for name, table in network.tables.items()
-    }
-
-
-def _evidence(network: DiscreteNetwork, name: str, known: State | Collection[State]) -> LogTable:
-    checks.member("an attribute of the secret", name, network.attributes, error=SecretError)
-    allowed = (known,) if isinstance(known, (str, int, float, bool)) else tuple(known)
-    states = network.states[name]
-    unknown = [state for state in allowed if state not in states]
-    if unknown or not allowed:
-        raise SecretError(
-            f"the secret about {name!r} must name its states {listing(states)}",
-            found=listing(map(repr, unknown)),
-            remedy=checks.spelling(next(iter(unknown), None), states),
-        )
-    values: NDArray[np.float64] = np.array([[0.0 if state in allowed else -np.inf for state in states]])
-    return LogTable(axes=(name,), values=values)
-
-
-def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
-    index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
-    kept = tuple(axis for axis in table.axes if axis not in drawn)
-    return LogTable(axes=kept, values=np.array(table.values[:, *index]), error=table.error)
-
-
 def _example(column: Column) -> tuple[str, str]:
-    """Return how a law of such a column is written in Python and in a framework file."""
+    """How a law of such a column is written in Python and in a framework file."""
     if isinstance(column, Categorical):
         return "{category: probability, ...}", "categorical = {category = probability, ...}"
     if is_whole(column) and (column.lower, column.upper) == (0, 1):

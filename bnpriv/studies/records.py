@@ -1,32 +1,51 @@
-"""Records drawn from a network of them, also with a given property, and sequences drawn from a chain."""
+"""Tables and answers of networks of tables: records drawn from them, also with a given property."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, final
+from functools import cached_property, partial
+from typing import Any, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.attacks.guesser import Answers, known_noise, settings, weighed
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
-from bnpriv.errors import FrameworkError, RefusedError, SecretError
+from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, SizeError
 from bnpriv.evidence.counts import Counts, impossible, meant
 from bnpriv.evidence.dataset import network_record_law
-from bnpriv.evidence.records import state_cells
+from bnpriv.evidence.laws import laws
+from bnpriv.evidence.records import node_cells, record_law, state_cells
+from bnpriv.evidence.sampled import SampledLaws
+from bnpriv.evidence.structural import influences
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.influence.elimination import joint_law
 from bnpriv.laws.base import log_sum
+from bnpriv.laws.binomial import binomial_logs
 from bnpriv.laws.whole import WholeLaw, summed
-from bnpriv.networks.base import Network
-from bnpriv.networks.chain import MarkovChain
+from bnpriv.mechanisms.base import Calibration
 from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.networks.exact import require_discrete
+from bnpriv.networks.factors import LogTable, sum_out
+from bnpriv.noise.channel import Channel
+from bnpriv.noise.continuous import Noise
 from bnpriv.queries.arrays import answers
+from bnpriv.queries.asked import stack
+from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
+from bnpriv.secrets.states import SecretPair
+from bnpriv.studies.asked import Asked, Columns, MadeUp, held, model_index, new_seed, require_nodes, zero_probability
+from bnpriv.studies.drawn_tables import game_below
+from bnpriv.studies.made_up import KindSampler
+from bnpriv.studies.parameters import draw_parameters, law_given, require_laws, secret_probability
+from bnpriv.studies.scenes import AttackGame, Draw, Guessed, constraint_of, game_of_laws
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.schema import Categorical, Schema, State, is_whole
 
@@ -38,6 +57,184 @@ RECORDS_AT_ONCE = 2**18
 
 MOST_RECORDS_TRIED = 2**26
 """Records that are drawn to keep those that are asked for."""
+
+MOST_DRAWN_NUMBERS = 2**27
+"""Numbers that are drawn for the answers under one secret."""
+
+ONE_CHOICE = np.ones(1)
+
+
+class TablesSampler(KindSampler):
+    """Draws from a `DiscreteNetwork`."""
+
+    def columns(self, network: DiscreteNetwork, schema: Schema, asked: Asked) -> Columns:
+        """Independent records of one model, whose columns are its nodes."""
+        require_nodes(network, schema)
+        places = draw_places(network, asked.records, asked.random)
+        return record_columns(network, schema, {}, places, asked.random)
+
+    def table_of_parameters(self, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
+        """Parameters given the secret, then every column by its own law, or below what the model draws forward."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        model_index(framework.models, asked.model)
+        forward = network.forward
+        below = [name for name in schema.columns if forward is not None and name in network.reading.columns]
+        below = [name for name in below if name not in framework.column_laws]
+        require_laws(framework, [name for name in schema.columns if name not in below])
+        drawn = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+        columns: dict[str, NDArray[Any]] = {}
+        if forward is not None and below:
+            places = {name: network.states[name].index(state) for name, state in drawn.items()}
+            given = {name: (forward.parameters[name].states or ())[place] for name, place in places.items()}
+            rows = None if forward.drawn is None else np.array([asked.model])
+            seed = new_seed(asked.random)
+            found = forward.simulate(below, 1, seed=seed, given=given, records=asked.records, rows=rows)
+            columns = {name: held(schema[name], found[name][0]) for name in below}
+        for name in schema.columns:
+            if name not in columns:
+                columns[name] = law_given(framework, name, drawn).sample(asked.records, asked.random)
+        columns = {name: columns[name] for name in schema.columns}
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+
+    def table_of_values(self, framework: ValuePrivacy, asked: Asked) -> MadeUp:
+        """Independent records, the one in the middle given the secret."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        require_nodes(network, schema)
+        places = draw_places(network, asked.records, asked.random, asked.model)
+        if asked.secret:
+            one = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+            for name, state in one.items():
+                places[name][asked.records // 2] = network.states[name].index(state)
+        columns = record_columns(network, schema, {}, places, asked.random)
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+
+    def table_of_property(self, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
+        """Independent records whose property has the value that is assumed, or one of several."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        if not asked.secret:
+            places = draw_places(network, asked.records, asked.random, asked.model)
+            return MadeUp(record_columns(network, schema, framework.column_laws, places, asked.random))
+        ((name, known),) = asked.secret.items()
+        hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
+        numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
+        columns = draw_with_property(hidden, numerators, asked.random)
+        return MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
+
+    def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> Draw:
+        """Answers to tables of independent records."""
+        parts = ((network_record_law(network, schema, query), np.array([schema.records])),)
+        return partial(of_records, normal_form(query, schema), parts, ONE_CHOICE)
+
+    def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of two secrets of a parameter, whose guesser weighs all combinations of states."""
+        network, query = cast("DiscreteNetwork", framework.network), calibration.query
+        if network.forward is not None and isinstance(laws(framework, query), SampledLaws):
+            return game_below(framework, network.forward, calibration, {})
+        form = normal_form(query, framework.schema)
+        require_laws(framework, sorted(query.columns))
+        protected, pair, model = _decided_states(framework, calibration)
+        chances = settings(framework, query.columns, protected, pair, model)
+        known = Answers(framework=framework, form=form)
+
+        def drawn(shares: FloatArray, draws: int, random: np.random.Generator) -> FloatArray:
+            counts = random.multinomial(draws, shares)
+            parts = [known.draw(chances.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
+            return random.permutation(np.concatenate(parts))
+
+        def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
+            if isinstance(noise, Channel):  # no density around an exact answer
+                return None
+            correct, complete = weighed(chances, known, known_noise(noise), first, second)
+            said: list[str] = []
+            if known.approximate:
+                which = listing(known.approximate, 3)
+                said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
+            if not complete:
+                said.append(
+                    "The guesser knows the likeliest combinations of parameter states only: there are too many."
+                )
+            return correct, tuple(said)
+
+        return AttackGame(
+            protected=protected,
+            pair=pair,
+            model=model,
+            sides=(partial(drawn, chances.first), partial(drawn, chances.second)),
+            formula=by_weight,
+            require=lambda noise: isinstance(noise, Channel) or known_noise(noise),
+        )
+
+    def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of one record in either state, among others as the network draws them."""
+        network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
+        form = normal_form(query, schema)
+        protected, pair, model = _decided_states(framework, calibration)
+        rest = network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
+        given = (record_law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
+        first, second = (partial(of_records, form, ((law, np.array([1])), rest), ONE_CHOICE) for law in given)
+        return AttackGame(protected=protected, pair=pair, model=model, sides=(first, second))
+
+    def game_of_property(self, framework: DatasetAttributePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of two numbers of records that count, as far apart as the secret allows and around the likeliest."""
+        network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
+        evidence = laws(framework, query)
+        constraint, _ = constraint_of(evidence, calibration)
+        secret, model = framework.protect[constraint.protected], constraint.model
+        asked = stack(secret.property, query)
+        both = network_record_law(network, schema, asked, framework.column_laws, model)
+        values = [int(value) for value in np.unique(both.columns[0])]
+        if len(values) > 2:
+            return game_of_laws(evidence, calibration)
+        scale = normal_form(secret.property, schema).wholes()[0]
+        counts = Counts.of(scale, schema.records, *values)
+        chosen = counts.pairs(secret)
+        log_low, log_high = (both.log_mass([value]) for value in values)
+        logs, _ = binomial_logs(counts.n, log_high, log_low)
+        if chosen is None:
+            steps = counts.apart(secret, None)[0][-1]
+            low = min(max(int(np.argmax(logs)) - steps // 2, 0), counts.n - steps)
+            sides = frozenset({low}), frozenset({low + steps})
+        else:
+            sides = max(chosen.values(), key=lambda two: max(abs(a - b) for a in two[0] for b in two[1]))
+        form = normal_form(query, schema)
+        counting, other = both.given([values[1]]), both.given([values[0]])
+
+        def answers_of(side: Iterable[int]) -> Draw:
+            """Answers given how many records count: those that do and those that do not have a law each."""
+            count = np.array(sorted(side), dtype=np.int64)
+            weights = np.exp(logs[count] - log_sum(logs[count]))
+            parts = ((counting, count), (other, counts.n - count))
+            return partial(of_records, form, parts, weights / math.fsum(weights))
+
+        first, second = map(answers_of, sides)
+        pair = SecretPair(*(frozenset({counts.text(side)}) for side in sides))
+        return AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
+
+
+def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str, SecretPair, int]:
+    """The attribute, pair and model that decided the noise, or that the queried columns tell most about."""
+    for decision in calibration.certificate.decisions[:1]:
+        pair = getattr(decision, "pair", None)
+        if isinstance(pair, SecretPair):
+            return decision.protected, pair, decision.model
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    columns = calibration.query.columns
+    refusal = evidence.covers(columns)
+    if refusal is not None:
+        raise refusal.error()
+    driven = {name: evidence.driven(columns, name) for name in evidence.secrets}
+    told = {name: evidence.influence(columns - driven[name], name) for name in evidence.secrets}
+    name = max(told, key=lambda name: (bool(driven[name]), float(told[name])))
+    pair = told[name].pair
+    if pair is None:
+        raise SecretError(
+            f"some pair of secrets of {name!r} must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return name, cast(SecretPair, pair), told[name].model
 
 
 def draw_places(network: DiscreteNetwork, count: int, random: np.random.Generator, model: int = 0) -> Places:
@@ -81,7 +278,7 @@ def record_columns(
     places: Places,
     random: np.random.Generator,
 ) -> dict[str, NDArray[Any]]:
-    """Return the values of the columns of `schema` for records whose states are drawn.
+    """The values of the columns of `schema` for records whose states are drawn.
 
     Raises
     ------
@@ -89,44 +286,20 @@ def record_columns(
         If a state is no value of its column, and no law of the column is declared.
     """
     known = {**bin_laws(schema, network.states, laws), **laws}
-    return {name: _values(network, schema, known, name, places[name], random) for name in schema.columns}
-
-
-def require_nodes(network: Network, schema: Schema) -> None:
-    """Refuse a schema with columns that the network says nothing about.
-
-    Raises
-    ------
-    FrameworkError
-    """
-    missing = [name for name in schema.columns if name not in network.attributes]
-    if missing:
-        raise FrameworkError(
-            "every simulated column must be a node of the network of records",
-            found=f"none for {listing(missing)}",
-            remedy="Add the column to the network, without parents if it depends on nothing, or leave it out.",
-        )
-
-
-def _values(
-    network: DiscreteNetwork,
-    schema: Schema,
-    laws: Mapping[str, Sequence[ColumnLaw]],
-    name: str,
-    places: NDArray[np.int64],
-    random: np.random.Generator,
-) -> NDArray[Any]:
-    if name not in laws:
-        return state_values(schema, name, network.states[name])[places]
-    parts = [law.sample(int(np.count_nonzero(places == k)), random) for k, law in enumerate(laws[name])]
-    values = np.empty(len(places), dtype=np.result_type(*(part.dtype for part in parts)))
-    for k, part in enumerate(parts):
-        values[places == k] = part
-    return values
+    columns: dict[str, NDArray[Any]] = {}
+    for name in schema.columns:
+        if name not in known:
+            columns[name] = state_values(schema, name, network.states[name])[places[name]]
+            continue
+        parts = [law.sample(int(np.count_nonzero(places[name] == k)), random) for k, law in enumerate(known[name])]
+        columns[name] = np.empty(len(places[name]), dtype=np.result_type(*(part.dtype for part in parts)))
+        for k, part in enumerate(parts):
+            columns[name][places[name] == k] = part
+    return columns
 
 
 def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[Any]:
-    """Return the values of a column that the states of its node stand for.
+    """The values of a column that the states of its node stand for.
 
     Raises
     ------
@@ -158,17 +331,17 @@ class Property:
     secret: Secret
     model: int
     records: int
+    _sums: dict[int, WholeLaw] = field(default_factory=dict[int, WholeLaw], init=False)
 
     @property
     def network(self) -> DiscreteNetwork:
         """The network of the records."""
-        return require_discrete(self.framework.network, "a made-up table")
+        return cast("DiscreteNetwork", self.framework.network)
 
     @cached_property
     def form(self) -> NormalForm:
         """The property as a query."""
-        schema = self.framework.schema
-        return normal_form(self.secret.property, Schema(records=self.records, columns=schema.columns))
+        return normal_form(self.secret.property, replace(self.framework.schema, records=self.records))
 
     @cached_property
     def one(self) -> WholeLaw:
@@ -182,18 +355,13 @@ class Property:
         return self.sum(self.records)
 
     def sum(self, records: int) -> WholeLaw:
-        """Return the law of what so many records add."""
-        known: dict[int, WholeLaw] = self._sums
-        if records not in known:
-            known[records] = summed((self.one, records))
-        return known[records]
-
-    @cached_property
-    def _sums(self) -> dict[int, WholeLaw]:
-        return {}
+        """The law of what so many records add."""
+        if records not in self._sums:
+            self._sums[records] = summed((self.one, records))
+        return self._sums[records]
 
     def numerators(self, values: Collection[State]) -> list[int]:
-        """Return the numerators, but for the shift, that stand for values of the property.
+        """The numerators, but for the shift, that stand for values of the property.
 
         Raises
         ------
@@ -213,10 +381,6 @@ class Property:
         if not kept:
             raise impossible(listing(values))
         return sorted(kept)
-
-    def log_mass(self, numerators: Collection[int]) -> float:
-        """Return the log of the probability that the numerator is one of several."""
-        return self.total.log_mass(numerators)
 
     def draw(self, numerators: Collection[int], random: np.random.Generator) -> dict[int, int]:
         """Draw how many records add what, given that their sum is one of several numerators.
@@ -244,17 +408,13 @@ class Property:
             if records == 1:
                 found[value] += 1
                 continue
-            half = self._half(records, value, random)
+            one, other = self.sum(records // 2), self.sum(records - records // 2)
+            rest = value - one.columns[0]
+            places = np.minimum(np.searchsorted(other.columns[0], rest), other.size - 1)
+            logs = np.where(other.columns[0][places] == rest, one.logs + other.logs[places], -np.inf)
+            half = int(one.columns[0][_drawn(logs, random)])
             left += [(records // 2, half), (records - records // 2, value - half)]
         return found
-
-    def _half(self, records: int, value: int, random: np.random.Generator) -> int:
-        """Draw what the first half of some records adds, given what all of them add."""
-        first, second = self.sum(records // 2), self.sum(records - records // 2)
-        rest = value - first.columns[0]
-        places = np.minimum(np.searchsorted(second.columns[0], rest), second.size - 1)
-        logs = np.where(second.columns[0][places] == rest, first.logs + second.logs[places], -np.inf)
-        return int(first.columns[0][_drawn(logs, random)])
 
 
 def _drawn(logs: FloatArray, random: np.random.Generator) -> int:
@@ -264,13 +424,13 @@ def _drawn(logs: FloatArray, random: np.random.Generator) -> int:
 
 
 def draw_with_property(
-    held: Property, numerators: Collection[int], random: np.random.Generator
+    hidden: Property, numerators: Collection[int], random: np.random.Generator
 ) -> dict[str, NDArray[Any]]:
     """Draw a table whose property has one of several values.
 
     Parameters
     ----------
-    held : Property
+    hidden : Property
     numerators : collection of int
         What the records may add to the property together.
     random : numpy.random.Generator
@@ -290,16 +450,17 @@ def draw_with_property(
     How many records add what is drawn from its exact law; each of them is then a record of the network given what it
     adds, and they stand in random order, because the records are alike.
     """
-    framework = held.framework
-    wanted = {value: count for value, count in held.draw(numerators, random).items() if count}
+    framework, scale = hidden.framework, hidden.form.wholes()[0]
+    wanted = {value: count for value, count in hidden.draw(numerators, random).items() if count}
     kept: dict[int, list[dict[str, NDArray[Any]]]] = {value: [] for value in wanted}
     left, tried = dict(wanted), 0
     while any(left.values()):
-        rarest = min(np.exp(held.one.log_mass([value])) / count for value, count in left.items() if count)
+        rarest = min(np.exp(hidden.one.log_mass([value])) / count for value, count in left.items() if count)
         batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
-        places = draw_places(held.network, batch, random, held.model)
-        columns = record_columns(held.network, framework.schema, framework.column_laws, places, random)
-        added = _added(held, columns[held.secret.column])
+        places = draw_places(hidden.network, batch, random, hidden.model)
+        columns = record_columns(hidden.network, framework.schema, framework.column_laws, places, random)
+        alone = answers(hidden.form, {hidden.secret.column: columns[hidden.secret.column][:, np.newaxis]})
+        added = np.rint(alone * scale.denominator) - scale.shift
         for value, count in left.items():
             here = np.flatnonzero(added == value)[:count]
             kept[value].append({name: column[here] for name, column in columns.items()})
@@ -311,79 +472,89 @@ def draw_with_property(
                 found=f"{sum(left.values()):,} missing after {tried:,} draws",
                 remedy="Assume a more probable value of the property, or ask for fewer records.",
             )
-    order = random.permutation(held.records)
+    order = random.permutation(hidden.records)
     parts = [part for several in kept.values() for part in several]
     return {name: np.concatenate([part[name] for part in parts])[order] for name in framework.schema.columns}
 
 
-def _added(held: Property, values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return what every record adds to the numerator of a property."""
-    scale = held.form.wholes()[0]
-    alone = answers(held.form, {held.secret.column: values[:, np.newaxis]})
-    return np.rint(alone * scale.denominator) - scale.shift
-
-
-def draw_chain(
-    chain: MarkovChain,
+def of_records(
+    form: NormalForm,
+    parts: Sequence[tuple[WholeLaw, NDArray[np.int64]]],
+    weights: FloatArray,
     draws: int,
     random: np.random.Generator,
-    *,
-    model: int = 0,
-    step: int = 0,
-    inside: Collection[State] = (),
-) -> NDArray[np.int64]:
-    """Draw sequences of one chain, given that one step is in one of several states.
+) -> FloatArray:
+    """Answers that are sums over independent records, of shape (draws, outputs).
 
     Parameters
     ----------
-    chain : MarkovChain
-        Of one length.
+    form : NormalForm
+    parts : sequence of (WholeLaw, counts)
+        How many records have which law; counts are of shape (choices,), one of which is drawn for every answer.
+    weights : ndarray of shape (choices,)
+        Probabilities of the choices.
     draws : int
     random : numpy.random.Generator
-    model : int
-        Index of the model in Theta.
-    step : int
-        Counted from 0.
-    inside : collection of states, optional
-        Any by default.
+    """
+    places = random.choice(len(weights), size=draws, p=weights)
+    wholes = form.wholes()
+    totals = np.zeros((draws, len(wholes)))
+    for law, counts in parts:
+        totals += _sums(law, counts[places], random)
+    shifts = np.array([float(whole.shift) for whole in wholes])
+    return (totals + shifts) / np.array([float(whole.denominator) for whole in wholes])
 
-    Returns
-    -------
-    ndarray of shape (draws, steps)
-        Places of states.
+
+def _sums(law: WholeLaw, counts: NDArray[np.int64], random: np.random.Generator) -> FloatArray:
+    """Return sums of so many independent draws of a law, of shape (draws, outputs)."""
+    most = int(counts.max(initial=0))
+    if len(counts) * min(most, law.size) > MOST_DRAWN_NUMBERS:
+        raise SizeError(
+            f"at most {MOST_DRAWN_NUMBERS:,} numbers are drawn for the answers under one secret",
+            found=f"{len(counts) * min(most, law.size):,}",
+            remedy="Ask for fewer draws.",
+        )
+    values = np.stack([column.astype(np.float64) for column in law.columns], axis=1)
+    weights = np.exp(law.logs - log_sum(law.logs))
+    weights /= weights.sum()
+    if law.size <= most:
+        return random.multinomial(counts, weights) @ values
+    totals = np.zeros((len(counts), law.dimension))
+    for k in range(most):
+        drawn = values[random.choice(law.size, size=len(counts), p=weights)]
+        totals += np.where((counts > k)[:, np.newaxis], drawn, 0.0)
+    return totals
+
+
+def record_law_given(
+    network: DiscreteNetwork, schema: Schema, query: Query, protected: str, side: Collection[State], model: int
+) -> WholeLaw:
+    """Return what a record adds to an answer given that its protected column has one of several states.
 
     Raises
     ------
+    FrameworkError
+        If a queried column is no node, or a state no value of its column.
     SecretError
         If the states have probability zero.
-
-    Notes
-    -----
-    The step is drawn from its law given the states, what follows by the transition matrix, what came before by the
-    reversed one, P(before = i | now = j) = P(before = i) P(i, j) / P(now = j).
     """
-    matrix, (steps,) = chain.matrix(model), chain.length
-    laws = step_laws(chain, step, model)
-    now = laws[-1] if not inside else np.where([state in inside for state in chain.state_space], laws[-1], 0.0)
-    if not now.sum() > 0:
-        raise SecretError(
-            "the secret must have positive probability",
-            found=f"probability zero in model {model}",
-            remedy="Choose states that the chain can be in at that step.",
+    names = sorted(query.columns)
+    form = normal_form(query, schema)
+    missing = [name for name in names if name not in network.attributes]
+    if missing:
+        raise FrameworkError(
+            "every queried column must be a node of the network of records",
+            found=listing(missing),
+            remedy="Add the column to the network, without parents if it depends on nothing.",
         )
-    drawn = np.empty((draws, steps), dtype=np.int64)
-    drawn[:, step] = chosen(np.broadcast_to(now, (draws, len(now))), random)
-    for place in range(step + 1, steps):
-        drawn[:, place] = chosen(matrix[drawn[:, place - 1]], random)
-    for place in range(step - 1, -1, -1):
-        back = laws[place][np.newaxis] * matrix.T
-        drawn[:, place] = chosen(back[drawn[:, place + 1]], random)
-    return drawn
-
-
-def step_laws(chain: MarkovChain, step: int, model: int) -> list[FloatArray]:
-    """Return the law of every step of a chain up to one, counted from 0; where the start may be any, it is uniform."""
-    laws = [chain.first(model)]
-    for _ in range(step):
-        laws.append(laws[-1] @ chain.matrix(model))
-    return laws
+    axes = names if protected in names else [protected, *names]
+    table = joint_law(network, axes)
+    values = table.values[[min(model, len(table.values) - 1)]]
+    inside = np.array([state in side for state in network.states[protected]])
+    shape = [-1 if name == protected else 1 for name in ("", *axes)]
+    values = np.where(inside.reshape(shape), values, -np.inf)
+    if not np.any(values > -np.inf):
+        raise zero_probability(f"probability zero in model {model}", "Choose states that the model allows.")
+    given = LogTable(axes=tuple(axes), values=values - log_sum(values.ravel()), error=2 * table.error)
+    cells = node_cells(form, names, network.states)
+    return record_law(form, cells, given if protected in names else sum_out(given, (protected,)))

@@ -11,6 +11,7 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.attacks.made_up import NumpySampler, noisy
+from bnpriv.attacks.result import accuracy_bound
 from bnpriv.bound import FloatArray
 from bnpriv.errors import RefusedError
 from bnpriv.mechanisms.base import Calibration
@@ -20,7 +21,7 @@ from bnpriv.render.plotting import axes, label
 from bnpriv.render.shown import Shown
 from bnpriv.render.text import number_text, percent_text, rounded_up
 from bnpriv.secrets.pair import Pair
-from bnpriv.studies.scenes import scene_of
+from bnpriv.studies.made_up import notion_sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,8 +84,7 @@ class Rehearsal(Shown):
     @property
     def bound(self) -> float:
         """Return how often any guesser may be right, at even odds: ``(exp(eps) + delta) / (1 + exp(eps))``."""
-        guarantee = self.calibration.guarantee
-        return min(1.0, (1 + guarantee.delta * math.exp(-guarantee.epsilon)) / (1 + math.exp(-guarantee.epsilon)))
+        return accuracy_bound(self.calibration.guarantee.epsilon, self.calibration.guarantee.delta)
 
     @property
     def margin(self) -> float:
@@ -149,10 +149,15 @@ class Rehearsal(Shown):
             f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
         )
         model = "" if calibration.framework.models == 1 else f", model {self.model}"
+        rows: list[tuple[str, str, str, str]] = []
+        for k, name in enumerate(self.labels if len(self.labels) <= MOST_LABELS else ()):
+            for secret, values in self.values.items():
+                ends = " and ".join(number_text(float(end)) for end in np.quantile(values[:, k], [0.025, 0.975]))
+                rows.append((name, secret, number_text(float(values[:, k].mean())), ends))
         table = Table(
             caption="What comes out under either secret",
             header=("number", "secret", "mean", "19 of 20 lie between"),
-            rows=self._rows() if len(self.labels) <= MOST_LABELS else (),
+            rows=rows,
             numbers=(2, 3),
         )
         notes = (error, *self.caveats, "No data were touched, and nothing here is protected.")
@@ -169,7 +174,7 @@ class Rehearsal(Shown):
                 fact("Secrets", f"{self.protected}: {self.pair}{model}"),
                 fact("Made up", f"{draws:,} answers under each of them, {size}"),
             ),
-            answer=(*((table,) if table.rows else ()), *map(Paragraph, notes)),
+            answer=(*((table,) if rows else ()), *map(Paragraph, notes)),
             data={
                 "query": str(calibration.query),
                 "epsilon": calibration.epsilon,
@@ -185,15 +190,6 @@ class Rehearsal(Shown):
                 "caveats": list(self.caveats),
             },
         )
-
-    def _rows(self) -> list[list[str]]:
-        rows: list[list[str]] = []
-        for k, name in enumerate(self.labels):
-            for secret, values in self.values.items():
-                low, high = np.quantile(values[:, k], [0.025, 0.975])
-                ends = f"{number_text(float(low))} and {number_text(float(high))}"
-                rows.append([name, secret, number_text(float(values[:, k].mean())), ends])
-        return rows
 
     def __repr__(self) -> str:
         return f"Rehearsal({self.calibration.query}: told apart in {self.correct:.3g}, allowed {self.bound:.3g})"
@@ -268,17 +264,17 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
             found=checks.type_text(calibration),
             remedy="Rehearse for example plan(framework, query, epsilon).best.",
         )
-    scene = scene_of(framework, calibration)
-    scene.require(calibration.noise)
+    game = notion_sampler(framework).game(framework, calibration)
+    game.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    exact = [scene.exact(side, draws, random) for side in (0, 1)]
+    exact = [side(draws, random) for side in game.sides]
     first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
-    correct, caveats = scene.guessed(first, second, calibration.noise, random)
+    correct, caveats = game.guessed(first, second, calibration.noise, random)
     return Rehearsal(
         calibration=calibration,
-        protected=scene.protected,
-        pair=scene.pair,
-        model=scene.model,
+        protected=game.protected,
+        pair=game.pair,
+        model=game.model,
         labels=number_labels(calibration.query, calibration.framework.schema),
         first=first,
         second=second,

@@ -11,9 +11,8 @@ from bnpriv import checks
 from bnpriv.errors import SecretError
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import require_framework
-from bnpriv.studies.asked import Asked
-from bnpriv.studies.made_up import made_up
-from bnpriv.studies.parameters import Assumed
+from bnpriv.studies.asked import Asked, Assumed
+from bnpriv.studies.made_up import notion_sampler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +111,7 @@ def simulate(
         model=checks.whole("model", model, least=0),
         random=np.random.default_rng(checks.whole("seed", seed, least=0)),
     )
-    found = made_up(framework, asked)
+    found = notion_sampler(framework).table(framework, asked)
     table = pd.DataFrame(dict(found.columns))
     if asked.secret and found.probability is not None:
         table.attrs[PROBABILITY] = found.probability

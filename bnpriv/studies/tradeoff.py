@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
@@ -66,30 +67,27 @@ class Tradeoff(Shown):
         return self._from([best.useful.verdict not in _OTHERWISE for best in self.best])
 
     def _from(self, holds: list[bool]) -> float | None:
-        found = None
-        for epsilon, held in zip(self.epsilons[::-1], holds[::-1], strict=True):
-            if not held:
-                break
-            found = epsilon
-        return found
+        """The first of the last epsilons for all of which something holds."""
+        last = list(takewhile(lambda each: each[1], zip(self.epsilons[::-1], holds[::-1], strict=True)))
+        return last[-1][0] if last else None
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return in words from where on the answer is useful, and released as it is."""
+        """In words from where on the answer is useful, and released as it is."""
         verdicts = [_OTHERWISE.get(best.useful.verdict, "") for best in self.best]
-        if self.useful_from is None and self.noiseless_from is None:
+        useful, noiseless = self.useful_from, self.noiseless_from
+        if useful is None and noiseless is None:
             return (self._sentence(None, "", [f"{verdict}, and needs noise" for verdict in verdicts]),)
-        if self.useful_from == self.noiseless_from:
-            return (self._sentence(self.noiseless_from, "the answer is released without noise", verdicts),)
+        without = "the answer is released without noise"
+        if useful == noiseless:
+            return (self._sentence(noiseless, without, verdicts),)
         return (
-            self._sentence(self.useful_from, "the answer is useful", verdicts),
-            self._sentence(
-                self.noiseless_from, "the answer is released without noise", ["needs noise"] * len(self.plans)
-            ),
+            self._sentence(useful, "the answer is useful", verdicts),
+            self._sentence(noiseless, without, ["needs noise"] * len(self.plans)),
         )
 
     def _sentence(self, found: float | None, then: str, otherwise: Sequence[str]) -> str:
-        """Return from where on `then` holds, and what the answer does before, which is told for every epsilon."""
+        """From where on `then` holds, and what the answer does before, which is told for every epsilon."""
         if found is None:
             return f"Even at epsilon {self.epsilons[-1]:g}, the largest tried, the answer {otherwise[-1]}."
         place = self.epsilons.index(found)
@@ -132,8 +130,8 @@ class Tradeoff(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
-        noisy = [(epsilon, one.expected_error) for epsilon, one in zip(self.epsilons, self.best, strict=True)]
-        noisy = [(epsilon, error) for epsilon, error in noisy if error > 0]
+        errors = zip(self.epsilons, (one.expected_error for one in self.best), strict=True)
+        noisy = [(epsilon, error) for epsilon, error in errors if error > 0]
         if noisy:
             drawn.plot(*zip(*noisy, strict=True), marker="o", label="mean error")
             drawn.set_yscale("log")

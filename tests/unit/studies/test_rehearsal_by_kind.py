@@ -19,8 +19,9 @@ from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
 from bnpriv.noise.discrete import DiscreteLaplace
+from bnpriv.studies.made_up import notion_sampler
 from bnpriv.studies.rehearse import rehearse
-from bnpriv.studies.scenes import Scene, scene_of
+from bnpriv.studies.scenes import AttackGame
 from tests.kinds import COUGHS, HEALTH, KINDS, patients
 from tests.later import Later, optional
 from tests.unit.studies.test_simulation_by_kind import FIRST, MATRIX, fits, of_ages, of_densities, sequences
@@ -30,12 +31,12 @@ stats = Later("scipy.stats")
 DRAWS = 20_000
 
 
-def scene(calibration: Calibration) -> Scene:
-    return scene_of(calibration.framework, calibration)
+def scene(calibration: Calibration) -> AttackGame:
+    return notion_sampler(calibration.framework).game(calibration.framework, calibration)
 
 
-def drawn(found: Scene, side: int, draws: int = DRAWS) -> Counter[Any]:
-    values = found.exact(side, draws, np.random.default_rng(7))
+def drawn(found: AttackGame, side: int, draws: int = DRAWS) -> Counter[Any]:
+    values = found.sides[side](draws, np.random.default_rng(7))
     assert values.shape[0] == draws
     return Counter(map(tuple, values.tolist()))
 
@@ -124,7 +125,7 @@ def test_the_step_and_states_of_a_chain_are_those_that_matter_most() -> None:
     framework = bp.ValuePrivacy(chain, bp.Schema(records=30, columns={"x": bp.Integer(0, 5)}), "x", source="invented")
     calibration = bp.mechanisms.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=5.0)
     found = scene(calibration)
-    means = [found.exact(side, 4000, np.random.default_rng(1)).mean() for side in (0, 1)]
+    means = [found.sides[side](4000, np.random.default_rng(1)).mean() for side in (0, 1)]
     assert abs(means[0] - means[1]) > 20
     assert rehearse(calibration, 200).protected == "x"
 
@@ -135,7 +136,7 @@ def test_declared_normal_laws_are_drawn_from() -> None:
     calibration = bp.WassersteinMechanism().calibrate(framework, epsilon=1.0)
     found = scene(calibration)
     for side, law in enumerate(pair):
-        values = found.exact(side, DRAWS, np.random.default_rng(2))
+        values = found.sides[side](DRAWS, np.random.default_rng(2))
         assert np.allclose(values.mean(axis=0), law.mean, atol=0.06)
         assert np.allclose(np.cov(values.T), law.covariance, atol=0.1)
     assert rehearse(calibration, 100).labels == ("number 1", "number 2")
@@ -147,7 +148,7 @@ def test_answers_of_a_model_of_densities_are_drawn_forward() -> None:
     found = scene(calibration)
     assert str(found.pair) == "0 against 1"
     for side in (0, 1):
-        values = found.exact(side, 400, np.random.default_rng(3))[:, 0]
+        values = found.sides[side](400, np.random.default_rng(3))[:, 0]
         assert stats.kstest(values, stats.norm(side, math.sqrt(1 + 1 / 50)).cdf).pvalue > 1e-4
     told = rehearse(calibration, 50)
     assert told.correct <= told.bound + told.margin
@@ -241,7 +242,7 @@ def test_a_column_that_the_secret_drives_itself_follows_its_mixture(mechanism: A
             weight * stats.binom(20, 0.1 + 0.2 * low_or_high + 0.3 * state).pmf(counts)
             for state, weight in ((0, 1 - stressed), (1, stressed))
         )
-        values = found.exact(side, DRAWS, np.random.default_rng(7)).ravel()
+        values = found.sides[side](DRAWS, np.random.default_rng(7)).ravel()
         assert values.mean() == pytest.approx(float(law @ counts), abs=0.15)
         for limit in (1, 4, 8):
             assert (values <= limit).mean() == pytest.approx(float(law[: limit + 1].sum()), abs=0.02)

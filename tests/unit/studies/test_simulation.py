@@ -265,10 +265,10 @@ def test_sums_have_the_moments_that_simulated_records_have(text: str) -> None:
     table = pd.DataFrame({name: law.sample(draws, random) for name, law in laws.items()})
     one = bp.Schema(records=1, columns=COLUMNS)
     parts = groups(form)
-    assert sorted(place for group in parts for place in group.places) == list(range(len(form.terms)))
+    assert sorted(place for _, places in parts for place in places) == list(range(len(form.terms)))
     for group in parts:
         law = record_law(form, group, laws)
-        terms = [form.terms[place] for place in group.places]
+        terms = [form.terms[place] for place in group[1]]
         seen = np.stack([term_values(term, table, one) for term in terms])
         scale = np.sqrt(np.diag(law.covariance)) + 1e-12
         assert np.all(np.abs(seen.mean(axis=1) - law.mean) <= 5 * scale / math.sqrt(draws) + 1e-9)
@@ -293,7 +293,7 @@ def test_counts_are_exact_and_sums_of_few_values_too() -> None:
     model = framework()
     form = normal_form(bp.parse_query("stack(total(siblings), count(height > 170), total(sat))"), model.schema)
     laws = {name: chosen[0] for name, chosen in model.column_laws.items()}
-    found = {group.columns: record_law(form, group, laws) for group in groups(form)}
+    found = {group[0]: record_law(form, group, laws) for group in groups(form)}
     assert found["siblings",].cells is not None
     assert found["height",].cells is not None
     assert found["sat",].cells is None  # too many values: drawn from a normal law

@@ -14,7 +14,8 @@ import pytest
 import bnpriv as bp
 from bnpriv.networks.chain import MarkovChain
 from bnpriv.networks.reading import Reading
-from bnpriv.studies.records import Property, draw_chain, draw_places
+from bnpriv.studies.answers import draw_chain
+from bnpriv.studies.records import Property, draw_places
 from bnpriv.studies.simulate import PROBABILITY
 from tests import oracles
 from tests.kinds import HEALTH, KINDS, patients
