@@ -30,19 +30,33 @@ def loaded(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def method(place: str) -> Any:
-    """A method that is a function of another module, without the object itself; loaded when it is first called."""
+class Ways:
+    """A value with some of its members replaced.
 
-    def call(_: object, *args: Any, **named: Any) -> Any:
-        return loaded(place)(*args, **named)
+    Parameters
+    ----------
+    **ways : callable, str or bool
+        What stands for a member of that name. A function takes what the method takes, without `self`; it may be named
+        by its place, "module:function", and is loaded when it is first called.
+    """
 
-    return call
+    def __init__(self, **ways: Callable[..., Any] | str | bool) -> None:
+        for name, way in ways.items():
+            if not hasattr(self, name):
+                raise AttributeError(f"{type(self).__name__} has no member {name!r}")
+            setattr(self, name, _later(way) if isinstance(way, str) and callable(getattr(self, name)) else way)
 
 
-class NetworkKind:
+def _later(place: str) -> Callable[..., Any]:
+    return lambda *args, **named: loaded(place)(*args, **named)
+
+
+class NetworkKind(Ways):
     """What one kind of network does in its own way; by default what follows from its graph and its states.
 
-    A kind must know `influence`. All else has a default: it follows from other members, is empty, or is a refusal.
+    A kind must know `influence`. All else has a default: it follows from other members, is empty, or is a refusal. A
+    kind is a value with some ways of its own, ``NetworkKind(influence=...)``, or an instance of a class that derives
+    from this one.
     """
 
     exact_tables: bool = False
@@ -168,7 +182,7 @@ ANY_KIND = NetworkKind()
 """Of a network whose class names no kind."""
 
 
-class PrivacyNotion:
+class PrivacyNotion(Ways):
     """What one notion of privacy does in its own way: which evidence follows from a framework."""
 
     secret_text: str | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.evidence.draws import sampled_laws
@@ -14,6 +16,11 @@ from bnpriv.queries.base import Query
 
 MOST_LEARNED_MODELS = 100
 """Draws of a posterior for each of which laws of an answer are learned."""
+
+
+def laws_of_densities(framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    """The laws of an answer of a network of densities, learned from draws."""
+    return sampled_laws(framework, cast(DensityNetwork, framework.network), query)
 
 
 def too_many_draws(forward: DensityNetwork) -> Refusal | None:

@@ -19,6 +19,7 @@ from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.influence.base import Influence, influence_of
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.networks.base import Network
+from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.joined import joined
 from bnpriv.networks.reading import driven_by, drivers, modelled
 from bnpriv.queries.base import Query
@@ -214,7 +215,7 @@ def pairs_subject(framework: DistributionPrivacy, query: Query | None) -> Subjec
     sides = {
         label: side for pair in declared for label, side in zip(pair.sides, (pair.first, pair.second), strict=True)
     }
-    networks = {label: side for label, side in sides.items() if kind_of(side).exact_tables}
+    networks = {label: cast(DiscreteNetwork, side) for label, side in sides.items() if kind_of(side).exact_tables}
     if not networks:
         return bare
     try:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bnpriv.kind import NetworkKind, method
+from bnpriv.kind import NetworkKind
 from bnpriv.networks.chain import MarkovChain
 
 
-class ChainKind(NetworkKind):
-    """A `MarkovChain`."""
-
-    whole_column = True
-    sampler = "bnpriv.studies.answers:ChainSampler"
-
-    influence = method("bnpriv.influence.chain.column:chain_influence")
-    extra_tables = method("bnpriv.influence.chain.tables:chain_tables")
-    section = method("bnpriv.frameworks.file_network:chain_section")
-
-    def frontier(self, network: MarkovChain, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
-        """The column itself: the other values of it tell about one."""
-        return (network.column,) if set(columns) and max(network.length) > 1 else ()
+def _frontier(network: MarkovChain, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """The column itself: the other values of it tell about one."""
+    return (network.column,) if set(columns) and max(network.length) > 1 else ()
 
 
-CHAIN_KIND = ChainKind()
+CHAIN_KIND = NetworkKind(
+    whole_column=True,
+    influence="bnpriv.influence.chain.column:chain_influence",
+    frontier=_frontier,
+    extra_tables="bnpriv.influence.chain.tables:chain_tables",
+    sampler="bnpriv.studies.answers:ChainSampler",
+    section="bnpriv.frameworks.file_network:chain_section",
+)

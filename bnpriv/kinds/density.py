@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from bnpriv.errors import NetworkError, Refusal, SecretError
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.errors import NetworkError, SecretError
 from bnpriv.frameworks.protected import ProtectedSecret, interval_secret
-from bnpriv.kind import NetworkKind, loaded, method
+from bnpriv.kind import NetworkKind
 from bnpriv.networks.density import DensityNetwork
-from bnpriv.queries.base import Query
 from bnpriv.secrets.apart import Apart
 from bnpriv.secrets.neighbours import neighbours_text
 from bnpriv.secrets.pair import Pair
@@ -20,40 +17,13 @@ SUGGESTED_FROM = 2000
 """Draws of a parameter from which intervals are suggested."""
 
 
-class DensityKind(NetworkKind):
-    """A `DensityNetwork`: secrets are intervals of a parameter."""
-
-    sampler = "bnpriv.studies.drawn_tables:DensitySampler"
-    influence = method("bnpriv.influence.density.influence:density_influence")
-    budgeted = method("bnpriv.influence.density.influence:unlimited_influence")
-
-    def laws_of_parameters(self, framework: DistributionalAttributePrivacy, query: Query) -> Any:
-        """Laws that are learned from draws."""
-        return loaded("bnpriv.evidence.draws:sampled_laws")(framework, framework.network, query)
-
-    def unsupported(self, network: DensityNetwork, names: Iterable[str]) -> Refusal | None:
-        """Why nothing can be said of some attributes, as the network says it itself."""
-        return network.refusal(names)
-
-    def pairs(self, network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
-        """Pairs of intervals, between which draws may tell."""
-        if isinstance(given, Apart):
-            raise _no_distance(network, attribute, given)
-        # under a model that a draw is, what is protected has its law in the model, not that of the draws
-        believed = network.drawn is not None and network.drawn.reading == "belief"
-        drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
-        return interval_pairs(network.parameters[attribute], given, drawn)
-
-    def usual_pairs(self, network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
-        """All pairs of the values of a parameter that has finitely many; nothing for others."""
-        parameter = network.parameters[attribute]
-        return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
-
-    def protected_secret(
-        self, network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]
-    ) -> ProtectedSecret:
-        """Which intervals of a parameter are protected."""
-        return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
+def _pairs(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:
+    if isinstance(given, Apart):
+        raise _no_distance(network, attribute, given)
+    # under a model that a draw is, what is protected has its law in the model, not that of the draws
+    believed = network.drawn is not None and network.drawn.reading == "belief"
+    drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
+    return interval_pairs(network.parameters[attribute], given, drawn)
 
 
 def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
@@ -77,4 +47,23 @@ def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> Secre
     )
 
 
-DENSITY_KIND = DensityKind()
+def _usual_pairs(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
+    """All pairs of the values of a parameter that has finitely many; nothing for others."""
+    parameter = network.parameters[attribute]
+    return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
+
+
+def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
+
+
+DENSITY_KIND = NetworkKind(
+    influence="bnpriv.influence.density.influence:density_influence",
+    budgeted="bnpriv.influence.density.influence:unlimited_influence",
+    unsupported=DensityNetwork.refusal,
+    pairs=_pairs,
+    usual_pairs=_usual_pairs,
+    protected_secret=_protected_secret,
+    laws_of_parameters="bnpriv.evidence.density_laws:laws_of_densities",
+    sampler="bnpriv.studies.drawn_tables:DensitySampler",
+)

@@ -3,58 +3,50 @@
 from __future__ import annotations
 
 from bnpriv.frameworks.pairs import DistributionPrivacy
-from bnpriv.kind import PrivacyNotion, method
+from bnpriv.kind import PrivacyNotion
 from bnpriv.queries.base import Query
 from bnpriv.queries.given import GivenAnswer
 
+PARAMETER_NOTION = PrivacyNotion(
+    influences="bnpriv.evidence.structural:possible_influences",
+    structure="bnpriv.evidence.structural:structure_of_parameters",
+    laws="bnpriv.evidence.laws:laws_of_parameters",
+    impossibility="bnpriv.evidence.possible:impossible_in_structure",
+    sampler="bnpriv.studies.made_up:OfParameters",
+)
+"""Of `DistributionalAttributePrivacy`."""
 
-class ParameterNotion(PrivacyNotion):
-    """`DistributionalAttributePrivacy`."""
+VALUE_NOTION = PrivacyNotion(
+    secret_text="secrets that are values of single records",
+    influences="bnpriv.evidence.structural:possible_influences",
+    structure="bnpriv.evidence.structural:structure_of_values",
+    impossibility="bnpriv.evidence.possible:impossible_values",
+    sampler="bnpriv.studies.made_up:OfValues",
+)
+"""Of `ValuePrivacy`."""
 
-    sampler = "bnpriv.studies.made_up:OfParameters"
-    influences = method("bnpriv.evidence.structural:possible_influences")
-    structure = method("bnpriv.evidence.structural:structure_of_parameters")
-    laws = method("bnpriv.evidence.laws:laws_of_parameters")
-    impossibility = method("bnpriv.evidence.possible:impossible_in_structure")
-
-
-class ValueNotion(PrivacyNotion):
-    """`ValuePrivacy`."""
-
-    sampler = "bnpriv.studies.made_up:OfValues"
-    secret_text = "secrets that are values of single records"
-
-    influences = method("bnpriv.evidence.structural:possible_influences")
-    structure = method("bnpriv.evidence.structural:structure_of_values")
-    impossibility = method("bnpriv.evidence.possible:impossible_values")
-
-
-class DatasetNotion(PrivacyNotion):
-    """`DatasetAttributePrivacy`."""
-
-    sampler = "bnpriv.studies.made_up:OfProperty"
-    secret_text = "a property of the whole table"
-
-    laws = method("bnpriv.evidence.laws:laws_of_property")
-    subject = method("bnpriv.evidence.subject:property_subject")
-    impossibility = method("bnpriv.evidence.possible:impossible_properties")
+DATASET_NOTION = PrivacyNotion(
+    secret_text="a property of the whole table",
+    laws="bnpriv.evidence.laws:laws_of_property",
+    subject="bnpriv.evidence.subject:property_subject",
+    impossibility="bnpriv.evidence.possible:impossible_properties",
+    sampler="bnpriv.studies.made_up:OfProperty",
+)
+"""Of `DatasetAttributePrivacy`."""
 
 
-class DistributionNotion(PrivacyNotion):
-    """`DistributionPrivacy`."""
-
-    sampler = "bnpriv.studies.made_up:OfPairs"
-    secret_text = "the distribution that the table comes from"
-
-    laws = method("bnpriv.evidence.given_pairs:laws_of_pairs")
-    subject = method("bnpriv.evidence.subject:pairs_subject")
-
-    def own_query(self, framework: DistributionPrivacy) -> Query | None:
-        """Its query, or the answer whose laws are declared."""
-        if framework.of_records:
-            return framework.query
-        return framework.query or GivenAnswer(size=framework.dimension)
+def _own_query(framework: DistributionPrivacy) -> Query | None:
+    """Its query, or the answer whose laws are declared."""
+    if framework.of_records:
+        return framework.query
+    return framework.query or GivenAnswer(size=framework.dimension)
 
 
-PARAMETER_NOTION, VALUE_NOTION = ParameterNotion(), ValueNotion()
-DATASET_NOTION, DISTRIBUTION_NOTION = DatasetNotion(), DistributionNotion()
+DISTRIBUTION_NOTION = PrivacyNotion(
+    secret_text="the distribution that the table comes from",
+    laws="bnpriv.evidence.given_pairs:laws_of_pairs",
+    subject="bnpriv.evidence.subject:pairs_subject",
+    own_query=_own_query,
+    sampler="bnpriv.studies.made_up:OfPairs",
+)
+"""Of `DistributionPrivacy`."""

@@ -365,7 +365,8 @@ def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], mod
             shares: FloatArray = column / total
             spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a certain state: half a count
             # rounded, so that of two states that are equally far the first is named
-            place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))
+            away: FloatArray = np.round(np.abs(shares - law) / spread, 9)
+            place = int(np.argmax(away))
             yield RowCheck(
                 attribute=name,
                 given={parent: network.states[parent][k] for parent, k in zip(parents, places, strict=True)},

@@ -12,7 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.frameworks.framework import Framework
-from bnpriv.kind import NetworkKind, PrivacyNotion, kind_of, loaded, notion_of
+from bnpriv.kind import ANY_KIND, ANY_NOTION, NetworkKind, PrivacyNotion, kind_of, loaded, notion_of
 from bnpriv.networks.base import NetworkMethods
 from tests.meta.test_rooms import PACKAGE
 
@@ -140,16 +140,21 @@ def test_every_place_that_is_named_is_there() -> None:
 
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_every_kind_has_an_object_of_its_own(name: str) -> None:
-    assert type(kind_of(getattr(bp.types, name))) is not NetworkKind
+    kind = kind_of(getattr(bp.types, name))
+    assert isinstance(kind, NetworkKind)
+    assert kind is not ANY_KIND
 
 
 @pytest.mark.parametrize("notion", get_args(Framework), ids=lambda each: each.__name__)
 def test_every_notion_has_an_object_of_its_own(notion: type) -> None:
-    assert type(notion_of(notion)) is not PrivacyNotion
+    assert isinstance(notion_of(notion), PrivacyNotion)
+    assert notion_of(notion) is not ANY_NOTION
 
 
 def test_a_class_without_a_kind_has_the_common_one() -> None:
-    assert type(kind_of(NetworkMethods())) is NetworkKind
-    assert type(notion_of(object())) is PrivacyNotion
+    assert kind_of(NetworkMethods()) is ANY_KIND
+    assert notion_of(object()) is ANY_NOTION
     with pytest.raises(bp.errors.NetworkError, match="must be known for this kind of network; found a NetworkMethods"):
         kind_of(NetworkMethods()).influence(NetworkMethods(), (), "a", ())
+    with pytest.raises(AttributeError, match="NetworkKind has no member 'influnce'"):
+        NetworkKind(influnce=len)

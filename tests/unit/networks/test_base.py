@@ -30,7 +30,7 @@ KINDS: tuple[Callable[[], kinds.Kind], ...] = (
 )
 
 MEMBERS = (
-    *("attributes", "graph", "models", "level", "reading", "posterior_draws", "states", "kind_text"),
+    *("kind", "attributes", "graph", "models", "level", "reading", "posterior_draws", "states", "kind_text"),
     *("require", "same_law", "identity"),
 )
 
