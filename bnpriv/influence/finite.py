@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from bnpriv.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independen
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.render.text import rough_text
-from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair
 from bnpriv.services import service
 from bnpriv.tables.schema import State
+
+if TYPE_CHECKING:
+    from bnpriv.render.two_curves import TwoCurves
 
 
 @final
