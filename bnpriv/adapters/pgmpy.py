@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast, final, overload
+from typing import TYPE_CHECKING, Any, cast, final, overload
 
 import numpy as np
 
@@ -25,25 +25,6 @@ from bnpriv.tables.schema import State
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
-
-
-class _Table(Protocol):
-    """What is read of a pgmpy TabularCPD."""
-
-    variable: object
-    variables: Sequence[object]
-    values: object
-    state_names: Mapping[object, Sequence[object]]
-
-
-class _Model(Protocol):
-    """What is read of a pgmpy DiscreteBayesianNetwork."""
-
-    nodes: Iterable[object]
-
-    def predecessors(self, n: object) -> Iterable[object]: ...
-
-    def get_cpds(self) -> Iterable[object]: ...
 
 
 @final
@@ -133,16 +114,25 @@ def from_pgmpy(
     ('low', 'high')
     """
     known = level_of(level)
-    gaussian = _linear_gaussian(model)
-    if gaussian is not None:
+    with quiet():
+        from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
+    given: list[Any] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
+    if given and all(isinstance(each, cast(type, LinearGaussianBayesianNetwork)) for each in given):
         if normalize or missing_rows is not None:
             raise NetworkError(
                 "a linear-Gaussian network has no tables to normalize or complete",
                 found="normalize=True" if normalize else f"missing_rows={missing_rows!r}",
                 remedy="Leave it out.",
             )
-        return gaussian_from_pgmpy(gaussian, known)
-    theta = [_families(each) for each in _models(model)]
+        return gaussian_from_pgmpy(given, known)
+    strange = [each for each in given if not isinstance(each, cast(type, DiscreteBayesianNetwork))]
+    if strange or not given:
+        raise NetworkError(
+            "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
+            found=type_text(strange[0]) if strange else "an empty list",
+            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
+        )
+    theta = [_families(each) for each in given]
     first = theta[0]
     states = {name: family.states[name] for name, family in first.items()}
     for k, families in enumerate(theta):
@@ -219,41 +209,13 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _linear_gaussian(model: object) -> list[object] | None:
-    """Return the models if they are linear-Gaussian."""
-    with quiet():
-        from pgmpy.models import LinearGaussianBayesianNetwork
-    kind: type = LinearGaussianBayesianNetwork
-    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
-    return given if given and all(isinstance(each, kind) for each in given) else None
-
-
-def _models(model: object) -> list[_Model]:
-    with quiet():
-        from pgmpy.models import DiscreteBayesianNetwork
-    discrete: type = DiscreteBayesianNetwork
-    if isinstance(model, discrete):
-        return [cast(_Model, model)]
-    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
-    strange = [each for each in given if not isinstance(each, discrete)]
-    if strange or not given:
-        raise NetworkError(
-            "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
-            found=type_text(strange[0]) if strange else "an empty list",
-            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
-        )
-    return [cast(_Model, each) for each in given]
-
-
-def _families(model: _Model) -> dict[str, _Family]:
+def _families(model: Any) -> dict[str, _Family]:
     nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
     if not nodes:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
     from pgmpy.factors.discrete import TabularCPD
 
-    kind: type = TabularCPD
-    tables = [cast(_Table, table) for table in model.get_cpds() if isinstance(table, kind)]
-    by_name = {table.variable: table for table in tables}
+    by_name = {table.variable: table for table in model.get_cpds() if isinstance(table, cast(type, TabularCPD))}
     missing = [name for name in nodes if name not in by_name]
     if missing:
         raise NetworkError(
@@ -262,7 +224,7 @@ def _families(model: _Model) -> dict[str, _Family]:
     return {name: _family(name, by_name[name], frozenset(map(str, model.predecessors(name)))) for name in nodes}
 
 
-def _family(name: str, table: _Table, parents: frozenset[str]) -> _Family:
+def _family(name: str, table: Any, parents: frozenset[str]) -> _Family:
     variables = [str(variable) for variable in table.variables]
     own = [k for k, variable in enumerate(variables) if variable == name]
     if len(own) != 1 or len(set(variables)) != len(variables) or set(variables) != {name, *parents}:
@@ -293,7 +255,7 @@ def _states(name: str, axis: str, declared: Sequence[object] | None) -> tuple[St
         )
     states: list[State] = []
     for state in declared:
-        plain = _plain(state)
+        plain = cast(object, cast(Any, state).item()) if isinstance(state, np.generic) else state
         if not isinstance(plain, (str, int, float, bool)) or plain != plain:
             raise NetworkError(
                 f"the states of {axis!r} must be strings, numbers or booleans",
@@ -311,10 +273,6 @@ def _numbers(name: str, values: object) -> FloatArray:
         raise NetworkError(
             f"the table of {name!r} must hold numbers", found="something else", remedy="Build it as a TabularCPD."
         ) from None
-
-
-def _plain(state: object) -> object:
-    return cast(Any, state).item() if isinstance(state, np.generic) else state
 
 
 def _same_attributes(first: Mapping[str, _Family], families: Mapping[str, _Family], k: int) -> None:
