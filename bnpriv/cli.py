@@ -65,7 +65,7 @@ app = typer.Typer(
 ledger_app = typer.Typer(help="Look into a ledger: what was charged, whether it is whole.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
-LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]
+LedgerFile = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]
 FrameworkFile = Annotated[Path, typer.Argument(metavar="FRAMEWORK.toml", help="Network, columns and what to protect.")]
 QueryText = Annotated[str, typer.Option("--query", metavar="Q", help="A query, or the name of one in the file.")]
 Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="How far the log odds on a secret may move.")]
@@ -185,7 +185,7 @@ def release(
 
 @ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
 def show(
-    ledger: LedgerPlace,
+    ledger: LedgerFile,
     account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Only this one.")] = None,
     html: HtmlFile = None,
     json: JsonFile = None,
@@ -203,7 +203,7 @@ def show(
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")
 def verify_ledger(
-    ledger: LedgerPlace,
+    ledger: LedgerFile,
     seen: Annotated[
         list[str] | None, typer.Option("--seen", metavar="HEAD", help="A head that a release printed; may be repeated.")
     ] = None,
@@ -220,7 +220,7 @@ def verify_ledger(
 
 @ledger_app.command(epilog="Example: bnpriv ledger export ledger.db -o ledger.jsonl")
 def export(
-    ledger: LedgerPlace,
+    ledger: LedgerFile,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
