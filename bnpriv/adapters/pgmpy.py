@@ -6,8 +6,7 @@ import logging
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, final, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -27,14 +26,8 @@ if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
 
-@final
-@dataclass(frozen=True)
-class _Family:
-    """One table with its axes named: the attribute itself first, then its parents."""
-
-    axes: tuple[str, ...]
-    states: Mapping[str, tuple[State, ...]]
-    values: FloatArray
+StatesAndTable = tuple[dict[str, tuple[State, ...]], FloatArray]
+"""One table: the states along each axis, that of the attribute itself first, then its parents'; and the numbers."""
 
 
 @overload
@@ -134,14 +127,14 @@ def from_pgmpy(
         )
     theta = [_families(each) for each in given]
     first = theta[0]
-    states = {name: family.states[name] for name, family in first.items()}
+    states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
     tables = {
-        name: _shared([_aligned(families[name], family.axes, states, k) for k, families in enumerate(theta)])
-        for name, family in first.items()
+        name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
+        for name, (along, _) in first.items()
     }
-    parents = {name: family.axes[1:] for name, family in first.items()}
+    parents = {name: list(along)[1:] for name, (along, _) in first.items()}
     return DiscreteNetwork.from_tables(
         tables, states=states, parents=parents, level=level, normalize=normalize, missing_rows=missing_rows
     )
@@ -209,7 +202,7 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _families(model: Any) -> dict[str, _Family]:
+def _families(model: Any) -> dict[str, StatesAndTable]:
     nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
     if not nodes:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
@@ -224,7 +217,7 @@ def _families(model: Any) -> dict[str, _Family]:
     return {name: _family(name, by_name[name], frozenset(map(str, model.predecessors(name)))) for name in nodes}
 
 
-def _family(name: str, table: Any, parents: frozenset[str]) -> _Family:
+def _family(name: str, table: Any, parents: frozenset[str]) -> StatesAndTable:
     variables = [str(variable) for variable in table.variables]
     own = [k for k, variable in enumerate(variables) if variable == name]
     if len(own) != 1 or len(set(variables)) != len(variables) or set(variables) != {name, *parents}:
@@ -242,8 +235,7 @@ def _family(name: str, table: Any, parents: frozenset[str]) -> _Family:
             found=f"shape {values.shape}",
             remedy="Name as many states as the table has, for the attribute and for its parents.",
         )
-    axes = (name, *(variable for variable in variables if variable != name))
-    return _Family(axes, states, np.moveaxis(values, own[0], 0))
+    return {name: states[name], **states}, np.moveaxis(values, own[0], 0)
 
 
 def _states(name: str, axis: str, declared: Sequence[object] | None) -> tuple[State, ...]:
@@ -275,32 +267,36 @@ def _numbers(name: str, values: object) -> FloatArray:
         ) from None
 
 
-def _same_attributes(first: Mapping[str, _Family], families: Mapping[str, _Family], k: int) -> None:
+def _same_attributes(first: Mapping[str, StatesAndTable], families: Mapping[str, StatesAndTable], k: int) -> None:
     remedy = "A model class is one graph with several sets of tables."
     if first.keys() != families.keys():
         odd = sorted(first.keys() ^ families.keys())
         raise NetworkError(
             "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
         )
-    for name, family in first.items():
-        if set(family.axes) != set(families[name].axes):
+    for name, (along, _) in first.items():
+        found = families[name][0]
+        if along.keys() != found.keys():
             raise NetworkError(
-                f"{name!r} must have the same parents in all models, {listing(family.axes[1:])} as in model 0",
-                found=f"{listing(families[name].axes[1:])} in model {k}",
+                f"{name!r} must have the same parents in all models, {listing(list(along)[1:])} as in model 0",
+                found=f"{listing(list(found)[1:])} in model {k}",
                 remedy=remedy,
             )
 
 
-def _aligned(family: _Family, axes: Sequence[str], states: Mapping[str, tuple[State, ...]], k: int) -> FloatArray:
+def _aligned(
+    family: StatesAndTable, axes: Sequence[str], states: Mapping[str, tuple[State, ...]], k: int
+) -> FloatArray:
     """Return the values with `axes` in that order, and the states along each in the order of `states`."""
-    values = np.transpose(family.values, [family.axes.index(axis) for axis in axes])
+    along, values = family
+    values = np.transpose(values, [list(along).index(axis) for axis in axes])
     for position, axis in enumerate(axes):
-        here = [state_key(state) for state in family.states[axis]]
+        here = [state_key(state) for state in along[axis]]
         wanted = [state_key(state) for state in states[axis]]
         if sorted(here) != sorted(wanted):
             raise NetworkError(
                 f"the states of {axis!r} must be the same in all its tables, {listing(states[axis])}",
-                found=f"{listing(family.states[axis])} in the table of {family.axes[0]!r}, model {k}",
+                found=f"{listing(along[axis])} in the table of {next(iter(along))!r}, model {k}",
                 remedy="Pass the same state_names to every TabularCPD that has this attribute.",
             )
         values = np.take(values, [here.index(key) for key in wanted], axis=position)
