@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
 
-from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
+from bnpriv.adapters.formats import FileTable, ReadTables, Source, States, assemble, blocks, clip, declare
+from bnpriv.errors import FileError
 from bnpriv.networks.file_rules import BIF_BARRED
 
 _BIF_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+')
@@ -27,7 +29,7 @@ _ROW = re.compile(r"\(([^()]*+)\)([^()]*+)")
 _INSIDE_QUOTES = str.maketrans({**dict.fromkeys(BIF_BARRED + "\n", "\0"), " ": "\1"})
 
 
-def scan(source: Source) -> DeclaredFamilies:
+def scan(source: Source) -> ReadTables:
     """Return what a BIF file declares.
 
     Raises
@@ -40,18 +42,11 @@ def scan(source: Source) -> DeclaredFamilies:
     plain = Source(source.label, _BIF_QUOTE_OR_COMMENT.sub(_plain, source.text))
     states: States = {}
     headers: list[tuple[str, str, int]] = []
-    position, end = 0, len(plain.text.rstrip())
-    while position < end:
-        block = _BIF_BLOCK.match(plain.text, position)
-        if block is None:
-            rest = plain.text[position:end].lstrip()
-            raise _outside(plain, rest[:80], end - len(rest))
-        at = block.end() - len(block[0].lstrip())
+    for block, at in blocks(plain, _BIF_BLOCK, partial(_outside, plain)):
         if block["variable"] is not None:
             _variable(plain, states, block, at)
         elif block["header"] is not None:
             headers.append((block["header"], block["body"], at))
-        position = block.end()
     tables = [_table(plain, header, body, states, at) for header, body, at in headers]
     return assemble(plain, states, tables, _numbers)
 
@@ -63,7 +58,7 @@ def _plain(match: re.Match[str]) -> str:
     return " " + "\n" * found.count("\n")
 
 
-def _outside(source: Source, found: str, at: int) -> Exception:
+def _outside(source: Source, found: str, at: int) -> FileError:
     return source.refusal(
         "a BIF file is made of network, variable and probability blocks",
         found=clip(_name(found.replace("\0", "_"))),

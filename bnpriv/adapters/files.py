@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast, overload
 
 from bnpriv.adapters import bif, net, xmlbif
-from bnpriv.adapters.formats import DeclaredFamilies, Source
+from bnpriv.adapters.formats import ReadTables, Source
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError
 from bnpriv.networks.base import Level, level_of
@@ -94,14 +94,9 @@ def read_network(
     """
     level_of(level)
     scan = _SCANS[_suffix(path)]
-    declared = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
+    tables, states, parents = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
     return DiscreteNetwork.from_tables(
-        {name: family.table(declared) for name, family in declared.items()},
-        states={name: family.states for name, family in declared.items()},
-        parents={name: family.parents for name, family in declared.items()},
-        level=level,
-        normalize=normalize,
-        missing_rows=missing_rows,
+        tables, states=states, parents=parents, level=level, normalize=normalize, missing_rows=missing_rows
     )
 
 
@@ -187,7 +182,7 @@ def _suffix(path: str | os.PathLike[str]) -> str:
     raise FileError(f"{path}: a model file must end in {listing(_SCANS)}", found=suffix or "no ending", remedy=remedy)
 
 
-_SCANS: Mapping[str, Callable[[Source], DeclaredFamilies]] = {
+_SCANS: Mapping[str, Callable[[Source], ReadTables]] = {
     ".bif": bif.scan,
     ".xml": xmlbif.scan,
     ".xmlbif": xmlbif.scan,

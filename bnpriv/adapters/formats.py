@@ -9,7 +9,7 @@ before any table is built.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
@@ -60,27 +60,36 @@ class FileTable:
     at: int
 
 
-@final
-@dataclass(frozen=True)
-class Family:
-    """One attribute: its states, its parents, and the numbers of its table, written as in the file.
-
-    The numbers run over the parents' configurations, the last parent fastest, and within each over the own states.
-    """
-
-    states: tuple[str, ...]
-    parents: tuple[str, ...]
-    numbers: tuple[str, ...]
-
-    def table(self, declared: DeclaredFamilies) -> FloatArray:
-        """Return the numbers with the own states along the first axis, those of each parent along one of the others."""
-        shape = (*(len(declared[parent].states) for parent in self.parents), len(self.states))
-        return np.moveaxis(np.array([float(number) for number in self.numbers]).reshape(shape), -1, 0)
-
-
-DeclaredFamilies = Mapping[str, Family]
 States = dict[str, tuple[str, ...]]
 Numbers = Callable[[Source, FileTable, States], Sequence[str]]
+"""The numbers of a table as the file writes them: the configurations of the parents, the last parent fastest, and
+within each the own states."""
+
+ReadTables = tuple[dict[str, FloatArray], States, dict[str, tuple[str, ...]]]
+"""Tables, states and parents by attribute, as `DiscreteNetwork.from_tables` takes them."""
+
+
+def blocks(
+    source: Source, pattern: re.Pattern[str], refusal: Callable[[str, int], FileError]
+) -> Iterator[tuple[re.Match[str], int]]:
+    """The blocks that a file is made of, with the position of each, one after the other.
+
+    Parameters
+    ----------
+    source : Source
+    pattern : pattern
+        Of one block, with blanks before it.
+    refusal : callable
+        Of what stands where a block should, and its position.
+    """
+    position, end = 0, len(source.text.rstrip())
+    while position < end:
+        block = pattern.match(source.text, position)
+        if block is None:
+            rest = source.text[position:end].lstrip()
+            raise refusal(rest[:80], end - len(rest))
+        yield block, block.end() - len(block[0].lstrip())
+        position = block.end()
 
 
 def declare(source: Source, states: States, name: str, named: Sequence[str], *, at: int, barred: str = "") -> None:
@@ -101,7 +110,7 @@ def declare(source: Source, states: States, name: str, named: Sequence[str], *, 
     states[name] = tuple(named)
 
 
-def assemble(source: Source, states: States, tables: Sequence[FileTable], numbers: Numbers) -> DeclaredFamilies:
+def assemble(source: Source, states: States, tables: Sequence[FileTable], numbers: Numbers) -> ReadTables:
     """Join attributes and tables, check the sizes, and only then read the numbers.
 
     Raises
@@ -119,12 +128,14 @@ def assemble(source: Source, states: States, tables: Sequence[FileTable], number
     _check_size(source, "parents of one attribute", max(len(table.parents) for table in tables), MOST_PARENTS)
     _check_size(source, "characters in the names of states", sum(map(len, chain(*states.values()))), MOST_FILE_NAMES)
     _check_size(source, "cells in the tables of one file", sum(cells), MOST_FILE_CELLS)
-    families: dict[str, Family] = {}
+    arrays: dict[str, FloatArray] = {}
     for table, size in zip(tables, cells, strict=True):
         found = tuple(numbers(source, table, states))
         _check_numbers(source, table, found, size)
-        families[table.name] = Family(states[table.name], table.parents, found)
-    return {name: families[name] for name in states}
+        shape = tuple(len(states[name]) for name in (*table.parents, table.name))
+        arrays[table.name] = np.moveaxis(np.array(list(map(float, found))).reshape(shape), -1, 0)
+    parents = {table.name: table.parents for table in tables}
+    return {name: arrays[name] for name in states}, states, {name: parents[name] for name in states}
 
 
 def clip(text: str, most: int = 40) -> str:

@@ -18,15 +18,17 @@ from bnpriv.adapters.framework_network import (
     note_other_level,
     only_its_own,
 )
-from bnpriv.adapters.framework_parts import assembled
+from bnpriv.adapters.framework_parts import FileFramework, assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
-from bnpriv.adapters.toml_file import TomlTable, listed_or_none, load_toml
+from bnpriv.adapters.toml_file import TomlTable, listed_or_none, parse_toml
+from bnpriv.adapters.toml_lines import key_lines
 from bnpriv.adapters.toml_words import kind_of
 from bnpriv.checks import listing, spelling
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.frameworks.file_parts import category_text
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.frameworks.value import ValuePrivacy
@@ -170,7 +172,7 @@ def _load(path: str | os.PathLike[str]) -> TomlTable:
             remedy = "Give the path of a framework file; the examples are read with bnpriv.example(name)."
         raise FileError(f"{label}: a framework file must end in .toml", found="another ending", remedy=remedy)
     content = read_text(path, MOST_FRAMEWORK_BYTES)
-    return load_toml(label, content).only(_SECTIONS)
+    return TomlTable(label, "", parse_toml(label, content), lines=key_lines(content)).only(_SECTIONS)
 
 
 def _notion(root: TomlTable) -> str:
@@ -239,12 +241,13 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
         secret = secret_of_continuous
     secrets = {name: chosen for name, part in protect.items() if (chosen := problems.tried(_one, secret, part))}
     if "protect" in root.values and not root.values["protect"]:
-        problems.note(_nothing_protected(root))
+        found, remedy = "no section below [protect]", "Write a section [protect.NAME], with the name of a column."
+        problems.note(root.refusal("something must be protected", found=found, remedy=remedy, key="protect"))
         return None
     if note_other_level(root, notion, network) or network is None or schema is None or not secrets:
         return None
 
-    def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> Framework:
+    def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> FileFramework:
         told = source or _NO_SOURCE
         if notion == "dataset":
             return DatasetAttributePrivacy(network, schema, hidden, source=told, laws=known)
@@ -260,15 +263,6 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     framework = assembled(root, made, sound, laws)
     note_strange_states(root, framework)
     return framework
-
-
-def _nothing_protected(root: TomlTable) -> FileError:
-    return root.refusal(
-        "something must be protected",
-        found="no section below [protect]",
-        remedy="Write a section [protect.NAME], with the name of a column.",
-        key="protect",
-    )
 
 
 def _one(secret: Callable[[TomlTable], Any], part: TomlTable) -> tuple[Any]:
@@ -387,9 +381,5 @@ def _probabilities(part: TomlTable, given: object, column: Column) -> dict[Any, 
         remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
         raise part.refusal("categorical must be a table of probabilities", found=kind_of(given), remedy=remedy)
     categories = column.categories if isinstance(column, Categorical) else ()
-    known = {_written(category): category for category in categories}
+    known = {category_text(category): category for category in categories}
     return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}
-
-
-def _written(category: object) -> str:
-    return str(category).lower() if isinstance(category, bool) else str(category)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
+from bnpriv.adapters.formats import FileTable, ReadTables, Source, States, assemble, blocks, clip, declare
+from bnpriv.errors import FileError
 
 _NET_QUOTE_OR_COMMENT = re.compile(r'"[^"]*+(?:"|\Z)|/\*(?s:.*?)(?:\*/|\Z)|//[^\n]*+|%[^\n]*+')
 _BODY = r'\{(?P<%s>(?:[^"{}]++|"[^"]*+")*+)\}'
@@ -22,7 +23,7 @@ _STATEMENT = re.compile(r'\s*+(?P<key>\w++)\s*+=\s*+(?P<value>(?:[^";]++|"[^"]*+
 _STATE = re.compile(r'[\s,]*+(?:"([^"]*+)"|([^\s"(),]++))')
 
 
-def scan(source: Source) -> DeclaredFamilies:
+def scan(source: Source) -> ReadTables:
     """Return what a NET file declares.
 
     Raises
@@ -35,24 +36,18 @@ def scan(source: Source) -> DeclaredFamilies:
     plain = Source(source.label, _NET_QUOTE_OR_COMMENT.sub(_plain, source.text))
     states: States = {}
     tables: list[FileTable] = []
-    position, end = 0, len(plain.text.rstrip())
-    while position < end:
-        block = _NET_BLOCK.match(plain.text, position)
-        if block is None:
-            rest = plain.text[position:end].lstrip()
-            raise plain.refusal(
-                "a NET file is made of net, node and potential blocks",
-                found=clip(rest[:80]),
-                remedy="Only discrete nodes are read; check that the file is whole and every block is closed.",
-                at=end - len(rest),
-            )
-        at = block.end() - len(block[0].lstrip())
+
+    def outside(found: str, at: int) -> FileError:
+        remedy = "Only discrete nodes are read; check that the file is whole and every block is closed."
+        required = "a NET file is made of net, node and potential blocks"
+        return plain.refusal(required, found=clip(found), remedy=remedy, at=at)
+
+    for block, at in blocks(plain, _NET_BLOCK, outside):
         if block["node"] is not None:
             named = _states(plain, _statement(plain, block["about"], "states", at), at)
             declare(plain, states, block["node"], named, at=at)
         elif block["header"] is not None:
             tables.append(_table(plain, block["header"], _statement(plain, block["body"], "data", at), at))
-        position = block.end()
     return assemble(plain, states, tables, _numbers)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast, final, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
@@ -27,33 +26,8 @@ if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
 
 
-class _Table(Protocol):
-    """What is read of a pgmpy TabularCPD."""
-
-    variable: object
-    variables: Sequence[object]
-    values: object
-    state_names: Mapping[object, Sequence[object]]
-
-
-class _Model(Protocol):
-    """What is read of a pgmpy DiscreteBayesianNetwork."""
-
-    nodes: Iterable[object]
-
-    def predecessors(self, n: object) -> Iterable[object]: ...
-
-    def get_cpds(self) -> Iterable[object]: ...
-
-
-@final
-@dataclass(frozen=True)
-class _Family:
-    """One table with its axes named: the attribute itself first, then its parents."""
-
-    axes: tuple[str, ...]
-    states: Mapping[str, tuple[State, ...]]
-    values: FloatArray
+StatesAndTable = tuple[dict[str, tuple[State, ...]], FloatArray]
+"""One table: the states along each axis, that of the attribute itself first, then its parents'; and the numbers."""
 
 
 @overload
@@ -133,25 +107,34 @@ def from_pgmpy(
     ('low', 'high')
     """
     known = level_of(level)
-    gaussian = _linear_gaussian(model)
-    if gaussian is not None:
+    with quiet():
+        from pgmpy.models import DiscreteBayesianNetwork, LinearGaussianBayesianNetwork
+    given: list[Any] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
+    if given and all(isinstance(each, cast(type, LinearGaussianBayesianNetwork)) for each in given):
         if normalize or missing_rows is not None:
             raise NetworkError(
                 "a linear-Gaussian network has no tables to normalize or complete",
                 found="normalize=True" if normalize else f"missing_rows={missing_rows!r}",
                 remedy="Leave it out.",
             )
-        return gaussian_from_pgmpy(gaussian, known)
-    theta = [_families(each) for each in _models(model)]
+        return gaussian_from_pgmpy(given, known)
+    strange = [each for each in given if not isinstance(each, cast(type, DiscreteBayesianNetwork))]
+    if strange or not given:
+        raise NetworkError(
+            "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
+            found=type_text(strange[0]) if strange else "an empty list",
+            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
+        )
+    theta = [_families(each) for each in given]
     first = theta[0]
-    states = {name: family.states[name] for name, family in first.items()}
+    states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
     tables = {
-        name: _shared([_aligned(families[name], family.axes, states, k) for k, families in enumerate(theta)])
-        for name, family in first.items()
+        name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
+        for name, (along, _) in first.items()
     }
-    parents = {name: family.axes[1:] for name, family in first.items()}
+    parents = {name: list(along)[1:] for name, (along, _) in first.items()}
     return DiscreteNetwork.from_tables(
         tables, states=states, parents=parents, level=level, normalize=normalize, missing_rows=missing_rows
     )
@@ -219,41 +202,13 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _linear_gaussian(model: object) -> list[object] | None:
-    """Return the models if they are linear-Gaussian."""
-    with quiet():
-        from pgmpy.models import LinearGaussianBayesianNetwork
-    kind: type = LinearGaussianBayesianNetwork
-    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
-    return given if given and all(isinstance(each, kind) for each in given) else None
-
-
-def _models(model: object) -> list[_Model]:
-    with quiet():
-        from pgmpy.models import DiscreteBayesianNetwork
-    discrete: type = DiscreteBayesianNetwork
-    if isinstance(model, discrete):
-        return [cast(_Model, model)]
-    given: list[object] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
-    strange = [each for each in given if not isinstance(each, discrete)]
-    if strange or not given:
-        raise NetworkError(
-            "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
-            found=type_text(strange[0]) if strange else "an empty list",
-            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
-        )
-    return [cast(_Model, each) for each in given]
-
-
-def _families(model: _Model) -> dict[str, _Family]:
+def _families(model: Any) -> dict[str, StatesAndTable]:
     nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
     if not nodes:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
     from pgmpy.factors.discrete import TabularCPD
 
-    kind: type = TabularCPD
-    tables = [cast(_Table, table) for table in model.get_cpds() if isinstance(table, kind)]
-    by_name = {table.variable: table for table in tables}
+    by_name = {table.variable: table for table in model.get_cpds() if isinstance(table, cast(type, TabularCPD))}
     missing = [name for name in nodes if name not in by_name]
     if missing:
         raise NetworkError(
@@ -262,7 +217,7 @@ def _families(model: _Model) -> dict[str, _Family]:
     return {name: _family(name, by_name[name], frozenset(map(str, model.predecessors(name)))) for name in nodes}
 
 
-def _family(name: str, table: _Table, parents: frozenset[str]) -> _Family:
+def _family(name: str, table: Any, parents: frozenset[str]) -> StatesAndTable:
     variables = [str(variable) for variable in table.variables]
     own = [k for k, variable in enumerate(variables) if variable == name]
     if len(own) != 1 or len(set(variables)) != len(variables) or set(variables) != {name, *parents}:
@@ -280,8 +235,7 @@ def _family(name: str, table: _Table, parents: frozenset[str]) -> _Family:
             found=f"shape {values.shape}",
             remedy="Name as many states as the table has, for the attribute and for its parents.",
         )
-    axes = (name, *(variable for variable in variables if variable != name))
-    return _Family(axes, states, np.moveaxis(values, own[0], 0))
+    return {name: states[name], **states}, np.moveaxis(values, own[0], 0)
 
 
 def _states(name: str, axis: str, declared: Sequence[object] | None) -> tuple[State, ...]:
@@ -293,7 +247,7 @@ def _states(name: str, axis: str, declared: Sequence[object] | None) -> tuple[St
         )
     states: list[State] = []
     for state in declared:
-        plain = _plain(state)
+        plain = cast(object, cast(Any, state).item()) if isinstance(state, np.generic) else state
         if not isinstance(plain, (str, int, float, bool)) or plain != plain:
             raise NetworkError(
                 f"the states of {axis!r} must be strings, numbers or booleans",
@@ -313,36 +267,36 @@ def _numbers(name: str, values: object) -> FloatArray:
         ) from None
 
 
-def _plain(state: object) -> object:
-    return cast(Any, state).item() if isinstance(state, np.generic) else state
-
-
-def _same_attributes(first: Mapping[str, _Family], families: Mapping[str, _Family], k: int) -> None:
+def _same_attributes(first: Mapping[str, StatesAndTable], families: Mapping[str, StatesAndTable], k: int) -> None:
     remedy = "A model class is one graph with several sets of tables."
     if first.keys() != families.keys():
         odd = sorted(first.keys() ^ families.keys())
         raise NetworkError(
             "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
         )
-    for name, family in first.items():
-        if set(family.axes) != set(families[name].axes):
+    for name, (along, _) in first.items():
+        found = families[name][0]
+        if along.keys() != found.keys():
             raise NetworkError(
-                f"{name!r} must have the same parents in all models, {listing(family.axes[1:])} as in model 0",
-                found=f"{listing(families[name].axes[1:])} in model {k}",
+                f"{name!r} must have the same parents in all models, {listing(list(along)[1:])} as in model 0",
+                found=f"{listing(list(found)[1:])} in model {k}",
                 remedy=remedy,
             )
 
 
-def _aligned(family: _Family, axes: Sequence[str], states: Mapping[str, tuple[State, ...]], k: int) -> FloatArray:
+def _aligned(
+    family: StatesAndTable, axes: Sequence[str], states: Mapping[str, tuple[State, ...]], k: int
+) -> FloatArray:
     """Return the values with `axes` in that order, and the states along each in the order of `states`."""
-    values = np.transpose(family.values, [family.axes.index(axis) for axis in axes])
+    along, values = family
+    values = np.transpose(values, [list(along).index(axis) for axis in axes])
     for position, axis in enumerate(axes):
-        here = [state_key(state) for state in family.states[axis]]
+        here = [state_key(state) for state in along[axis]]
         wanted = [state_key(state) for state in states[axis]]
         if sorted(here) != sorted(wanted):
             raise NetworkError(
                 f"the states of {axis!r} must be the same in all its tables, {listing(states[axis])}",
-                found=f"{listing(family.states[axis])} in the table of {family.axes[0]!r}, model {k}",
+                found=f"{listing(along[axis])} in the table of {next(iter(along))!r}, model {k}",
                 remedy="Pass the same state_names to every TabularCPD that has this attribute.",
             )
         values = np.take(values, [here.index(key) for key in wanted], axis=position)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,31 +12,11 @@ from bnpriv.errors import NetworkError
 from bnpriv.networks.base import Level
 from bnpriv.networks.gaussian import GaussianNetwork
 
-
-class _Regression(Protocol):
-    """What is read of a pgmpy LinearGaussianCPD."""
-
-    variable: object
-    beta: object
-    std: object
-    evidence: Sequence[object]
-
-
-class _LinearModel(Protocol):
-    """What is read of a pgmpy LinearGaussianBayesianNetwork."""
-
-    nodes: Iterable[object]
-
-    def predecessors(self, n: object) -> Iterable[object]: ...
-
-    def get_cpds(self) -> Iterable[object]: ...
-
-
 Row = tuple[float, float, Mapping[str, float]]
 """Intercept, standard deviation and coefficients of one regression."""
 
 
-def gaussian_from_pgmpy(models: Sequence[object], level: Level) -> GaussianNetwork:
+def gaussian_from_pgmpy(models: Sequence[Any], level: Level) -> GaussianNetwork:
     """Return the network of LinearGaussianBayesianNetworks, one model each, whose nodes mean what `level` says.
 
     Raises
@@ -44,7 +24,7 @@ def gaussian_from_pgmpy(models: Sequence[object], level: Level) -> GaussianNetwo
     NetworkError
         If an attribute has no regression, a regression does not fit the edges, or models differ in more than numbers.
     """
-    theta = [_regressions(cast(_LinearModel, model)) for model in models]
+    theta = [_regressions(model) for model in models]
     first = theta[0]
     for k, rows in enumerate(theta):
         if rows.keys() != first.keys() or any(rows[name][2].keys() != first[name][2].keys() for name in first):
@@ -65,12 +45,11 @@ def gaussian_from_pgmpy(models: Sequence[object], level: Level) -> GaussianNetwo
     )
 
 
-def _regressions(model: _LinearModel) -> dict[str, Row]:
+def _regressions(model: Any) -> dict[str, Row]:
     from pgmpy.factors.continuous import LinearGaussianCPD
 
-    kind: type = LinearGaussianCPD
     nodes = [text("an attribute's name", node, error=NetworkError) for node in model.nodes]
-    known = {cpd.variable: cpd for cpd in map(_read, model.get_cpds()) if isinstance(cpd, kind)}
+    known = {cpd.variable: cpd for cpd in model.get_cpds() if isinstance(cpd, cast(type, LinearGaussianCPD))}
     missing = [name for name in nodes if name not in known]
     if missing or not nodes:
         raise NetworkError(
@@ -81,11 +60,7 @@ def _regressions(model: _LinearModel) -> dict[str, Row]:
     return {name: _row(name, known[name], frozenset(map(str, model.predecessors(name)))) for name in nodes}
 
 
-def _read(cpd: object) -> _Regression:
-    return cast(_Regression, cpd)
-
-
-def _row(name: str, cpd: _Regression, parents: frozenset[str]) -> Row:
+def _row(name: str, cpd: Any, parents: frozenset[str]) -> Row:
     above = [str(parent) for parent in cpd.evidence]
     if frozenset(above) != parents or len(set(above)) != len(above):
         raise NetworkError(

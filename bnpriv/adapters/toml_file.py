@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast, final
 
 from bnpriv.adapters.problems import Problems
-from bnpriv.adapters.toml_lines import key_lines, line_of, moved
+from bnpriv.adapters.toml_lines import line_of, moved
 from bnpriv.adapters.toml_words import as_found, as_written, kind_of
 from bnpriv.checks import closest, listing
 from bnpriv.errors import DeclarationError, FileError
@@ -134,11 +134,6 @@ class TomlTable:
             verb = "is" if len(missing) == 1 else "are"
             raise self.refusal(f"{' and '.join(missing)} {verb} needed", found="none", remedy=remedy)
         return [self.values[key] for key in keys]
-
-
-def load_toml(label: str, content: str) -> TomlTable:
-    """Return the whole of a TOML file as a table that knows its lines."""
-    return TomlTable(label, "", parse_toml(label, content), lines=key_lines(content))
 
 
 def parse_toml(label: str, content: str) -> dict[str, Any]:

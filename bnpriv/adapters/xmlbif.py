@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from xml.parsers import expat
 
-from bnpriv.adapters.formats import DeclaredFamilies, FileTable, Source, States, assemble, clip, declare
+from bnpriv.adapters.formats import FileTable, ReadTables, Source, States, assemble, clip, declare
 
 _ENTITY = re.compile(r"<!\s*+ENTITY", re.IGNORECASE)
 _ENCODING = re.compile(r"""\s*+<\?xml[^>]*?\sencoding\s*+=\s*+["']([^"'>]*+)""")
@@ -24,7 +24,7 @@ _CHILDREN: dict[str, tuple[str, ...]] = {
 }
 
 
-def scan(source: Source) -> DeclaredFamilies:
+def scan(source: Source) -> ReadTables:
     """Return what an XMLBIF file declares.
 
     Raises

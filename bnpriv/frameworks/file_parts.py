@@ -46,16 +46,13 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
 def _column(name: str, column: Column) -> Values:
     if isinstance(column, Categorical):
         return _categories(name, column)
-    steps: Values = {"steps": column.steps} if _is_on_its_own_grid(column) else {}
+    plain = column.numbers if isinstance(column, Binned) else column
+    own_grid = isinstance(plain, Real) and plain.steps != Real(plain.lower, plain.upper).steps
+    steps: Values = {"steps": column.steps} if own_grid else {}
     if isinstance(column, Binned):
         return _bins(column, steps)
     kind = "real" if isinstance(column, Real) else "integer"
     return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper), **steps}
-
-
-def _is_on_its_own_grid(column: Real | Integer | Binned) -> bool:
-    plain = column.numbers if isinstance(column, Binned) else column
-    return isinstance(plain, Real) and plain.steps != Real(plain.lower, plain.upper).steps
 
 
 def _categories(name: str, column: Categorical) -> Values:
@@ -189,7 +186,7 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
                 return {"bernoulli": short_number(p)}
             labels = column.labels if isinstance(column, Binned) else ()
             return {"values": {_key(cast(float, value), labels): short_number(mass) for value, mass in masses}}
-        return {"categorical": {_written(category): short_number(mass) for category, mass in masses}}
+        return {"categorical": {category_text(category): short_number(mass) for category, mass in masses}}
     if isinstance(law, MixedLaw) and isinstance(column, Binned):
         bins = zip(column.labels, law.probabilities, strict=True)
         return {"values": {label: short_number(mass) for label, mass in bins}}
@@ -211,5 +208,6 @@ def _key(number: float, labels: Sequence[str]) -> str:
     return text
 
 
-def _written(category: object) -> str:
+def category_text(category: object) -> str:
+    """A category as a key of a file, where all keys are texts."""
     return str(category).lower() if isinstance(category, bool) else str(category)

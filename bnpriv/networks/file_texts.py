@@ -16,7 +16,6 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import FileError, SizeError
-from bnpriv.networks.base import Network
 from bnpriv.networks.file_rules import (
     BIF_BARRED,
     MOST_ATTRIBUTES,
@@ -248,9 +247,12 @@ def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
         If files cannot hold the network.
     """
     if network.reading.columns or not network.declared:
+        held = "columns that are no attribute" if network.reading.columns else network.kind_text
+        if network.posterior_draws is not None:
+            held = f"{network.models:,} draws of a posterior"
         raise FileError(
             "a network file holds tables of probabilities that were declared one by one",
-            found=_held_otherwise(network),
+            found=held,
             remedy="Keep it in Python: write there what made it, and calibrate there.",
         )
     return [
@@ -262,9 +264,3 @@ def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
         ]
         for tables in network.declared
     ]
-
-
-def _held_otherwise(network: Network) -> str:
-    if network.posterior_draws is not None:
-        return f"{network.models:,} draws of a posterior"
-    return "columns that are no attribute" if network.reading.columns else network.kind_text

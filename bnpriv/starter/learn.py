@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
+from bnpriv.adapters.pgmpy import quiet
 from bnpriv.checks import closest, listing, member
 from bnpriv.errors import NetworkError, ParameterError
 from bnpriv.networks.discrete import DiscreteNetwork
@@ -136,19 +135,12 @@ def _searched(table: object) -> dict[str, list[str]]:
     parents: dict[str, list[str]] = {name: [] for name in names}
     if len(varied) < 2:
         return parents
-    logger = logging.getLogger("pgmpy")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from pgmpy.estimators import HillClimbSearch
+    with quiet():
+        from pgmpy.estimators import HillClimbSearch
 
-            found = HillClimbSearch(plain[varied]).estimate(
-                scoring_method="bic-d", max_indegree=MOST_PARENTS_LEARNED, show_progress=False
-            )
-    finally:
-        logger.setLevel(level)
+        found = HillClimbSearch(plain[varied]).estimate(
+            scoring_method="bic-d", max_indegree=MOST_PARENTS_LEARNED, show_progress=False
+        )
     for above, below in sorted(cast("Iterable[tuple[int, int]]", cast(Any, found).edges())):
         parents[names[below]].append(names[above])
     return parents

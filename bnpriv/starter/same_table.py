@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,17 +36,13 @@ def refuse_the_same(private: object, public: object) -> None:
         the columns of the private one.
     """
     same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
-    if not (same or interruptible(private, partial(_are_same, private, public))):
+    if not (same or interruptible(private, lambda: _same_file(private, public) or _same_records(private, public))):
         return
     raise FileError(
         "the public table must be another than the private one",
         found="the same table",
         remedy="Learn from a table that anybody may see; what is learned from the private one gives it away.",
     )
-
-
-def _are_same(private: object, public: object) -> bool:
-    return _same_file(private, public) or _same_records(private, public)
 
 
 def _same_file(private: object, public: object) -> bool:

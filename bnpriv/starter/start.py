@@ -103,7 +103,8 @@ def start(
     'the number of records with ill = yes in this table'
     """
     _check_network(learn, network, source)
-    hidden: Mapping[str, Secret | None] = protect if isinstance(protect, Mapping) else _names(protect)
+    hiding = [protect] if isinstance(protect, str) else protect
+    hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
     given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
     known = started(
         data,
@@ -136,10 +137,6 @@ def _check_network(learn: object, network: object, source: str | None) -> None:
         raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
 
 
-def _names(protect: str | Sequence[str]) -> dict[str, Secret | None]:
-    return dict.fromkeys([protect] if isinstance(protect, str) else protect)
-
-
 def _schema(known: Started, records: int) -> Schema:
     """Return the schema of all columns but those left out.
 
@@ -167,14 +164,12 @@ def _framework(
     if known.notion == "distributional":
         apart_from = [name for name in schema.columns if name not in network.attributes]
         return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
-    secrets = {name: usual_secret(name, schema) if secret is None else secret for name, secret in hidden.items()}
+    near = apart(at_most=max(1, schema.records // HIDDEN_PART))
+    secrets = {
+        name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
+        for name, secret in hidden.items()
+    }
     return DatasetAttributePrivacy(network, schema, secrets, source=source)
-
-
-def usual_secret(name: str, schema: Schema) -> Secret:
-    """Return the number of records with the last category, or from the middle bin on, of which 1 % is hidden."""
-    near = max(1, schema.records // HIDDEN_PART)
-    return Secret(usual_property(name, schema[name]), pairs=apart(at_most=near))
 
 
 def usual_property(name: str, column: Column):

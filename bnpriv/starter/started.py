@@ -122,14 +122,21 @@ def started(
             remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
         )
     labels = [name for name, said in described.items() if said.kind == "categorical"]
-    values = None if table is None else public_values(table, header.names, given=given, labels=labels)
+    values = {} if table is None else public_values(table, header.names, given=given, labels=labels)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
         # names that nothing public has too may be a record
-        check_protected(name, header.names, nameless=nameless, told=given or values is not None)
-    told = "" if values is None else _told(table, len(next(iter(values.values()))))
-    columns = _columns(header, described, values or {}, public=told, as_states=learn is not None, network=network)
-    nodes = [] if learn is None else _nodes(columns, values or {})
+        check_protected(name, header.names, nameless=nameless, told=given or table is not None)
+    told = "" if table is None else _told(table, len(next(iter(values.values()))))
+    ready = () if network is None else network.states.items()
+    closed = {name for name, states in ready if not set(map(str, states)) & set(OTHER_LABELS)}
+    columns = {
+        name: choice(
+            name, described.get(name), values.get(name), as_states=learn is not None, public=told, closed=name in closed
+        )
+        for name in header.names
+    }
+    nodes = [] if learn is None else _nodes(columns, values)
     kept = {name: column for name in nodes if (column := columns[name].column) is not None}
     hubs = [name for name in protect if name in kept]
     return Started(
@@ -138,7 +145,7 @@ def started(
         lacks_names=header.lacks_names,
         records=records,
         public=told,
-        network=learned(kept, values or {}, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
+        network=learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
         learned_from=len(next(iter(values.values()))) if nodes and values else None,
@@ -152,7 +159,10 @@ def _described_header(
     """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure."""
     described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
     listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
-    header = header_of(data, None if names is None and _names_itself(data, described) else listed)
+    # in whatever order, or without a codebook, the first line of a file then holds the names
+    if names is None and (listed is None or shares_names(first_line(user_path(cast(str, data))), described)):
+        listed = None
+    header = header_of(data, listed)
     if len(described) == len(header.names) and not set(described) >= set(header.names):
         # a codebook in the order of the columns, which calls some of them otherwise
         order = dict(zip(header.names, described.values(), strict=True))
@@ -181,30 +191,6 @@ def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]
             "if that is the one without.",
         )
     return listed
-
-
-def _columns(
-    header: Header,
-    described: Mapping[str, Described],
-    values: Mapping[str, PublicValues],
-    *,
-    public: str,
-    as_states: bool,
-    network: DiscreteNetwork | None,
-) -> dict[str, KnownColumn]:
-    nodes = network.states.items() if network is not None else ()
-    closed = {name for name, states in nodes if not set(map(str, states)) & set(OTHER_LABELS)}
-    return {
-        name: choice(
-            name,
-            described.get(name),
-            values.get(name),
-            as_states=as_states,
-            public=public,
-            closed=name in closed,
-        )
-        for name in header.names
-    }
 
 
 def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues]) -> list[str]:
@@ -260,13 +246,6 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
         raise ParameterError(
             "edges are a graph whose tables are learned", found="no public table", remedy="Name one to learn from."
         )
-
-
-def _names_itself(data: object, described: Mapping[str, Described]) -> bool:
-    """Whether the first line of a file holds names of the codebook, in whatever order, or there is no codebook."""
-    if not is_text_file(data) or not described:
-        return True
-    return shares_names(first_line(user_path(cast(str, data))), described)
 
 
 def _told(table: object, records: int) -> str:

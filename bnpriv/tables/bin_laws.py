@@ -70,10 +70,9 @@ class UniformLaw:
         """Return values that stand for small pieces, none on both sides of a cut, and their probabilities."""
         fine = np.linspace(float(self.lower), float(self.upper), PIECES_OF_A_BIN + 1).tolist()
         ends = self._ends([*cuts, *fine])
-        pieces = [(low, high, high - low) for low, high in pairwise(ends)]
         half = Fraction(self.whole, 2)
-        values = [float((Fraction(low) + Fraction(high)) / 2 - half) for low, high, _ in pieces]
-        widths = np.array([float(width) for _, _, width in pieces])
+        values = [float((Fraction(low) + Fraction(high)) / 2 - half) for low, high in pairwise(ends)]
+        widths = np.array([float(high - low) for low, high in pairwise(ends)])
         return np.array(values), widths / widths.sum()
 
     def _ends(self, cuts: Iterable[float]) -> list[float]:
@@ -112,7 +111,8 @@ class MixedLaw:
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
         """Return `records` independent draws."""
-        places = random.choice(len(self.parts), size=records, p=self._masses)
+        masses = np.array(self.probabilities) / math.fsum(self.probabilities)
+        places = random.choice(len(self.parts), size=records, p=masses)
         drawn = [part.sample(int(np.count_nonzero(places == k)), random) for k, part in enumerate(self.parts)]
         values = np.empty(records, dtype=np.result_type(*(part.dtype for part in drawn)))
         for k, part in enumerate(drawn):
@@ -139,10 +139,6 @@ class MixedLaw:
         cut = list(cuts)
         found = [(*part.atoms(cut), p / math.fsum(self.probabilities)) for part, p in self._possible]
         return np.concatenate([v for v, _, _ in found]), np.concatenate([masses * p for _, masses, p in found])
-
-    @property
-    def _masses(self) -> FloatArray:
-        return np.array(self.probabilities) / math.fsum(self.probabilities)
 
     @property
     def _possible(self) -> list[tuple[FiniteLaw | UniformLaw, float]]:

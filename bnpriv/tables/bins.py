@@ -320,14 +320,11 @@ def _is_whole(within: Spread | Mapping[str, Inside], edges: tuple[float, ...], s
 
 def _check_numbers(column: Binned, label: str) -> None:
     law = column.inside(label)
-    outside = 0 if isinstance(law, str) else sum(_strictly(column, value) != label for value in law)
+    numbers = () if isinstance(law, str) else law
+    outside = sum(not (column.lower <= x <= column.upper and column.bin_of(x) == label) for x in numbers)
     if outside:
         raise SchemaError(
             f"the numbers inside {label!r} must lie in that bin, which holds its lower edge and not its upper one",
             found=f"{outside} outside",
             remedy="Move them to the bin that holds them.",
         )
-
-
-def _strictly(column: Binned, value: float) -> str | None:
-    return column.bin_of(value) if column.lower <= value <= column.upper else None

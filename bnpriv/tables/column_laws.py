@@ -88,7 +88,11 @@ class NumberLaw:
             Middles of bins, and the probability of each; the bounds hold what is clamped to them.
         """
         between = np.array([cut for cut in cuts if self.column.lower < cut < self.column.upper])
-        return self._discrete(between) if self._whole else self._continuous(between)
+        if self._whole:
+            return self._discrete(between)
+        edges = np.unique(np.concatenate([self._grid(), between]))
+        middles = (edges[1:] + edges[:-1]) / 2
+        return np.concatenate([[self.column.lower], middles, [self.column.upper]]), self._masses(edges)
 
     @property
     def kind(self) -> Kind:
@@ -165,11 +169,6 @@ class NumberLaw:
         outside: FloatArray = 0.5 ** np.arange(64.0)
         far = np.concatenate([low - (low - lower) * outside, high + (upper - high) * outside])
         return np.concatenate([np.linspace(low, high, BINS + 1), far])
-
-    def _continuous(self, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
-        edges = np.unique(np.concatenate([self._grid(), cuts]))
-        middles = (edges[1:] + edges[:-1]) / 2
-        return np.concatenate([[self.column.lower], middles, [self.column.upper]]), self._masses(edges)
 
     def _discrete(self, cuts: FloatArray) -> tuple[FloatArray, FloatArray]:
         first, last = math.ceil(self.column.lower), math.floor(self.column.upper)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 import narwhals as nw
 
-from bnpriv.errors import FileError, MissingExtraError
+from bnpriv.errors import MissingExtraError
 from bnpriv.tables.database_urls import SQLITE, DatabaseTable, database_table, sqlite_file
 from bnpriv.tables.files import identifier
 from bnpriv.tables.interrupts import stoppable
@@ -104,12 +104,13 @@ def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
             connection.execute("BEGIN")
             known = "SELECT count(*) FROM sqlite_master WHERE type IN ('table', 'view') AND name = ?"
             if not connection.execute(known, place.table).fetchone()[0]:
-                raise _no_table(place)
+                found, remedy = "none of that name", "Check the name behind the #."
+                raise place.refusal("the table must be in the database", found, remedy)
             table = identifier(place.table[0])
             names = [each[0] for each in connection.execute(f"SELECT * FROM {table} LIMIT 0").description]
             if columns is None:
                 return names, []
-            chosen = _listed(identifier(name) for name in names if name in columns)
+            chosen = ", ".join(identifier(name) for name in names if name in columns) or "1"
             return names, connection.execute(f"SELECT {chosen} FROM {table}").fetchall()
     except sqlite3.Error as error:
         refused = type(error).__name__
@@ -118,14 +119,6 @@ def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
 
 def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", errors="replace")
-
-
-def _no_table(place: DatabaseTable) -> FileError:
-    return place.refusal("the table must be in the database", "none of that name", "Check the name behind the #.")
-
-
-def _listed(fields: Iterable[str]) -> str:
-    return ", ".join(fields) or "1"
 
 
 def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:

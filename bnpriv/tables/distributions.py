@@ -17,19 +17,15 @@ class Distribution(Protocol):
 
     def cdf(self, x: Any, /) -> Any:
         """Return P(X <= x)."""
-        ...
 
     def sf(self, x: Any, /) -> Any:
         """Return P(X > x), to full precision also where it is small."""
-        ...
 
     def logcdf(self, x: Any, /) -> Any:
         """Return log P(X <= x)."""
-        ...
 
     def logsf(self, x: Any, /) -> Any:
         """Return log P(X > x)."""
-        ...
 
     def support(self) -> tuple[Any, Any]:
         """Return the ends of the support."""
@@ -37,15 +33,12 @@ class Distribution(Protocol):
 
     def std(self) -> Any:
         """Return the standard deviation."""
-        ...
 
     def ppf(self, q: Any, /) -> Any:
         """Return the quantile."""
-        ...
 
     def rvs(self, size: Any = ..., random_state: Any = ...) -> Any:
         """Return draws."""
-        ...
 
 
 @final

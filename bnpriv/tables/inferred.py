@@ -66,7 +66,7 @@ def _column(name: str, held: Sequence[Any]) -> Column:
             found=listing(sorted(type_text(kind) for kind in kinds)),
             remedy="Turn its values into one of these, or leave the column out.",
         )
-    categories = sorted(set(values), key=_by_type)
+    categories = sorted(set(values), key=lambda value: (type(value).__name__, value))
     if len(categories) > MOST_CATEGORIES:
         raise DataError(
             f"a column of texts may have at most {MOST_CATEGORIES:,} different ones",
@@ -74,7 +74,3 @@ def _column(name: str, held: Sequence[Any]) -> Column:
             remedy="Declare the schema.",
         )
     return Categorical(categories)
-
-
-def _by_type(value: object) -> tuple[str, object]:
-    return type(value).__name__, value

@@ -189,18 +189,13 @@ def _by_tails(
     """Subtract lower tails, or upper tails: what loses less."""
     # a support ends at the double that stands for its edge, even where the distribution function goes on
     starts, ends = np.where(starts <= edges.low, -math.inf, starts), np.where(ends >= edges.high, math.inf, ends)
-    lower, upper = (
-        [_tails(tail, name, edges.parameters, x) for x in (starts, ends)] for tail in _functions(distribution)
-    )
+    both = distribution.logcdf, distribution.logsf
+    lower, upper = ([_tails(tail, name, edges.parameters, x) for x in (starts, ends)] for tail in both)
     for k, x in enumerate((starts, ends)):
         lower[k], upper[k] = _near_edges(edges, x, lower[k], upper[k])
     below, above = _subtracted(lower[1], lower[0]), _subtracted(upper[0], upper[1])
     better = above[1] < below[1]
     return np.where(better, above[0], below[0]), np.where(better, above[1], below[1])
-
-
-def _functions(distribution: Any) -> tuple[Callable[[FloatArray], Any], Callable[[FloatArray], Any]]:
-    return distribution.logcdf, distribution.logsf
 
 
 def _near_edges(

@@ -155,8 +155,8 @@ def chosen(
 def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column], *, as_they_are: bool) -> Frame:
     """Give every column one of the plain dtypes, by the values alone."""
     declared = {f"c{k}": column for k, column in enumerate(columns.values())}
-    if isinstance(frame, nw.LazyFrame):
-        frame = _with_objects(frame)
+    if isinstance(frame, nw.LazyFrame) and any(dtype == nw.Object for dtype in frame.collect_schema().values()):
+        frame = frame.collect()  # what may hold Python objects is read one by one
     if isinstance(frame, nw.DataFrame):
         frame = _plain(frame, declared)
     dtypes = frame.collect_schema()
@@ -165,11 +165,6 @@ def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column], *, as
         for name, column in declared.items()
     )
     return frame.lazy().select(*expressions)
-
-
-def _with_objects(frame: Frame) -> Frame | nw.DataFrame[Any]:
-    """Collect what may hold Python objects, which are read one by one."""
-    return frame.collect() if any(dtype == nw.Object for dtype in frame.collect_schema().values()) else frame
 
 
 def _plain(frame: nw.DataFrame[Any], declared: Mapping[str, Column]) -> nw.DataFrame[Any]:

@@ -243,6 +243,23 @@ def test_the_module_is_the_shell(module: str, shell) -> None:
     assert (done.returncode, done.stdout, done.stderr) == shell(*PLAN)
 
 
+def test_the_shell_loads_what_a_command_needs_when_it_runs() -> None:
+    code = "import sys, bnpriv.cli; print(*sorted(set(sys.argv) & set(sys.modules)))"
+    heavy = [
+        "numpy",
+        "scipy",
+        "pandas",
+        "duckdb",
+        "narwhals",
+        "pgmpy",
+        "networkx",
+        "sqlalchemy",
+        "bnpriv.adapters.files",
+    ]
+    done = subprocess.run([sys.executable, "-c", code, *heavy], text=True, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.strip() == ""
+
+
 @pytest.mark.parametrize("words", [PLAN, ("--help",)])
 def test_a_reader_who_leaves_is_no_error(words: tuple[str, ...]) -> None:
     ours, theirs = os.pipe()

@@ -149,9 +149,12 @@ def _discrete(
 
 
 def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | DensityNetwork:
-    """Return the network of one record, where all parameters have draws; of parameters where records differ."""
+    """The network of one record, where there are no parameters or all have draws; else of what draws whole tables."""
     if not roles.fixed:
-        return _of_columns(roles)
+        records = alike_records(roles)
+        if records is None:
+            return density_network(roles, _reading(roles, _driven(roles), None, ""))
+        return replace(records, reading=_reading(roles, {}, "exact", "one record"))
     reading = _reading(roles, {}, "exact", "one record, given each draw")
     try:
         network = record_network(roles)
@@ -161,14 +164,6 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         return _with_draws(model, roles.structure, columns, asked)
     drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
-
-
-def _of_columns(roles: Roles) -> DiscreteNetwork | DensityNetwork:
-    """Return the network of one record of columns without parameters, or what draws them as a table."""
-    records = alike_records(roles)
-    if records is None:
-        return density_network(roles, _reading(roles, _driven(roles), None, ""))
-    return replace(records, reading=_reading(roles, {}, "exact", "one record"))
 
 
 def _with_draws(

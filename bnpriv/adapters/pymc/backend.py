@@ -84,8 +84,8 @@ def of_many(variable: Any) -> Any:
 
 def own_generators(outputs: Any) -> tuple[Any, list[Any]]:
     """Return an expression, or several, with random generators of its own, and them: the model's are left alone."""
-    roots = outputs if isinstance(outputs, list) else [outputs]
-    own = {rng: generator() for rng in _module("pymc.pytensorf").find_rng_nodes(roots)}
+    library = _module("pymc.pytensorf")
+    own = {rng: generator() for rng in library.find_rng_nodes(outputs if isinstance(outputs, list) else [outputs])}
     return replaced(outputs, own), list(own.values())
 
 
@@ -108,8 +108,8 @@ def check() -> Any:
 
 def updates_of(inputs: Any, outputs: Any) -> Any:
     """Return what generators become when expressions are drawn."""
-    roots = outputs if isinstance(outputs, list) else [outputs]
-    return _module("pymc.pytensorf").collect_default_updates(outputs=roots, inputs=inputs)
+    library = _module("pymc.pytensorf")
+    return library.collect_default_updates(outputs=outputs if isinstance(outputs, list) else [outputs], inputs=inputs)
 
 
 def reseed(generators: list[Any], random: np.random.Generator) -> None:
@@ -260,7 +260,7 @@ def functions_of(op: Any) -> list[object]:
     if not kinds:  # an operation of PyTensor's may be made of a function
         return [each for each in held if callable(each) and not isinstance(each, type)]
     modules = _module("pymc.distributions.distribution"), _module("pymc.logprob.abstract")
-    tables: list[Any] = [vars(module).get(name) for module in modules for name in _DISPATCHED]
+    tables = [getattr(module, name, None) for module in modules for name in _DISPATCHED]
     registered = [table.registry[kind] for table in tables if table for kind in kinds if kind in table.registry]
     return [*registered, *held, *(each for kind in kinds for each in vars(kind).values())]
 

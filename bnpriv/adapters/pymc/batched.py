@@ -7,8 +7,7 @@ anew for each, by a generator of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def batched(parts: Sequence[Any], points: Mapping[Any, Any], count: Any) -> list
     NotImplementedError
         If a part can be drawn for one point only.
     """
-    made = _Batch(count).through(parts, dict(points))
+    made = _through(parts, dict(points), count)
     return [_spread(each, part, count) for each, part in zip(made, parts, strict=True)]
 
 
@@ -100,72 +99,68 @@ DRAWN_AT_ONCE: Mapping[str, Callable[[Any, Any], Any]] = {"CategoricalRV": categ
 """Laws that PyTensor draws one after the other, by draws of all at once: of the parameter and the size."""
 
 
-@final
-@dataclass(frozen=True)
-class _Batch:
-    """What makes random variables of one point into ones of `count` points."""
+def _through(roots: Sequence[Any], known: Known, count: Any) -> list[Any]:
+    """What stands for expressions at `count` points; `known` is filled on the way."""
+    for here in ancestors(roots, known):
+        if here not in known and type(here.type).__name__ != "RandomGeneratorType":
+            _reach(here, known, count)
+    return [known[root] for root in roots]
 
-    count: Any
 
-    def through(self, roots: Sequence[Any], known: Known) -> list[Any]:
-        """Return what stands for expressions; `known` is filled on the way."""
-        for here in ancestors(roots, known):
-            if here not in known and type(here.type).__name__ != "RandomGeneratorType":
-                self._reach(here, known)
-        return [known[root] for root in roots]
+def _reach(here: Any, known: Known, count: Any) -> None:
+    node = here.owner
+    if node is None:
+        known[here] = here
+        return
+    op, kind = node.op, type(node.op).__name__
+    if isinstance(op, random_variables()):
+        known[node.outputs[1]] = _random(node, known, count)
+    elif kind in ("Shape", "Shape_i"):
+        known[here] = _shape(node, known)
+    elif kind in _PROCESSES:
+        known[here] = _PROCESSES[kind](node, known)
+    elif kind == "TruncatedRV":
+        known[here] = _truncated(node, known, count)
+    elif kind == "Scan":
+        raise NotImplementedError(kind)
+    elif hasattr(op, "inner_inputs"):
+        _inside(node, known, count)
+    else:
+        above = {each: known[each] for each in node.inputs}  # no generator goes in: those above are all that draw
+        if type(node).__name__ == "Apply" and all(each is kept for each, kept in above.items()):
+            made = node.outputs
+        else:  # by inputs of its own, as nodes inside an operation may be frozen
+            apart = [_apart(each, above[each]) for each in node.inputs]
+            alone = op.make_node(*apart).outputs
+            pairs = zip(apart, node.inputs, strict=True)
+            made = vectorized(alone, {own: above[each] for own, each in pairs if own not in (each, above[each])})
+        known.update(zip(node.outputs, made, strict=True))
 
-    def _reach(self, here: Any, known: Known) -> None:
-        node = here.owner
-        if node is None:
-            known[here] = here
-            return
-        op, kind = node.op, type(node.op).__name__
-        if isinstance(op, random_variables()):
-            known[node.outputs[1]] = self._random(node, known)
-        elif kind in ("Shape", "Shape_i"):
-            known[here] = _shape(node, known)
-        elif kind in _PROCESSES:
-            known[here] = _PROCESSES[kind](node, known)
-        elif kind == "TruncatedRV":
-            known[here] = _truncated(node, known, self.count)
-        elif kind == "Scan":
-            raise NotImplementedError(kind)
-        elif hasattr(op, "inner_inputs"):
-            self._inside(node, known)
-        else:
-            above = {each: known[each] for each in node.inputs}  # no generator goes in: those above are all that draw
-            if type(node).__name__ == "Apply" and all(each is kept for each, kept in above.items()):
-                made = node.outputs
-            else:  # by inputs of its own, as nodes inside an operation may be frozen
-                apart = [_apart(each, above[each]) for each in node.inputs]
-                alone = op.make_node(*apart).outputs
-                pairs = zip(apart, node.inputs, strict=True)
-                made = vectorized(alone, {own: above[each] for own, each in pairs if own not in (each, above[each])})
-            known.update(zip(node.outputs, made, strict=True))
 
-    def _inside(self, node: Any, known: Known) -> None:
-        """Go through the expressions that an operation is made of."""
-        above = zip(node.op.inner_inputs, node.inputs, strict=True)
-        inner = {inside: known[given] for inside, given in above if given in known}
-        pairs = zip(node.outputs, node.op.inner_outputs, strict=True)
-        wanted = [(outer, inside) for outer, inside in pairs if hasattr(outer.type, "ndim")]
-        made = self.through([inside for _, inside in wanted], inner)
-        known.update(zip((outer for outer, _ in wanted), made, strict=True))
+def _inside(node: Any, known: Known, count: Any) -> None:
+    """Go through the expressions that an operation is made of."""
+    above = zip(node.op.inner_inputs, node.inputs, strict=True)
+    inner = {inside: known[given] for inside, given in above if given in known}
+    pairs = zip(node.outputs, node.op.inner_outputs, strict=True)
+    wanted = [(outer, inside) for outer, inside in pairs if hasattr(outer.type, "ndim")]
+    made = _through([inside for _, inside in wanted], inner, count)
+    known.update(zip((outer for outer, _ in wanted), made, strict=True))
 
-    def _random(self, node: Any, known: Known) -> Any:
-        op, pt = node.op, tensor()
-        if not (is_basic(op) or is_plain(op)):
-            raise NotImplementedError(type(op).__name__)
-        own = op.dist_params(node)
-        first, *rest = (aligned(known[each], each, each.ndim) for each in own)
-        # a part that depends on no point is drawn for each all the same
-        given = [pt.broadcast_to(first, (self.count, *sizes(first)[1:])), *rest]
-        size, sized = None, op.size_param(node)
-        if hasattr(sized.type, "ndim"):
-            size = pt.stack([self.count, *(known[sized][k] for k in range(sized.type.shape[0]))])
-        if type(op).__name__ in DRAWN_AT_ONCE:
-            return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
-        return op.make_node(generator(), size, *given).outputs[1]
+
+def _random(node: Any, known: Known, count: Any) -> Any:
+    op, pt = node.op, tensor()
+    if not (is_basic(op) or is_plain(op)):
+        raise NotImplementedError(type(op).__name__)
+    own = op.dist_params(node)
+    first, *rest = (aligned(known[each], each, each.ndim) for each in own)
+    # a part that depends on no point is drawn for each all the same
+    given = [pt.broadcast_to(first, (count, *sizes(first)[1:])), *rest]
+    size, sized = None, op.size_param(node)
+    if hasattr(sized.type, "ndim"):
+        size = pt.stack([count, *(known[sized][k] for k in range(sized.type.shape[0]))])
+    if type(op).__name__ in DRAWN_AT_ONCE:
+        return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
+    return op.make_node(generator(), size, *given).outputs[1]
 
 
 def _apart(each: Any, stands: Any) -> Any:

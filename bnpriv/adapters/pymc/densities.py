@@ -155,7 +155,17 @@ class _Simulator:
         again = {name: np.repeat(points[name], records, axis=0) for name in once if name in above}
         for name in later:
             again[name] = self._draw(name, again, draws * records, random)
-        return {name: self._taken(name, elements[name], points, again, draws, records) for name in wanted}
+        taken: dict[str, FloatArray] = {}
+        for name in wanted:
+            variable, place = elements[name][0]
+            if name not in self.roles.columns:
+                values = points[variable].reshape((draws, -1))[:, place]
+            elif self._repeats(variable):
+                values = again[variable].reshape((draws, records, -1))[:, :, place]
+            else:
+                values = points[variable].reshape((draws, -1))[:, [k for _, k in elements[name]]]
+            taken[name] = values.astype(np.float64)
+        return taken
 
     def _elements(self, name: str, records: int) -> tuple[Element, ...]:
         structure = self.roles.structure
@@ -225,24 +235,6 @@ class _Simulator:
                     )
                 values.reshape((len(values), -1))[:, k] = _typed(np.asarray(given[element], dtype=np.float64), variable)
         return values
-
-    def _taken(
-        self,
-        name: str,
-        elements: tuple[Element, ...],
-        points: Mapping[str, FloatArray],
-        again: Mapping[str, FloatArray],
-        draws: int,
-        records: int,
-    ) -> FloatArray:
-        variable = elements[0][0]
-        if name not in self.roles.columns:
-            return points[variable].reshape((draws, -1))[:, elements[0][1]].astype(np.float64)
-        if self._repeats(variable):
-            return again[variable].reshape((draws, records, -1))[:, :, elements[0][1]].astype(np.float64)
-        places = [k for _, k in elements]
-        taken = points[variable].reshape((draws, -1))[:, places]
-        return taken.astype(np.float64)
 
 
 def _typed(values: FloatArray, variable: Variable) -> FloatArray:

@@ -109,21 +109,41 @@ def _table(roles: Roles, evaluation: Evaluation, k: int, states: Mapping[str, tu
     combinations = list(product(*axes))
     models = roles.models_of(variable)
     points = parent_points(roles, variable, above, combinations)
-    count = models * len(combinations)
-    parameters = evaluation.of_element(evaluation.parameters(points, count), k)
-    repeated = [np.repeat(value, len(own), axis=0) for value in parameters]
-    logs = evaluation.log_density(np.tile(own, count), repeated)
+    parameters = evaluation.of_element(evaluation.parameters(points, models * len(combinations)), k)
+    told = f"the probabilities of {variable.names[k]!r} must sum to 1 for all values of its parents"
+    table = np.moveaxis(probability_table(evaluation, parameters, own, models, told), 2, 1)
+    return table.reshape((models, len(own), *(len(axis) for axis in axes)))
+
+
+def probability_table(
+    evaluation: Evaluation, parameters: list[FloatArray], states: tuple[float, ...], models: int, required: str
+) -> FloatArray:
+    """The probabilities of an element's states, of shape (models, combinations, states), divided by their sums.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    parameters : list of ndarray of shape (models * combinations, *core)
+        Of the law of the element.
+    states : tuple of float
+    models : int
+    required : str
+        What a sum that is not 1 is told with.
+
+    Raises
+    ------
+    NetworkError
+        If a sum is off by more than single precision takes from it.
+    """
+    count = len(parameters[0])
+    repeated = [np.repeat(value, len(states), axis=0) for value in parameters]
+    logs = evaluation.log_density(np.tile(states, count), repeated)
     with np.errstate(under="ignore"):
-        table = np.exp(logs).reshape((models, len(combinations), len(own)))
+        table = np.exp(logs).reshape((models, count // models, len(states)))
     sums = table.sum(axis=2, keepdims=True)
     if not bool(np.all(np.abs(sums - 1) <= SINGLE_PRECISION_ERROR)):
-        raise NetworkError(
-            f"the probabilities of {variable.names[k]!r} must sum to 1 for all values of its parents",
-            found="another sum",
-            remedy="Correct the expression of its probabilities.",
-        )
-    table = np.moveaxis(table / sums, 2, 1)
-    return table.reshape((models, len(own), *(len(axis) for axis in axes)))
+        raise NetworkError(required, found="another sum", remedy="Correct the expression of its probabilities.")
+    return table / sums
 
 
 def parent_points(

@@ -33,14 +33,6 @@ def check_thin(thin: object) -> None:
         raise NetworkError("thin must be a whole number from 1 on", found=f"{thin!r}", remedy="Pass for example 10.")
 
 
-def _without_draws(structure: Structure, names: list[str]) -> NetworkError:
-    return NetworkError(
-        "a posterior needs draws of a parameter of the model",
-        found=f"draws of {listing(names)}" if names else "no draws",
-        remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
-    )
-
-
 def drawn_variables(
     structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None, *, finite: bool = True
 ) -> dict[str, FloatArray]:
@@ -70,7 +62,11 @@ def drawn_variables(
     elif not finite:
         known = [v for v in known if finite_states(v) is None]
     if not known:
-        raise _without_draws(structure, list(group))
+        raise NetworkError(
+            "a posterior needs draws of a parameter of the model",
+            found=f"draws of {listing(group)}" if group else "no draws",
+            remedy=f"{POSTERIOR_REMEDY} The model has {listing(structure.variables)}.",
+        )
     found = {v.name: _draws(group[v.name], v.name, v.shape, thin, structure) for v in known}
     if len({len(draws) for draws in found.values()}) > 1:
         raise NetworkError(

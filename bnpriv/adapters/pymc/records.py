@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from bnpriv.adapters.pymc.evaluation import Evaluation
-from bnpriv.adapters.pymc.finite import SINGLE_PRECISION_ERROR, finite_states, state_names
+from bnpriv.adapters.pymc.finite import finite_states, probability_table, state_names
 from bnpriv.adapters.pymc.roles import Roles
 from bnpriv.adapters.pymc.structure import Variable
 from bnpriv.bound import FloatArray
@@ -129,15 +129,5 @@ def _part(
     entries = [evaluation.of_element(parameters, k) for k in range(variable.size)]
     if not all(np.array_equal(a, b) for each in entries[1:] for a, b in zip(entries[0], each, strict=True)):
         raise _unlike(variable.name)
-    repeated = [np.repeat(value, len(own), axis=0) for value in entries[0]]
-    logs = evaluation.log_density(np.tile(own, chosen * count), repeated)
-    with np.errstate(under="ignore"):
-        table = np.exp(logs).reshape((chosen, count, len(own)))
-    sums = table.sum(axis=2, keepdims=True)
-    if not bool(np.all(np.abs(sums - 1) <= SINGLE_PRECISION_ERROR)):
-        raise NetworkError(
-            f"the probabilities of {variable.name!r} must sum to 1 under every draw",
-            found="another sum",
-            remedy="Correct the expression of its probabilities.",
-        )
-    return table / sums
+    told = f"the probabilities of {variable.name!r} must sum to 1 under every draw"
+    return probability_table(evaluation, entries[0], own, chosen, told)

@@ -47,7 +47,10 @@ def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
     >>> a.rows == b.rows, a.columns == b.columns
     (True, False)
     """
-    hashes = {name: _hashes(values) for name, values in columns.items()}
+    hashes: dict[str, Hashes] = {}
+    for name, values in columns.items():
+        known = {value: _hash(_plain(value)) for value in set(values)}
+        hashes[name] = np.array([known[value] for value in values], dtype=np.uint64)
     records = len(next(iter(hashes.values())))
     rows: Hashes = np.zeros(records, dtype=np.uint64)
     for name in sorted(hashes):
@@ -58,11 +61,6 @@ def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
         columns={name: sha256(found) for name, found in sorted(hashes.items())},
         rows=f"{total:016x}",
     )
-
-
-def _hashes(values: ColumnValues) -> Hashes:
-    known = {value: _hash(_plain(value)) for value in set(values)}
-    return np.array([known[value] for value in values], dtype=np.uint64)
 
 
 def _plain(value: object) -> bytes:

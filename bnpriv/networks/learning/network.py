@@ -96,7 +96,9 @@ def sampled_tables(
         axes = (name, *parents[name])
         counts = np.zeros(flat[name].shape)
         np.add.at(counts, tuple(codes[axis] for axis in axes), 1.0)
-        weights = counts + _pseudocount(prior, equivalent_sample_size, counts.shape)
+        # the parameter of the Dirichlet prior of every cell
+        pseudocount = {"bdeu": equivalent_sample_size / counts.size, "jeffreys": 0.5, "uniform": 1.0}[prior]
+        weights = counts + pseudocount
         tables[name] = LogTable.from_logs(axes, log_gamma_draws(weights, facts.draws, generator))
     return replace(shape, tables=tables, models=facts.draws)
 
@@ -117,13 +119,6 @@ def log_gamma_draws(shape: FloatArray, draws: int, generator: np.random.Generato
     """
     size = (draws, *shape.shape)
     return np.log(generator.standard_gamma(shape + 1, size)) - generator.standard_exponential(size) / shape
-
-
-def _pseudocount(prior: Prior, equivalent_sample_size: float, shape: Sequence[int]) -> float:
-    """Return the parameter of the Dirichlet prior of every cell of a table."""
-    if prior == "bdeu":
-        return equivalent_sample_size / float(np.prod(shape))
-    return {"jeffreys": 0.5, "uniform": 1.0}[prior]
 
 
 def prior_text(prior: str, equivalent_sample_size: float) -> str:
