@@ -34,9 +34,9 @@ class Derived(Query):
     """Whether the base without noise tells the answer itself, and not only between which numbers it lies."""
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each number of the answer is."""
+        """What each number of the answer is; of a single one the query's own text says it."""
+        return (str(self),)
 
     @abstractmethod
     def base_text(self, schema: Schema) -> str:

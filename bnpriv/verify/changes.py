@@ -16,7 +16,7 @@ from typing import Any
 
 from bnpriv.verify.forms import Form, columns_of
 
-FAR = operator.itemgetter(0)
+APART = operator.itemgetter(0)
 """How far the two records of a reach are apart."""
 
 MOST_SIGNED = 12
@@ -95,7 +95,7 @@ class Changes:
             if signed <= pairs or (len(parts) > 1 and size <= MOST_SIGNED):
                 self.spend(signed * size // INTEGERS_PER_PRODUCT)
                 signs = product((1, -1), repeat=size - 1)
-                found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=FAR)
+                found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=APART)
             else:  # exact for one part, a bound for several
                 self.spend(pairs * size // INTEGERS_PER_PRODUCT)
                 found = added(map(by_pair, parts))
@@ -171,7 +171,7 @@ def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
         sums = {sum(map(operator.mul, signs, point)): record for point, record in group.items()}
         low, high = min(sums), max(sums)
         found.append((high - low, sums[high], sums[low]))
-    return max(found, key=FAR)
+    return max(found, key=APART)
 
 
 def by_pair(groups: list[AddedPoints]) -> Any:
@@ -180,5 +180,5 @@ def by_pair(groups: list[AddedPoints]) -> Any:
     for group in groups:
         for (p, first), (q, second) in combinations(group.items(), 2):
             far = sum(map(abs, map(operator.sub, p, q)))
-            best = max(best, (far, first, second), key=FAR)
+            best = max(best, (far, first, second), key=APART)
     return best
