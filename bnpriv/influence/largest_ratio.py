@@ -26,6 +26,10 @@ CLOSED = 2.0**-36
 StatePair = tuple[int, int]
 """The positions of two states of the protected attribute."""
 
+_Node = tuple[float, int, Mapping[str, int], FloatArray]
+"""All assignments that agree with some fixed states: less how far they may exceed what was found, a number, the states,
+and what the assignments tell at most."""
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,10 +126,6 @@ def largest_ratios(
     )
 
 
-_Fixing = tuple[Mapping[str, int], FloatArray]
-"""All assignments that agree with some fixed states, and what they tell at most."""
-
-
 @dataclass(kw_only=True, eq=False)
 class _BranchAndBound:
     """Branch and bound over the states of columns, for one model and all pairs at once."""
@@ -140,8 +140,8 @@ class _BranchAndBound:
     left: int
     closed: bool = False
     tolerance: float = CLOSED
-    _heap: list[tuple[float, int, _Fixing]] = field(default_factory=list[tuple[float, int, _Fixing]])
-    _ended: list[_Fixing] = field(default_factory=list[_Fixing])
+    _heap: list[_Node] = field(default_factory=list[_Node])
+    _ended: list[FloatArray] = field(default_factory=list[FloatArray])
 
     def __post_init__(self) -> None:
         states = len(self.prior)
@@ -156,17 +156,16 @@ class _BranchAndBound:
             return False
         order = self._order()
         while self._heap:
-            _, _, node = heapq.heappop(self._heap)
-            fixed, upper = node
+            _, _, fixed, upper = heapq.heappop(self._heap)
             if not self._open(upper).size:
-                self._ended.append(node)
+                self._ended.append(upper)
                 continue
             name = next((each for each in order if each not in fixed), None)
             states = range(0 if name is None else len(self.network.states[name]))
             if name is None or not all(self._add({**fixed, name: state}) for state in states):
-                self._ended.append(node)
+                self._ended.append(upper)
                 break
-        bounds = [upper for _, upper in (*self._ended, *(node for _, _, node in self._heap))]
+        bounds = [*self._ended, *(upper for *_, upper in self._heap)]
         self.closed = all(not self._open(upper).size for upper in bounds)
         self.upper = np.maximum.reduce([self.upper, *bounds])
         return True
@@ -201,7 +200,7 @@ class _BranchAndBound:
                     fixed.get(name, state) for name, state in zip(self.columns, found.chosen[best], strict=True)
                 ]
         most = float(self._open(upper).max(initial=0.0))
-        heapq.heappush(self._heap, (-most, next(self._number), (fixed, upper)))
+        heapq.heappush(self._heap, (-most, next(self._number), fixed, upper))
         return True
 
     def _order(self) -> list[str]:

@@ -35,11 +35,6 @@ MOST_NUMBERS_APART = 12
 """Whole numbers between the bounds of a column that count one by one where no edges are given."""
 
 
-def default_edges(column: Column) -> tuple[Constant, ...] | None:
-    """The edges that stand for a column of numbers where none are given; None if it has none."""
-    return tuple(column.edges) if isinstance(column, Binned) else None
-
-
 def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[ColumnBin, ...]:
     """The bins of a column: its categories, a few whole numbers one by one, or those between edges.
 
@@ -98,7 +93,7 @@ def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what
     QueryError
         If there are none, or they do not increase.
     """
-    edges = default_edges(column) if given is None else given
+    edges = tuple(column.edges) if given is None and isinstance(column, Binned) else given
     if edges is None or len(edges) < 2 or isinstance(edges[0], (str, bool)):
         found = checks.listing(literal(value) for value in edges or ())
         raise QueryError(

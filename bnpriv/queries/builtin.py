@@ -45,6 +45,9 @@ class _OfCondition(Query):
         """The columns that the query reads."""
         return self.predicate.columns
 
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()}({self.predicate})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(Query):
@@ -59,6 +62,9 @@ class OfColumn(Query):
     def columns(self) -> frozenset[str]:
         """The column that the query reads."""
         return frozenset({self.column})
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.lower()}({quoted(self.column)})"
 
 
 @final
@@ -98,9 +104,6 @@ class Count(_OfCondition):
         """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
 
-    def __str__(self) -> str:
-        return f"count({self.predicate})"
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -133,9 +136,6 @@ class Proportion(_OfCondition):
         """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
 
-    def __str__(self) -> str:
-        return f"proportion({self.predicate})"
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +146,6 @@ class Total(OfColumn):
         """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),)),)
 
-    def __str__(self) -> str:
-        return f"total({quoted(self.column)})"
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -158,9 +155,6 @@ class Mean(OfColumn):
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),), averaged=True),)
-
-    def __str__(self) -> str:
-        return f"mean({quoted(self.column)})"
 
 
 @final

@@ -34,9 +34,9 @@ class Derived(Query):
     """Whether the base without noise tells the answer itself, and not only between which numbers it lies."""
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[str, ...]:
-        """What each number of the answer is."""
+        """What each number of the answer is; of a single one the query's own text says it."""
+        return (str(self),)
 
     @abstractmethod
     def base_text(self, schema: Schema) -> str:
@@ -137,7 +137,7 @@ def derivation(query: Query, schema: Schema) -> Derivation | None:
     >>> found.values([171.0, 2.0, 104.0])
     (171.0, 100.0)
     """
-    leaves = derived_leaves(query)
+    leaves = query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
     if not any(isinstance(leaf, Derived) for leaf in leaves):
         return None
     pieces: list[tuple[Query, range]] = []
@@ -145,11 +145,6 @@ def derivation(query: Query, schema: Schema) -> Derivation | None:
         start = pieces[-1][1].stop if pieces else 0
         pieces.append((leaf, range(start, start + leaf.dimension(schema))))
     return Derivation(pieces=tuple(pieces), schema=schema)
-
-
-def derived_leaves(query: Query) -> tuple[Query, ...]:
-    """The questions that a stack joins, or the one query."""
-    return query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
 
 
 def widened(low: Fraction, high: Fraction, ends: Span) -> Span:

@@ -21,11 +21,6 @@ from bnpriv.tables.schema import Schema
 class _Spread(OfColumn, Derived):
     """What the mean and the mean square of a column, both from the middle of its bounds, tell of its spread."""
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What the number is."""
-        return (str(self),)
-
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """The mean and the mean square, from the middle of the bounds."""
         middle, _ = middle_of(self.column, schema)
@@ -66,9 +61,6 @@ class Variance(_Spread):
         """What the errors of mean and mean square, and the square of the former, can add up to."""
         return (_variance_error(halves, self.column, schema),)
 
-    def __str__(self) -> str:
-        return f"variance({quoted(self.column)})"
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +88,6 @@ class Std(_Spread):
         """The root of the bound for the variance: roots are no further apart than the root of a difference."""
         return (math.sqrt(_variance_error(halves, self.column, schema)),)
 
-    def __str__(self) -> str:
-        return f"std({quoted(self.column)})"
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +109,6 @@ class Covariance(Derived):
     def columns(self) -> frozenset[str]:
         """The columns that the query reads."""
         return frozenset({self.first, self.second})
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What the number is."""
-        return (str(self),)
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """The mean of each column and that of their product, all from the middles of the bounds."""

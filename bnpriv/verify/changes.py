@@ -16,6 +16,9 @@ from typing import Any
 
 from bnpriv.verify.forms import Form, columns_of
 
+APART = operator.itemgetter(0)
+"""How far the two records of a reach are apart."""
+
 MOST_SIGNED = 12
 """Numbers whose signs are all tried where several parts move them together."""
 
@@ -92,7 +95,7 @@ class Changes:
             if signed <= pairs or (len(parts) > 1 and size <= MOST_SIGNED):
                 self.spend(signed * size // INTEGERS_PER_PRODUCT)
                 signs = product((1, -1), repeat=size - 1)
-                found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=far_of)
+                found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=APART)
             else:  # exact for one part, a bound for several
                 self.spend(pairs * size // INTEGERS_PER_PRODUCT)
                 found = added(map(by_pair, parts))
@@ -153,11 +156,6 @@ def united(sets: Iterable[set[Any]]) -> list[set[Any]]:
     return found
 
 
-def far_of(reach: Any) -> Any:
-    """How far two records are apart."""
-    return reach[0]
-
-
 def added(reaches: Iterable[Any]) -> Any:
     """The reach of parts that share no column."""
     far, first, second = 0, ValuesOfOne(), ValuesOfOne()
@@ -173,7 +171,7 @@ def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
         sums = {sum(map(operator.mul, signs, point)): record for point, record in group.items()}
         low, high = min(sums), max(sums)
         found.append((high - low, sums[high], sums[low]))
-    return max(found, key=far_of)
+    return max(found, key=APART)
 
 
 def by_pair(groups: list[AddedPoints]) -> Any:
@@ -182,5 +180,5 @@ def by_pair(groups: list[AddedPoints]) -> Any:
     for group in groups:
         for (p, first), (q, second) in combinations(group.items(), 2):
             far = sum(map(abs, map(operator.sub, p, q)))
-            best = max(best, (far, first, second), key=far_of)
+            best = max(best, (far, first, second), key=APART)
     return best

@@ -23,7 +23,9 @@ def column_values(form: Form, name: str, law: Any) -> StandIns:
     if "left_out" in law:
         refuse(law["left_out"])
     if "mixture" in law:
-        found = _of_mixture(form, name, law["mixture"])
+        parts = law["mixture"]
+        masses = finite({"values": range(len(parts)), "masses": [mass for mass, _ in parts]})
+        found = [(value, mass * p) for k, p in masses.items() for value, mass in column_values(form, name, parts[k][1])]
     elif "uniform" in law:
         found = _of_even(form, name, law["uniform"])
     else:
@@ -43,12 +45,6 @@ def finite(law: Any) -> Law:
     total = sum(masses)
     require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a law of a column")
     return {value: mass / total for value, mass in zip(law["values"], masses, strict=True) if mass}
-
-
-def _of_mixture(form: Form, name: str, parts: Any) -> StandIns:
-    masses = finite({"values": range(len(parts)), "masses": [mass for mass, _ in parts]})
-    inside = {k: column_values(form, name, parts[k][1]) for k in masses}
-    return [(value, mass * masses[k]) for k, part in inside.items() for value, mass in part]
 
 
 def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:

@@ -106,18 +106,16 @@ def law_facts(given: Any, column: Any, section: Any) -> Any:
         return {"normal": [float(each).hex() for each in given["normal"]]}
     if "values" in given:
         named = set(given["values"]) & set(column.get("labels", ()))
-        return _over_bins(given["values"], column, section) if named else _listed(given["values"])
+        if not named:
+            return _listed(given["values"])
+        inside, masses = laws_of_bins(section, column), given["values"]
+        return {"mixture": [[float(masses.get(label, 0)).hex(), inside[label]] for label in column["labels"]]}
     values = column.get("categories", [0, 1])
     if "bernoulli" in given:
         masses = [1 - given["bernoulli"], given["bernoulli"]]
     else:
         masses = [given["categorical"].get(str(v).lower() if isinstance(v, bool) else str(v), 0) for v in values]
     return {"values": values, "masses": [float(mass).hex() for mass in masses]}
-
-
-def _over_bins(given: Mapping[str, float], column: Any, section: Any) -> Any:
-    inside = laws_of_bins(section, column)
-    return {"mixture": [[float(given.get(label, 0)).hex(), inside[label]] for label in column["labels"]]}
 
 
 def same_law(stored: Any, declared: Any) -> bool:

@@ -27,13 +27,12 @@ def xmlbif_nodes(text: str) -> dict[str, Any]:
     """
     if ENTITY.search(text):
         raise ValueError("an entity")
-    reader = _BlockReader()
     try:
-        reader.parser.Parse(text.encode(), True)
+        blocks = _blocks(text)
     except expat.ExpatError:
         raise ValueError("no XML") from None
-    states = {_one(block, "NAME"): block["OUTCOME"] for tag, block in reader.blocks if tag == "VARIABLE"}
-    return dict(_node(block, states) for tag, block in reader.blocks if tag == "DEFINITION")
+    states = {_one(block, "NAME"): block["OUTCOME"] for tag, block in blocks if tag == "VARIABLE"}
+    return dict(_node(block, states) for tag, block in blocks if tag == "DEFINITION")
 
 
 def _node(block: Mapping[str, list[str]], states: Mapping[str, list[str]]) -> tuple[str, Any]:
@@ -52,28 +51,24 @@ def _one(block: Mapping[str, list[str]], tag: str) -> str:
     return text
 
 
-class _BlockReader:
-    """Collects what stands directly in variables and definitions; no tree is built of the rest."""
+def _blocks(text: str) -> list[tuple[str, defaultdict[str, list[str]]]]:
+    """What stands directly in variables and definitions; no tree is built of the rest."""
+    blocks, path, words = list[tuple[str, defaultdict[str, list[str]]]](), list[str](), list[str]()
 
-    def __init__(self) -> None:
-        self.blocks, self.path, self.text = list[tuple[str, defaultdict[str, list[str]]]](), list[str](), list[str]()
-        self.parser = expat.ParserCreate("utf-8")
-        self.parser.specified_attributes = True
-        self.parser.StartElementHandler = self.start
-        self.parser.EndElementHandler = self.end
-        self.parser.CharacterDataHandler = self.text.append
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        """Enter an element."""
-        del attributes
+    def start(tag: str, _: Mapping[str, str]) -> None:
         if tag in BLOCKS:
-            self.blocks.append((tag, defaultdict(list)))
-        self.path.append(tag)
-        self.text.clear()
+            blocks.append((tag, defaultdict(list)))
+        path.append(tag)
+        words.clear()
 
-    def end(self, tag: str) -> None:
-        """Leave an element, and keep its text where it belongs to a block."""
-        self.path.pop()
-        if self.path and self.path[-1] in BLOCKS:
-            self.blocks[-1][1][tag].append("".join(self.text).strip())
-        self.text.clear()
+    def end(tag: str) -> None:
+        path.pop()
+        if path and path[-1] in BLOCKS:
+            blocks[-1][1][tag].append("".join(words).strip())
+        words.clear()
+
+    parser = expat.ParserCreate("utf-8")
+    parser.specified_attributes = True
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, words.append
+    parser.Parse(text.encode(), True)
+    return blocks

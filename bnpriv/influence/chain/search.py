@@ -215,15 +215,15 @@ class _StepSearch:
 
     def _two_sided(self, step: Step, place: int, before: int, after: int, best: ChainQuilt) -> ChainQuilt:
         """Go through the numbers of near steps, the fewest first, while they can still be better."""
-        sides = _Sides(before, after)
+        lefts, rights, entries = _Side(before), _Side(after), list[int]()
         for near in range(1, before + after if before and after else 1):
             if near / self.epsilon >= best.score:
                 break
             if near <= before:
-                sides.lefts.vectors.append(self.influence.left(step, near))
+                lefts.vectors.append(self.influence.left(step, near))
             if near <= after:
-                sides.rights.vectors.append(self.influence.right(step, near))
-            a, influence = sides.least(near)
+                rights.vectors.append(self.influence.right(step, near))
+            a, influence = _least(lefts, rights, entries, near)
             score = self._score(near, influence)
             if score < best.score:
                 best = self._quilt(step, place, a, near + 1 - a)
@@ -253,31 +253,24 @@ class _StepSearch:
         )
 
 
-class _Sides:
-    """What all distances to the left and to the right tell, with a few entries that alone decide most comparisons."""
+def _least(lefts: _Side, rights: _Side, entries: list[int], near: int) -> tuple[int, float]:
+    """Return the distance to the left that tells least with so many near steps, and what it then tells.
 
-    def __init__(self, before: int, after: int) -> None:
-        self.lefts = _Side(before)
-        self.rights = _Side(after)
-        self._entries: list[int] = []
-
-    def least(self, near: int) -> tuple[int, float]:
-        """The distance to the left that tells least with so many near steps, and what it then tells.
-
-        The entries looked at give a lower bound for every distance. The distance with the least bound is computed in
-        full: either its largest entry is among those looked at, and no other is better, or it is added to them.
-        """
-        low, high = max(1, near + 1 - self.rights.most), min(near, self.lefts.most)
-        while True:
-            left = self.lefts.columns(low, high, self._entries)
-            right = self.rights.columns(near + 1 - high, near + 1 - low, self._entries)[:, ::-1]
-            bounds = together(left, right).max(axis=0, initial=-np.inf)
-            a = low + int(np.argmin(bounds))
-            both = together(self.lefts.vectors[a - 1], self.rights.vectors[near - a])
-            entry = int(np.argmax(both))
-            if entry in self._entries:
-                return a, max(0.0, float(both[entry]))
-            self._entries.append(entry)
+    Of the vectors of both sides a few `entries` alone decide most comparisons: they give a lower bound for every
+    distance. The distance with the least bound is computed in full: either its largest entry is among those looked at,
+    and no other distance is better, or it is added to them.
+    """
+    low, high = max(1, near + 1 - rights.most), min(near, lefts.most)
+    while True:
+        left = lefts.columns(low, high, entries)
+        right = rights.columns(near + 1 - high, near + 1 - low, entries)[:, ::-1]
+        bounds = together(left, right).max(axis=0, initial=-np.inf)
+        a = low + int(np.argmin(bounds))
+        both = together(lefts.vectors[a - 1], rights.vectors[near - a])
+        entry = int(np.argmax(both))
+        if entry in entries:
+            return a, max(0.0, float(both[entry]))
+        entries.append(entry)
 
 
 class _Side:

@@ -17,13 +17,13 @@ from bnpriv.influence.density.lattice import QuadratureGrid, sided
 FACTOR = 1.4
 """Grids have so many times as many points at every level."""
 
-LOOK_POINTS = {1: 49, 2: 25, 3: 13}
-"""Points of every axis of a first look by the number of axes; `FEWEST_LOOK_POINTS` for more."""
+SCAN_POINTS = {1: 49, 2: 25, 3: 13}
+"""Points of every axis of a first scan by the number of axes; `FEWEST_SCAN_POINTS` for more."""
 
-FEWEST_LOOK_POINTS = 7
+FEWEST_SCAN_POINTS = 7
 
-LOOKED_AT = 2**21
-"""Cells of a first look, if `FEWEST_LOOK_POINTS` points allow it."""
+MOST_SCANNED_CELLS = 2**21
+"""Cells of a first scan, if `FEWEST_SCAN_POINTS` points allow it."""
 
 BESIDE = 1e-3
 """Where to look beside the suprema of the level before, in the coordinate."""
@@ -64,7 +64,7 @@ class DensityPart:
     @property
     def large(self) -> bool:
         """Whether few points can be looked at at once."""
-        return self.within > LOOKED_AT / 16
+        return self.within > MOST_SCANNED_CELLS / 16
 
     @property
     def continuous(self) -> tuple[int, ...]:
@@ -72,9 +72,9 @@ class DensityPart:
         return tuple(k for k, name in enumerate(self.names) if self.grid.parameter(name).states is None)
 
     def axes(self, places: Sequence[Coordinates] = ()) -> list[Axis]:
-        """The points of a first look: over the whole range, where draws are, and about `places`."""
-        most = LOOK_POINTS.get(len(self.names), FEWEST_LOOK_POINTS)
-        number = max(FEWEST_LOOK_POINTS, min(most, int((LOOKED_AT / self.within) ** (1 / len(self.names)))))
+        """The points of a first scan: over the whole range, where draws are, and about `places`."""
+        most = SCAN_POINTS.get(len(self.names), FEWEST_SCAN_POINTS)
+        number = max(FEWEST_SCAN_POINTS, min(most, int((MOST_SCANNED_CELLS / self.within) ** (1 / len(self.names)))))
         axes = [self.grid.explored(name, number, self.depth) for name in self.names]
         for k in self.continuous:
             near = np.array([place[k] + step for place in places for step in (-BESIDE, 0.0, BESIDE)])

@@ -111,8 +111,8 @@ def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
                 raise
             break
         suprema.append(_larger(both))
-        history.append(_step(points, depth, lost, suprema))
-        found = _ended(history, suprema)
+        history.append(_level(points, depth, lost, suprema))
+        found = _conclusion(history, suprema)
         if found is not None and math.isinf(found.value):
             return found
         still = suprema[-1].coarse <= COARSE and all(
@@ -122,11 +122,11 @@ def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
             agreed = monte_carlo_check(shown, points, depth, suprema[-1].value)
             places += agreed.higher
             if _agrees(agreed, suprema[-1].value):
-                return _beside(found or _open(history, suprema[-1]), agreed)
-    found = _open(history, suprema[-1])
+                return _with_draws(found or _unsettled(history, suprema[-1]), agreed)
+    found = _unsettled(history, suprema[-1])
     if math.isinf(found.value):
         return found
-    return _beside(found, monte_carlo_check(shown, history[-1].points, history[-1].depth, suprema[-1].value))
+    return _with_draws(found, monte_carlo_check(shown, history[-1].points, history[-1].depth, suprema[-1].value))
 
 
 def _agrees(agreed: MonteCarloCheck, value: float) -> bool:
@@ -134,8 +134,8 @@ def _agrees(agreed: MonteCarloCheck, value: float) -> bool:
     return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
 
 
-def _beside(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
-    """What was found with what draws say to it: what grids miss is added, or there is no value at all."""
+def _with_draws(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
+    """Add to a value what draws show that the grids miss; where that is much there is no value at all."""
     missed = 2 * agreed.gap if agreed.gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
     if _agrees(agreed, found.value):
         return replace(found, value=found.value + missed, change=found.change + missed)
@@ -144,13 +144,13 @@ def _beside(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
     return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
 
 
-def _step(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> GridLevel:
+def _level(points: int, depth: float, lost: float, suprema: Sequence[Supremum]) -> GridLevel:
     value, before = suprema[-1].value, suprema[-2].value if len(suprema) > 1 else math.inf
     change = abs(value - before) if math.isfinite(value) and math.isfinite(before) else math.inf
     return GridLevel(points=points, depth=depth, influence=value, change=change, lost=lost)
 
 
-def _ended(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinement | None:
+def _conclusion(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Refinement | None:
     """The end of a refinement if it has one."""
     supremum, step = suprema[-1], history[-1]
     if len(history) < LEAST_LEVELS:
@@ -286,8 +286,8 @@ def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
     return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
-def _open(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
-    """A value that did not settle: with a small change it is still worth telling."""
+def _unsettled(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
+    """Where the value never became stable: with small last changes it is still a value, with large ones infinite."""
     last = history[-LEAST_LEVELS:]
     changes = [step.change for step in last if step is not history[0]] or [math.inf]
     change = max(supremum.rest, supremum.coarse, history[-1].lost, *changes)
