@@ -80,6 +80,9 @@ if TYPE_CHECKING:
     # refusals, and what stands behind the rest
     from bnpriv.errors import BnprivError
     from bnpriv import errors, laws, mechanisms, noise
+
+    # public modules of their own, see the reference; not in `__all__`
+    from bnpriv import accounting, attacks, networks  # noqa: F401
     from bnpriv import types
 
 __version__ = "0.1.0"
