@@ -27,7 +27,7 @@ from bnpriv.checks import listing, spelling
 from bnpriv.errors import BnprivError, FileError
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.framework import AttributeFramework, Framework
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.networks.base import Network
@@ -258,7 +258,7 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if unfit and not sound:
         return None
     framework = assembled(root, made, sound, laws)
-    note_strange_states(root, framework)
+    note_strange_states(root, cast("AttributeFramework | None", framework))
     return framework
 
 

@@ -8,9 +8,7 @@ from bnpriv.adapters.toml_file import TomlTable
 from bnpriv.checks import listing, subset, text
 from bnpriv.errors import FrameworkError, QueryError, SecretError, SizeError
 from bnpriv.evidence.records import state_cells
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.frameworks.framework import AttributeFramework
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.parser import parse_query
@@ -55,9 +53,9 @@ def note_unfit_properties(secrets: Mapping[str, tuple[TomlTable, object]], schem
     return frozenset(unfit)
 
 
-def note_strange_states(root: TomlTable, framework: Framework | None) -> None:
+def note_strange_states(root: TomlTable, framework: AttributeFramework | None) -> None:
     """Note each categorical column whose categories are not the states of its node, where no law ties the two."""
-    if not isinstance(framework, (DatasetAttributePrivacy, ValuePrivacy)) or framework.network.level != "records":
+    if framework is None or framework.network.level != "records":
         return
     for name, column in framework.schema.columns.items():
         states = framework.network.states.get(name, ())

@@ -12,10 +12,7 @@ from typing import cast
 
 from bnpriv.errors import BnprivError
 from bnpriv.evidence.pace import tell
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.frameworks.framework import AttributeFramework, Framework
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.closer_secrets import closer_secrets
@@ -208,15 +205,15 @@ def _error_text(calibration: Calibration) -> str:
 
 def _closer(framework: Framework) -> tuple[str, Framework] | None:
     """Return the framework with secrets half as far apart, or of neighbouring states only, and what that is."""
-    if not isinstance(framework, (DistributionalAttributePrivacy, DatasetAttributePrivacy, ValuePrivacy)):
+    protect = cast("object", getattr(framework, "protect", None))  # pairs of distributions protect no attribute
+    if protect is None:
         return None
-    protect = cast("object", framework.protect)
     if isinstance(protect, Mapping):
         halves = {name: _half(given) for name, given in cast("Mapping[str, object]", protect).items()}
         found = {name: half for name, half in halves.items() if half is not None}
         if len(found) == len(halves):
-            return "With secrets half as far apart,", replace(framework, protect=found)
-    return _neighbours(framework)
+            return "With secrets half as far apart,", replace(cast(AttributeFramework, framework), protect=found)
+    return _neighbours(cast(AttributeFramework, framework))
 
 
 def _half(given: object) -> Apart | Secret | None:
@@ -227,12 +224,8 @@ def _half(given: object) -> Apart | Secret | None:
     return None
 
 
-def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
+def _neighbours(framework: AttributeFramework) -> tuple[str, Framework] | None:
     """Return a framework that protects neighbouring states only, where all pairs of more than two are protected."""
-    if isinstance(framework, DatasetAttributePrivacy) or not isinstance(
-        framework, (DistributionalAttributePrivacy, ValuePrivacy)
-    ):
-        return None
     chosen: dict[str, SecretPairs] = {}
     for secret in framework.protected_secrets:
         states = framework.network.states.get(secret.attribute, ())
@@ -241,7 +234,7 @@ def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
         chosen[secret.attribute] = pairs(*pairwise(states))
     try:
         return "Protecting neighbouring states only,", replace(framework, protect=chosen)
-    except BnprivError:
+    except BnprivError:  # a property of the table has no states
         return None
 
 
