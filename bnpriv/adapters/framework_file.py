@@ -18,7 +18,7 @@ from bnpriv.adapters.framework_network import (
     note_other_level,
     only_its_own,
 )
-from bnpriv.adapters.framework_parts import FileFramework, assembled
+from bnpriv.adapters.framework_parts import assembled
 from bnpriv.adapters.framework_secrets import secret_of_parameter, secret_of_table
 from bnpriv.adapters.gaussian_section import secret_of_continuous
 from bnpriv.adapters.toml_file import TomlTable, listed_or_none, parse_toml
@@ -29,7 +29,7 @@ from bnpriv.errors import BnprivError, FileError
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.file_parts import category_text
-from bnpriv.frameworks.framework import Framework
+from bnpriv.frameworks.framework import AttributeFramework, Framework
 from bnpriv.frameworks.to_file import MOST_FRAMEWORK_BYTES
 from bnpriv.frameworks.value import ValuePrivacy
 from bnpriv.networks.base import Network
@@ -247,7 +247,7 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if note_other_level(root, notion, network) or network is None or schema is None or not secrets:
         return None
 
-    def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> FileFramework:
+    def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> AttributeFramework:
         told = source or _NO_SOURCE
         if notion == "dataset":
             return DatasetAttributePrivacy(network, schema, hidden, source=told, laws=known)
@@ -261,7 +261,7 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if unfit and not sound:
         return None
     framework = assembled(root, made, sound, laws)
-    note_strange_states(root, framework)
+    note_strange_states(root, cast("AttributeFramework | None", framework))
     return framework
 
 

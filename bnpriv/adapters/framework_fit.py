@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bnpriv.adapters.framework_parts import FileFramework
 from bnpriv.adapters.toml_file import TomlTable
 from bnpriv.checks import listing, subset, text
 from bnpriv.errors import FrameworkError, QueryError, SecretError, SizeError
 from bnpriv.evidence.records import state_cells
+from bnpriv.frameworks.framework import AttributeFramework
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
 from bnpriv.queries.parser import parse_query
@@ -53,7 +53,7 @@ def note_unfit_properties(secrets: Mapping[str, tuple[TomlTable, object]], schem
     return frozenset(unfit)
 
 
-def note_strange_states(root: TomlTable, framework: FileFramework | None) -> None:
+def note_strange_states(root: TomlTable, framework: AttributeFramework | None) -> None:
     """Note each categorical column whose categories are not the states of its node, where no law ties the two."""
     if framework is None or framework.network.level != "records":
         return

@@ -7,21 +7,18 @@ from typing import Any
 
 from bnpriv.adapters.toml_file import TomlTable
 from bnpriv.errors import BnprivError, SecretError
-from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.frameworks.value import ValuePrivacy
+from bnpriv.frameworks.framework import AttributeFramework
 from bnpriv.tables.column_laws import DeclaredLaws
 
-FileFramework = DatasetAttributePrivacy | DistributionalAttributePrivacy | ValuePrivacy
 """A framework of a notion that files can declare."""
 
-Assembler = Callable[[Mapping[str, Any], DeclaredLaws | None], FileFramework]
+Assembler = Callable[[Mapping[str, Any], DeclaredLaws | None], AttributeFramework]
 """Makes a framework of secrets and laws."""
 
 
 def assembled(
     root: TomlTable, made: Assembler, secrets: Mapping[str, tuple[TomlTable, Any]], laws: DeclaredLaws | None
-) -> FileFramework | None:
+) -> AttributeFramework | None:
     """Make a framework, or note what is wrong with each of its secrets and laws, tried one by one.
 
     Parameters
@@ -59,7 +56,9 @@ def assembled(
     return None
 
 
-def _refusal(made: Assembler, secrets: Mapping[str, Any], laws: DeclaredLaws | None) -> FileFramework | BnprivError:
+def _refusal(
+    made: Assembler, secrets: Mapping[str, Any], laws: DeclaredLaws | None
+) -> AttributeFramework | BnprivError:
     """Return the framework, or why it is refused."""
     try:
         return made(secrets, laws)

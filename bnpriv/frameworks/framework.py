@@ -7,5 +7,8 @@ from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.frameworks.pairs import DistributionPrivacy
 from bnpriv.frameworks.value import ValuePrivacy
 
-Framework = DistributionalAttributePrivacy | DatasetAttributePrivacy | DistributionPrivacy | ValuePrivacy
+AttributeFramework = DistributionalAttributePrivacy | DatasetAttributePrivacy | ValuePrivacy
+"""A framework that hides attributes of a network."""
+
+Framework = AttributeFramework | DistributionPrivacy
 """A framework of any notion."""

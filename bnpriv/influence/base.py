@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Protocol, final
 
 import numpy as np
 
@@ -35,6 +35,10 @@ NOTHING_TOLD = Refusal(
     required="there must be something to compare",
     found="columns that tell nothing",
     remedy="Ask about columns that depend on the protected attribute.",
+)
+
+LARGEST_ALONE = Refusal(
+    required="the whole law of what is told must be known", found="its largest value alone", remedy="Ask for delta=0."
 )
 
 
@@ -95,6 +99,36 @@ class Details(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True)
+class BoundAlone:
+    """Details of an influence of which nothing but bounds of its largest value are known.
+
+    Parameters
+    ----------
+    why_no_losses : Refusal
+        Why there are no privacy losses: a bound of the largest one says nothing of how rare it is.
+    why_no_laws : Refusal
+        Why there are no laws to compare.
+    """
+
+    why_no_losses: Refusal = LARGEST_ALONE
+    why_no_laws: Refusal = LARGEST_ALONE
+    mu: ClassVar[None] = None
+
+    def losses(self, influence: Influence) -> Refusal:
+        """Why there are none."""
+        return self.why_no_losses
+
+    def explain(self, influence: Influence) -> str:
+        """How much is told at most; no single model or secret need attain it."""
+        return bound_text(influence)
+
+    def conditional(self, influence: Influence, column: str) -> Refusal:
+        """Why there are none."""
+        return self.why_no_laws
+
+
 class WithoutDistance:
     """Details of kinds of networks whose laws are not normal with a mean that the secret moves."""
 
@@ -137,7 +171,7 @@ class Influence(HasCard):
     network : Network
         The network that was asked.
     details : Details
-        What differs from kind to kind of network.
+        What differs from kind to kind of network; by default nothing but the bounds.
     assignment : mapping from str to state
         The values of the frontier that attain the maximum; empty where there is no such witness.
     history : tuple of tuple of GridLevel
@@ -162,7 +196,7 @@ class Influence(HasCard):
     pair: Pair | None
     model: int
     network: Network
-    details: Details
+    details: Details = BoundAlone()
     assignment: Mapping[str, State] = field(default_factory=dict[str, State])
     history: tuple[tuple[GridLevel, ...], ...] = ()
     settled: bool = True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, worst_place
+from bnpriv.influence.base import BoundAlone, Influence, asked_columns, worst_place
 from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
@@ -70,24 +70,6 @@ class IntervalBounds:
     exact: bool
 
 
-@final
-@dataclass(frozen=True)
-class IntervalDetails(WithoutDistance):
-    """What is known of an influence over all networks within intervals: bounds of its largest value alone."""
-
-    def losses(self, influence: Influence) -> Refusal:
-        """Return why there are no privacy losses: a bound of the largest one says nothing of how rare it is."""
-        return NO_LOSSES
-
-    def explain(self, influence: Influence) -> str:
-        """Return how much is told; no single model need attain it."""
-        return bound_text(influence)
-
-    def conditional(self, influence: Influence, column: str) -> Refusal:
-        """Return why there are no laws to compare."""
-        return NO_INTERVAL_CONDITIONALS
-
-
 def interval_influence(
     network: IntervalNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
 ) -> Influence:
@@ -110,7 +92,7 @@ def interval_influence(
         pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
         model=0,
         network=network,
-        details=IntervalDetails(),
+        details=BoundAlone(NO_LOSSES, NO_INTERVAL_CONDITIONALS),
         how="exact" if exact else "a bound over all models within the intervals",
     )
 

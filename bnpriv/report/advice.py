@@ -228,7 +228,7 @@ def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
         chosen[secret.attribute] = pairs(*pairwise(states))
     try:
         return "Protecting neighbouring states only,", replace(framework, protect=chosen)
-    except BnprivError:
+    except BnprivError:  # a property of the table has no states
         return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, ParameterError, Refusal
@@ -14,7 +14,7 @@ from bnpriv.evidence.possible import impossibility
 from bnpriv.evidence.subject import Subject, subject_of, subject_of_network
 from bnpriv.frameworks.framework import Framework
 from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.kind import kind_of
+from bnpriv.kind import is_framework, kind_of
 from bnpriv.mechanisms.answer import noise_figure, verdict_badge
 from bnpriv.mechanisms.curves import curve_sections
 from bnpriv.mechanisms.law_decision import LawDecision
@@ -236,7 +236,7 @@ def influence_report(
     Of all columns sat tells most about income: ...
     """
     limit = checks.whole("limit", limit)
-    if not isinstance(model, Framework):
+    if not is_framework(model):
         if not hasattr(model, "level"):
             require_framework(model, query)
         if protect is None or query is not None or epsilon is not None:
@@ -245,22 +245,23 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _report(subject_of_network(model, protect), limit)
+        return _report(subject_of_network(cast(Network, model), protect), limit)
+    framework = cast(Framework, model)
     if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(
             "the report of a framework takes a query, and an epsilon only with a query",
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
-    own = own_query(model) if query is None and epsilon is not None else None
+    own = own_query(framework) if query is None and epsilon is not None else None
     asked = own if query is None else as_query(query)
-    refusal = impossibility(model)
+    refusal = impossibility(framework)
     if refusal is not None:
         raise refusal.error()
-    subject = subject_of(model, asked)
+    subject = subject_of(framework, asked)
     made = None
     if epsilon is not None and subject.query is not None:
-        made = plan(model, subject.query, epsilon, delta)
+        made = plan(framework, subject.query, epsilon, delta)
         epsilon = checks.epsilon(epsilon)
     return _report(subject, limit, made, epsilon, delta)
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import Refusal
 from bnpriv.influence.base import Influence
 from bnpriv.kind import NetworkKind
 from bnpriv.networks.base import NetworkMethods
@@ -27,31 +26,17 @@ from tests.later import Later
 stats = Later("scipy.stats")
 
 
-class Heard:
-    """Nothing but the largest influence is known of a game."""
-
-    mu = None
-    unknown = Refusal(required="the law of what is told", found="its largest value alone", remedy="Use delta 0.")
-
-    def losses(self, influence: Influence) -> Refusal:
-        return self.unknown
-
-    def explain(self, influence: Influence) -> str:
-        return f"{influence.protected} is whispered on, {float(influence):.3g} nats of it."
-
-    def conditional(self, influence: Influence, column: str) -> Refusal:
-        return self.unknown
-
-
 # the new kind, in under 60 lines
 class GameKind(NetworkKind):
+    """What columns tell in a game of whispers; nothing else is known of it."""
+
     def influence(self, network, columns, protected, pairs) -> Influence:
         border = network.graph.frontier(protected, columns)
         far = [abs(network.players.index(name) - network.players.index(protected)) for name in border]
         values = np.full((1, len(pairs)), sum(4 * network.share**steps for steps in far))
         return Influence(
             columns=frozenset(columns), protected=protected, frontier=border, pairs=tuple(pairs), values=values,
-            error=0.0, kind="certified", pair=pairs[0], model=0, network=network, details=Heard(), how="certified",
+            error=0.0, kind="certified", pair=pairs[0], model=0, network=network, how="certified",
         )  # fmt: skip
 
 
@@ -81,6 +66,8 @@ class Whispers(NetworkMethods):
         return repr((self.players, self.share)).encode()
 
 
+# all that it takes
+
 NAMES = ("anna", "ben", "cleo", "dan")
 SCHEMA = bp.Schema(records=50, columns={name: bp.Real(0, 1) for name in NAMES})
 GAME = bp.DistributionalAttributePrivacy(Whispers(NAMES, 0.5), SCHEMA, "anna", source="a game")
@@ -89,6 +76,13 @@ GAME = bp.DistributionalAttributePrivacy(Whispers(NAMES, 0.5), SCHEMA, "anna", s
 @pytest.fixture(scope="module")
 def report() -> bp.types.InfluenceReport:
     return bp.influence_report(GAME, bp.mean("cleo"), 1.5)
+
+
+def test_a_kind_takes_two_classes_and_sixty_lines() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    made = source[source.index("# the new kind") : source.index("# all that it takes")]
+    assert len(made.splitlines()) <= 60
+    assert made.count("class ") == made.count("\nclass ") == 2
 
 
 def test_the_largest_influence_comes_first(report) -> None:
