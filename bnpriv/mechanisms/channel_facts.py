@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import final
 
 from bnpriv.bound import Kind
@@ -185,12 +185,7 @@ class ChannelFacts:
             "runs": self.runs,
             "outputs": self.outputs,
             "meanings": [
-                {
-                    "output": each.output,
-                    "chance": each.chance,
-                    "pair": each.pair,
-                    "factor": each.factor if math.isfinite(each.factor) else None,
-                }
+                {**asdict(each), "factor": each.factor if math.isfinite(each.factor) else None}
                 for each in self.meanings
             ],
             "prices": self.prices,

@@ -71,6 +71,11 @@ def text(at: Point, content: str, class_: str, title: str | None = None) -> Html
     return element("text", content, *hint, x=at[0], y=at[1], class_=class_)
 
 
+def inside(x: float) -> float:
+    """A place for a label that keeps within a figure."""
+    return min(max(x, SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
+
+
 def curve(points: Sequence[Point], class_: str) -> Html:
     """Return a smooth line through points from top to bottom; it leaves and enters each of them vertically."""
     (x, y), *rest = points

@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES, inside
 from bnpriv.render.text import number_text, shorten
 
 MOST_TICKS = 8
@@ -79,8 +79,7 @@ def two_curves(plotted: TwoCurves) -> Html:
         zip(plotted.values, plotted.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
     )
     for value, tick in marks:
-        x = min(max(place(value, 0.0)[0], SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
-        parts.append(svg.text((x, CURVE_PANEL + 16), shorten(tick, 12), "tick"))
+        parts.append(svg.text((inside(place(value, 0.0)[0]), CURVE_PANEL + 16), shorten(tick, 12), "tick"))
     picture = svg.drawing(
         (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws"
     )

@@ -9,7 +9,7 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
+from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES, inside
 from bnpriv.render.text import number_text
 
 LAW_PANEL, LAW_BELOW = 120.0, 50.0
@@ -73,7 +73,7 @@ def two_laws(plotted: TwoLaws) -> Html:
         parts.append(svg.text((SIDE_MARGIN, base - LAW_PANEL + 14), what, "panel"))
         for share in (0.0, 0.5, 1.0):
             value = plotted.start + share * (plotted.end - plotted.start)
-            parts.append(svg.text((_inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
+            parts.append(svg.text((inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
     high = panels[-1][1] + LAW_BELOW
     picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
     return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))
@@ -94,8 +94,3 @@ def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Htm
 
 def _across(plotted: TwoLaws, x: float) -> float:
     return SIDE_MARGIN + (x - plotted.start) / (plotted.end - plotted.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
-
-
-def _inside(x: float) -> float:
-    """Keep a label within the drawing."""
-    return min(max(x, SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)

@@ -73,7 +73,11 @@ def advice(report: Analysis) -> tuple[Text, ...]:
 
 def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
     best = made.best
-    mendable, enough = tuple(_mendable(made)), _enough(report, made, best)
+    mendable = tuple(_mendable(made))
+    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
+        enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
+    else:
+        enough = _first_useful(made, best.epsilon)
     yield from mendable
     if enough <= MOST_EPSILON:
         yield f"It would be useful from epsilon {number_text(enough, 2)} on."
@@ -105,13 +109,6 @@ def _mendable(made: Plan) -> Iterator[str]:
     for mechanism, why in made.refusals:
         if isinstance(mechanism, TightMechanism) and mechanism.noise == "laplace":
             yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
-
-
-def _enough(report: Analysis, made: Plan, best: Calibration) -> float:
-    """Return from which epsilon on the answer would be useful."""
-    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
-        return useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
-    return _first_useful(made, best.epsilon)
 
 
 def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:

@@ -87,12 +87,9 @@ def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> t
         )
         for place, edge in enumerate(tried)
     ]
-    effects.sort(key=lambda effect: -_change(float(influence), effect.nats))
+    now = float(influence)
+    effects.sort(key=lambda effect: 0.0 if effect.nats == now else -abs(now - effect.nats))
     return tuple(effects), len(every) - len(effects)
-
-
-def _change(now: float, then: float) -> float:
-    return 0.0 if now == then else abs(now - then)
 
 
 def _told(
