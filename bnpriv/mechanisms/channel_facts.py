@@ -155,12 +155,7 @@ class ChannelFacts:
         one = len(pairs) == 1
         told = f"how far it moves the odds of {pairs[0]}" if one else "the two secrets whose odds it moves most"
         rows = [
-            (
-                number_text(each.output),
-                percent_text(each.chance),
-                *(() if one else (each.pair,)),
-                each.factor_text,
-            )
+            (number_text(each.output), percent_text(each.chance), *(() if one else (each.pair,)), each.factor_text)
             for each in self.meanings
         ]
         left = self.outputs - len(rows)

@@ -92,9 +92,3 @@ def arrowhead(tip: Point, class_: str, size: float = 7.0) -> Html:
     x, y = tip
     left, right, top = x - size / 2, x + size / 2, y - size
     return element("path", d=f"M{x:.1f},{y:.1f}L{left:.1f},{top:.1f}L{right:.1f},{top:.1f}Z", class_=class_)
-
-
-def group(*children: Html, class_: str, title: str | None = None) -> Html:
-    """Return children that belong together, with a title for whoever points at them."""
-    hint = () if title is None else (element("title", title),)
-    return element("g", *hint, *children, class_=class_)

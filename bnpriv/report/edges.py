@@ -82,8 +82,7 @@ def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> t
     tried = every[:MOST_EDGES]
     effects = [
         EdgeEffect(
-            edge=edge,
-            influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place),
+            edge=edge, influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place)
         )
         for place, edge in enumerate(tried)
     ]
