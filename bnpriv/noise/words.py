@@ -8,7 +8,7 @@ from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 
-NAMES: dict[type[Noise], str] = {
+NOISE_NAMES: dict[type[Noise], str] = {
     Channel: "table of outputs",
     CorrelatedGaussian: "correlated Gaussian",
     DirectionalLaplace: "directional Laplace",
@@ -26,7 +26,7 @@ def noise_name(noise: Noise) -> str:
     >>> noise_name(Laplace(2.0)), noise_name(CorrelatedGaussian([[2.0, 1.0], [1.0, 1.0]]))
     ('Laplace', 'correlated Gaussian')
     """
-    return NAMES.get(type(noise), type(noise).__name__)
+    return NOISE_NAMES.get(type(noise), type(noise).__name__)
 
 
 def unit_name(*, gaussian: bool) -> str:

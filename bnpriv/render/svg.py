@@ -15,7 +15,7 @@ FIGURE_WIDTH = 640.0
 SIDE_MARGIN = 12.0
 """Left and right of the panels of a chart."""
 
-SIDES = ("first", "second")
+BOTH_SECRETS = ("first", "second")
 """Classes of what is drawn for the first and for the second of two secrets."""
 
 
