@@ -94,14 +94,7 @@ def _releases(entries: Sequence[Entry]) -> Table:
 def _shares(shares: Sequence[Share]) -> tuple[Table | Paragraph, ...]:
     table = Table(
         caption="The largest over models and pairs of secrets; the total is the largest of these",
-        header=(
-            "protected",
-            "pair of secrets",
-            "noise hides",
-            "others tell (nats)",
-            "noise lets through",
-            "together",
-        ),
+        header=("protected", "pair of secrets", "noise hides", "others tell (nats)", "noise lets through", "together"),
         rows=[
             (
                 name_text(share.protected),

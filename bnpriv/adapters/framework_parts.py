@@ -10,8 +10,6 @@ from bnpriv.errors import BnprivError, SecretError
 from bnpriv.frameworks.framework import AttributeFramework
 from bnpriv.tables.column_laws import DeclaredLaws
 
-"""A framework of a notion that files can declare."""
-
 Assembler = Callable[[Mapping[str, Any], DeclaredLaws | None], AttributeFramework]
 """Makes a framework of secrets and laws."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def influence_document(influence: Influence) -> Document:
     """How much is told, how well that is known, and how it is told."""
-    said = plain_text(influence)
+    said, nats = plain_text(influence), float(influence)
     first, *lines = influence.explain().splitlines()
     if first == said:  # which is the headline
         first, *lines = lines or [""]
@@ -31,11 +31,7 @@ def influence_document(influence: Influence) -> Document:
         data={
             "columns": sorted(influence.columns),
             "protected": influence.protected,
-            "nats": "inf"
-            if math.isinf(float(influence))
-            else None
-            if math.isnan(float(influence))
-            else float(influence),
+            "nats": "inf" if math.isinf(nats) else None if math.isnan(nats) else nats,
             "kind": influence.kind,
             "pair": None if influence.pair is None else str(influence.pair),
             "model": influence.model,

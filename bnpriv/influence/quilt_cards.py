@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
+from bnpriv.influence.quilts import MarkovQuilt
 from bnpriv.networks.graph import Graph
 from bnpriv.render.document import Document, Figure, Name, Names, Section, Table, Text
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
@@ -12,46 +12,25 @@ from bnpriv.render.html import Html, join
 from bnpriv.render.text import Json
 
 
-class Sides(Protocol):
-    """The sides of a quilt, seen from a protected attribute."""
-
-    @property
-    def protected(self) -> str:
-        """The protected attribute."""
-        ...
-
-    @property
-    def quilt(self) -> frozenset[str]:
-        """What shields it."""
-        ...
-
-    @property
-    def near(self) -> frozenset[str]:
-        """What is not shielded, the protected attribute among it."""
-        ...
-
-    @property
-    def remote(self) -> frozenset[str]:
-        """What it is shielded from."""
-        ...
-
-
-def quilt_document(sides: Sides, graph: Graph | None) -> Document:
+def quilt_document(sides: MarkovQuilt, graph: Graph | None) -> Document:
     """Return a quilt with its sides; drawn where its network is known and small enough to be read."""
     quilt, near, remote = (Names(tuple(side)) for side in (sides.quilt, _others(sides), sides.remote))
     legend = quilt_legend(sides.protected, quilt=sides.quilt, near=sides.near, remote=sides.remote)
     words = ("Quilt: ", quilt, ". Near: ", near, ". Remote: ", remote, ".")
+    told, since = "Whoever knows the quilt learns nothing more about ", " from the remote attributes."
+    if not sides.quilt:
+        told, since = "The remote attributes tell nothing about ", "."
     return Document(
         kind="quilt",
         kicker="bnpriv Markov quilt",
         headline=_headline(sides),
-        lead=_lead(sides),
+        lead=(told, Name(sides.protected), since),
         answer=(Figure(join(_drawn(sides, graph), legend), words=words),),
         data=_data(sides),
     )
 
 
-def quilts_document(protected: str, quilts: Sequence[Sides], graph: Graph, *, more: bool) -> Document:
+def quilts_document(protected: str, quilts: Sequence[MarkovQuilt], graph: Graph, *, more: bool) -> Document:
     """Return several quilts of one attribute."""
     rows = [[(Names(tuple(side)),) for side in (each.quilt, _others(each), each.remote)] for each in quilts]
     table = Table(
@@ -74,27 +53,21 @@ def quilts_document(protected: str, quilts: Sequence[Sides], graph: Graph, *, mo
     )
 
 
-def quilt_roles(sides: Sides) -> Mapping[str, str]:
+def quilt_roles(sides: MarkovQuilt) -> Mapping[str, str]:
     """Return the role of every attribute in the drawing of a quilt."""
     by_side = {"near": sides.near, "quilt": sides.quilt, "remote": sides.remote}
     roles = {member: role for role, side in by_side.items() for member in side}
     return roles | {sides.protected: "protected"}
 
 
-def _lead(sides: Sides) -> Text:
-    if not sides.quilt:
-        return "The remote attributes tell nothing about ", Name(sides.protected), "."
-    return "Whoever knows the quilt learns nothing more about ", Name(sides.protected), " from the remote attributes."
-
-
-def _headline(sides: Sides) -> Text:
+def _headline(sides: MarkovQuilt) -> Text:
     if not sides.quilt:
         return "The empty quilt of ", Name(sides.protected)
     verb = " shields " if len(sides.quilt) == 1 else " shield "
     return Names(tuple(sides.quilt)), verb, Name(sides.protected)
 
 
-def _drawn(sides: Sides, graph: Graph | None) -> Html:
+def _drawn(sides: MarkovQuilt, graph: Graph | None) -> Html:
     if graph is None or len(graph.nodes) > MOST_DRAWN:
         return Html()
     drawing = Drawing(
@@ -107,11 +80,11 @@ def _drawn(sides: Sides, graph: Graph | None) -> Html:
     return graph_html(drawing)
 
 
-def _others(sides: Sides) -> frozenset[str]:
+def _others(sides: MarkovQuilt) -> frozenset[str]:
     return sides.near - {sides.protected}
 
 
-def _data(sides: Sides) -> Json:
+def _data(sides: MarkovQuilt) -> Json:
     return {
         "protected": sides.protected,
         "quilt": sorted(sides.quilt),

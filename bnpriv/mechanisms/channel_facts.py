@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import final
 
 from bnpriv.bound import Kind
@@ -150,12 +150,7 @@ class ChannelFacts:
         one = len(pairs) == 1
         told = f"how far it moves the odds of {pairs[0]}" if one else "the two secrets whose odds it moves most"
         rows = [
-            (
-                number_text(each.output),
-                percent_text(each.chance),
-                *(() if one else (each.pair,)),
-                each.factor_text,
-            )
+            (number_text(each.output), percent_text(each.chance), *(() if one else (each.pair,)), each.factor_text)
             for each in self.meanings
         ]
         left = self.outputs - len(rows)
@@ -180,12 +175,7 @@ class ChannelFacts:
             "runs": self.runs,
             "outputs": self.outputs,
             "meanings": [
-                {
-                    "output": each.output,
-                    "chance": each.chance,
-                    "pair": each.pair,
-                    "factor": each.factor if math.isfinite(each.factor) else None,
-                }
+                {**asdict(each), "factor": each.factor if math.isfinite(each.factor) else None}
                 for each in self.meanings
             ],
             "prices": self.prices,

@@ -15,7 +15,7 @@ from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.render.document import Figure
 from bnpriv.render.plotting import axes
-from bnpriv.render.svg import SIDES
+from bnpriv.render.svg import BOTH_SECRETS
 from bnpriv.render.text import number_text, visible
 from bnpriv.render.two_laws import TwoLaws, two_laws
 
@@ -73,7 +73,7 @@ def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
     # what each kernel of `_noisy` sums up to, which a picture without numbers does without
     mass = decision.scale * (np.sqrt(2 * np.pi) if decision.noise == "gaussian" else 2.0)
     for law, noisy, colour, name in zip(
-        laws.exact, laws.noisy or ((), ()), ("tab:blue", "tab:orange"), SIDES, strict=True
+        laws.exact, laws.noisy or ((), ()), ("tab:blue", "tab:orange"), BOTH_SECRETS, strict=True
     ):
         x, masses = np.transpose(law)
         drawn.vlines(x, 0, masses, color=colour, alpha=0.5, label=f"{name} secret, {known}")

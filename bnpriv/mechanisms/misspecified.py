@@ -26,7 +26,6 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.certificate import Decision
 from bnpriv.mechanisms.posterior_draws import total_beyond_text
 from bnpriv.mechanisms.robustness import counted_tables, within_factor
-from bnpriv.networks.base import Network
 from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.render.document import Document, Names, Paragraph, fact
 from bnpriv.render.shown import Shown
@@ -256,7 +255,8 @@ def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | No
 def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(evidence, query.columns, decision))
-    small = _cells(network) <= MOST_NETWORK_CELLS
+    axes = ((each, *network.graph.parents[each]) for each in network.attributes)
+    small = sum(math.prod(len(network.states[axis]) for axis in each) for each in axes) <= MOST_NETWORK_CELLS
     # where there are too many sets, the one of the decision is worth the most
     close = sets if network.models * len(sets) <= MOST_BOUNDS else [decision.queried_near]
     close = close if small and network.models * len(close) <= MOST_BOUNDS else []
@@ -271,13 +271,6 @@ def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decis
         counts = tuple(counted_tables(network, name, influence.frontier, cast(SecretPair, p)) for p in influence.pairs)
         spent = up(moved / calibration.scale) if moved else 0.0
         yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=near in close)
-
-
-def _cells(network: Network) -> int:
-    return sum(
-        math.prod(len(network.states[axis]) for axis in (name, *network.graph.parents[name]))
-        for name in network.attributes
-    )
 
 
 def _near_sets(evidence: Influences, columns: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:

@@ -194,14 +194,15 @@ def _questions(evidence: SampledLaws, epsilon: float, delta: float) -> Iterator[
     """Deltas, draws and confidences to try: estimates, and guarantees with a confidence where draws can carry one."""
     drawn, known, records = evidence.drawn, evidence.sampling, evidence.form.schema.records
     top = math.ceil(math.log10(1 / records)) - 1
-    deltas = {10.0**power for power in range(top - DECADES + 1, top + 1)} | ({delta} if delta > 0 else set())
+    tried = [10.0**power for power in range(top - DECADES + 1, top + 1)]
+    deltas = sorted({*tried, delta} if delta > 0 else tried)
     if known.confidence is None:
-        yield from ((each, known.draws, None) for each in sorted(deltas) if each < 1 / records)
+        yield from ((each, known.draws, None) for each in deltas if each < 1 / records)
     chains = drawn is not None and drawn.reading == "belief" and not drawn.posterior.independent
     if chains or epsilon > MOST_FORETOLD_EPSILON:
         return
     share = (1 - SUGGESTED_CONFIDENCE) / CALIBRATIONS
-    for each in sorted(deltas):
+    for each in deltas:
         draws = max(BETTER * draws_needed(each / (1 + DELTA_MARGIN), share, math.exp(epsilon)), known.draws)
         if draws <= MOST_DRAWS:
             yield each, draws, SUGGESTED_CONFIDENCE

@@ -11,7 +11,7 @@ from bnpriv.frameworks.question import own_query
 from bnpriv.mechanisms.base import Calibration, Mechanism
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.facts import model_facts, query_facts
-from bnpriv.mechanisms.stored import differences, field_of, read_record, stored_mechanism
+from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Noise
 from bnpriv.noise.correlated import CorrelatedGaussian
@@ -72,7 +72,7 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
         If the text is not a calibration, or anything in it differs from what the framework yields.
     """
     stored = read_record(text, CALIBRATION_FORMAT)
-    mechanism = stored_mechanism(stored, _mechanisms())
+    mechanism = _mechanism(stored)
     asked = field_of(stored, "query", str)
     query = own_query(framework) if query is None else query
     if query is None or str(query) != asked:
@@ -97,8 +97,35 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
     return fresh
 
 
-def _mechanisms() -> dict[str, type[Mechanism]]:
-    """Return every mechanism by its name: those of ours, and others that were defined since."""
+def _mechanism(record: Record) -> Mechanism:
+    """The mechanism of a stored calibration: one of ours, or another that was defined since.
+
+    Raises
+    ------
+    CertificateError
+        If it is none of them, or its options are not.
+    """
     for name in mechanisms.__all__:
         getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
-    return {cls.__name__: cls for cls in Mechanism.__subclasses__()}
+    known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
+    declared = inner(record, "mechanism")
+    name, options = field_of(declared, "name", str), inner(declared, "options")
+    if name not in known:
+        raise CertificateError(
+            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
+        )
+    usual = known[name]().options()
+    weights = options.get("weights")
+    if isinstance(weights, list):
+        usual["weights"] = weights
+    # mechanisms check options whose default has no type
+    if any(name not in usual or type(usual[name]) not in (type(None), type(value)) for name, value in options.items()):
+        raise CertificateError(
+            f"the options must be those of {name}",
+            found=checks.listing(sorted(map(repr, options))),
+            remedy="Store it again.",
+        )
+    try:
+        return known[name](**options)
+    except ParameterError as error:
+        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error

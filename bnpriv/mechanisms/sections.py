@@ -8,15 +8,7 @@ from collections.abc import Iterable, Sequence
 from bnpriv.errors import Refusal
 from bnpriv.frameworks.guarantee import Guarantee
 from bnpriv.frameworks.guarantee_facts import belief_section
-from bnpriv.mechanisms.answer import (
-    answer_facts,
-    calibration_data,
-    deciding_error,
-    headline,
-    narrowest,
-    noise_figure,
-    verdict_badge,
-)
+from bnpriv.mechanisms import answer, verdict
 from bnpriv.mechanisms.calibrated import Calibrated, Method
 from bnpriv.mechanisms.certificate import Certificate, Decision
 from bnpriv.mechanisms.certificate_document import MOST_REASONS
@@ -27,15 +19,6 @@ from bnpriv.mechanisms.noise_words import scales_text, together
 from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.shape import RULES
-from bnpriv.mechanisms.verdict import (
-    TONES,
-    arithmetic_text,
-    averaged_text,
-    errors_text,
-    noise_text,
-    reason_text,
-    share_text,
-)
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.intervals import is_none
 from bnpriv.noise.words import noise_name
@@ -52,19 +35,19 @@ MOST_IN_CELL = 2
 
 def calibration_document(calibration: Calibrated) -> doc.Document:
     """Return what a calibration says: its noise, why, and the guarantee."""
-    badge = verdict_badge(calibration)
+    badge = answer.verdict_badge(calibration)
     return doc.Document(
         kind="calibration",
         kicker="bnpriv calibration",
         title=f"{calibration.query}: noise and guarantee",
-        headline=headline(calibration),
+        headline=answer.headline(calibration),
         verdict=badge.text,
         tone=badge.tone,
-        lead=share_text(calibration),
-        answer=noise_figure(calibration),
-        facts=answer_facts(calibration),
+        lead=verdict.share_text(calibration),
+        answer=answer.noise_figure(calibration),
+        facts=answer.answer_facts(calibration),
         sections=calibration_sections(calibration),
-        data=calibration_data(calibration),
+        data=answer.calibration_data(calibration),
     )
 
 
@@ -86,12 +69,12 @@ def noise_section(calibration: Calibrated) -> Section:
     certificate = calibration.certificate
     further = (*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped))
     by_quilts = any(isinstance(decision, Decision) for decision in certificate.decisions)
-    reason = f" {reason_text(calibration)}" if by_quilts else ""
+    reason = f" {verdict.reason_text(calibration)}" if by_quilts else ""
     return Section(
         title="What noise it needs, and why",
         id="noise",
         blocks=(
-            Paragraph(f"{noise_text(calibration)}{reason}"),
+            Paragraph(f"{verdict.noise_text(calibration)}{reason}"),
             *_parts(calibration),
             *together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
@@ -117,7 +100,7 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
                 number_text(scale),
                 upper_text(use.error),
                 "not declared" if math.isnan(use.share) else upper_percent(use.share),
-                (doc.Badge(use.verdict, TONES[use.verdict]),),
+                (doc.Badge(use.verdict, verdict.TONES[use.verdict]),),
             )
             for part, weight, scale, use in rows
         ],
@@ -166,7 +149,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
         number_text(decision.sensitivity.upper),
         (doc.Names(quilt, nothing=nothing),),
         upper_text(decision.influence.upper) + passed,
-        arithmetic_text(decision, calibration.epsilon),
+        verdict.arithmetic_text(decision, calibration.epsilon),
     )
 
 
@@ -210,7 +193,7 @@ def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
 
 def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
-    drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
+    drawn = answer.narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
     shape = calibrations[0].shape
     by_share = shape is not None and shape.by_share
@@ -232,15 +215,15 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
 
 
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
-    reach, found = deciding_error(calibration), narrowest(calibration)
+    reach, found = answer.deciding_error(calibration), answer.narrowest(calibration)
     note = calibration.certificate.caution
     if calibration.guarantee.baseline_text:
         note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
     if calibration.holds_for_draws_only:
         note = "for the models drawn only"
-    error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
+    error: doc.Cell | str = verdict.errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
-    unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
+    unlike = verdict.averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
     if reach and found is not None:
         length = found[1] - found[0]
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
@@ -251,7 +234,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
         doc.Cell(_mean_error(calibration), note=unlike),
         *(("-" if over is None else upper_text(over),) if limit.least else ()),
-        (verdict_badge(calibration),),
+        (answer.verdict_badge(calibration),),
         error,
     )
 

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from bnpriv import checks
-from bnpriv.errors import CertificateError, ParameterError
+from bnpriv.errors import CertificateError
 
 Record = dict[str, Any]
 T = TypeVar("T")
 
-
-class Optioned(Protocol):
-    """What has options."""
-
-    def options(self) -> dict[str, object]:
-        """Return the constructor arguments."""
-        ...
-
-
-M = TypeVar("M", bound=Optioned)
 
 STORED_TOLERANCE = 1e-9
 """Relative difference of two numbers that are computed on different machines."""
@@ -100,34 +88,3 @@ def differences(stored: object, fresh: object, place: str = "") -> list[str]:
     if isinstance(stored, float) and isinstance(fresh, float):
         return [] if math.isclose(stored, fresh, rel_tol=STORED_TOLERANCE) else [place]
     return [] if json.dumps(stored) == json.dumps(fresh) else [place]
-
-
-def stored_mechanism(record: Record, known: Mapping[str, Callable[..., M]]) -> M:
-    """Return the mechanism of a stored calibration, one of those that are known by their names.
-
-    Raises
-    ------
-    CertificateError
-        If it is none of them, or its options are not.
-    """
-    declared = inner(record, "mechanism")
-    name, options = field_of(declared, "name", str), inner(declared, "options")
-    if name not in known:
-        raise CertificateError(
-            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
-        )
-    usual = known[name]().options()
-    weights = options.get("weights")
-    if isinstance(weights, list):
-        usual["weights"] = weights
-    # mechanisms check options whose default has no type
-    if any(name not in usual or type(usual[name]) not in (type(None), type(value)) for name, value in options.items()):
-        raise CertificateError(
-            f"the options must be those of {name}",
-            found=checks.listing(sorted(map(repr, options))),
-            remedy="Store it again.",
-        )
-    try:
-        return known[name](**options)
-    except ParameterError as error:
-        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error

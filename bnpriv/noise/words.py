@@ -8,6 +8,14 @@ from bnpriv.noise.correlated import CorrelatedGaussian
 from bnpriv.noise.directional import DirectionalLaplace
 from bnpriv.noise.discrete import DiscreteLaplace
 
+NOISE_NAMES: dict[type[Noise], str] = {
+    Channel: "table of outputs",
+    CorrelatedGaussian: "correlated Gaussian",
+    DirectionalLaplace: "directional Laplace",
+    DiscreteLaplace: "discrete Laplace",
+}
+"""What kinds of noise are called, where that is not the name of their class."""
+
 
 def noise_name(noise: Noise) -> str:
     """Return the kind of noise, as it is said in the middle of a sentence.
@@ -18,15 +26,7 @@ def noise_name(noise: Noise) -> str:
     >>> noise_name(Laplace(2.0)), noise_name(CorrelatedGaussian([[2.0, 1.0], [1.0, 1.0]]))
     ('Laplace', 'correlated Gaussian')
     """
-    if isinstance(noise, CorrelatedGaussian):
-        return "correlated Gaussian"
-    if isinstance(noise, Channel):
-        return "table of outputs"
-    if isinstance(noise, DiscreteLaplace):
-        return "discrete Laplace"
-    if isinstance(noise, DirectionalLaplace):
-        return "directional Laplace"
-    return type(noise).__name__
+    return NOISE_NAMES.get(type(noise), type(noise).__name__)
 
 
 def sized_noise(noise: Noise, size: str) -> str:

@@ -9,7 +9,6 @@ from typing import final
 
 from bnpriv.mechanisms.answer import answer_facts, query_text, verdict_badge
 from bnpriv.mechanisms.calibrated import Calibrated
-from bnpriv.mechanisms.released import IntervalEnds
 from bnpriv.mechanisms.sections import calibration_sections
 from bnpriv.noise.intervals import is_none
 from bnpriv.queries.base import Query
@@ -35,7 +34,7 @@ ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probab
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ShownNumber:
     """A released number as it is shown.
 
@@ -99,29 +98,15 @@ def _shown(release: Release) -> list[ShownNumber]:
     ranges = answer_ranges(calibration.query, calibration.framework.schema)
     ends = release.all_intervals(INTERVAL_LEVEL)
     found: list[ShownNumber] = []
-    for label, value, whole, range_, is_open in zip(
-        release.labels, release.values, ends, ranges, uncertain, strict=True
-    ):
-        width = whole[1] - whole[0]
-        low, high = _common(whole, range_)
-        ends_shown = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
-        found.append(
-            ShownNumber(
-                label=label,
-                value=value,
-                interval=(low, high),
-                text=shown_number(value, width),
-                low=ends_shown[0],
-                high=ends_shown[1],
-            )
-        )
+    every = zip(release.labels, release.values, ends, ranges, uncertain, strict=True)
+    for label, value, (start, end), (least, largest), is_open in every:
+        width = end - start
+        # the part that lies in the range of the answer; all of it where none does
+        low, high = max(start, least), min(end, largest)
+        low, high = (low, high) if low < high else (start, end)
+        shown = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
+        found.append(ShownNumber(label, value, (low, high), shown_number(value, width), *shown))
     return found
-
-
-def _common(interval: IntervalEnds, ends: IntervalEnds) -> IntervalEnds:
-    """The part of an interval that lies in the range of the answer; all of it where none does."""
-    low, high = max(interval[0], ends[0]), min(interval[1], ends[1])
-    return (low, high) if low < high else interval
 
 
 def beside_fact(answers: int) -> Fact:

@@ -137,4 +137,4 @@ def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:
     if note:
         parts.append(svg.text((x, y + 13), note, "note"))
     shown = visible(name) + (f": {role}" if role != "plain" else "") + (f", {note}" if note else "")
-    return svg.group(*parts, class_=f"node {role}", title=shown)
+    return element("g", element("title", shown), *parts, class_=f"node {role}")

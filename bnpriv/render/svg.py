@@ -15,7 +15,7 @@ FIGURE_WIDTH = 640.0
 SIDE_MARGIN = 12.0
 """Left and right of the panels of a chart."""
 
-SIDES = ("first", "second")
+BOTH_SECRETS = ("first", "second")
 """Classes of what is drawn for the first and for the second of two secrets."""
 
 
@@ -71,6 +71,11 @@ def text(at: Point, content: str, class_: str, title: str | None = None) -> Html
     return element("text", content, *hint, x=at[0], y=at[1], class_=class_)
 
 
+def inside(x: float) -> float:
+    """A place for a label that keeps within a figure."""
+    return min(max(x, SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
+
+
 def curve(points: Sequence[Point], class_: str) -> Html:
     """Return a smooth line through points from top to bottom; it leaves and enters each of them vertically."""
     (x, y), *rest = points
@@ -87,9 +92,3 @@ def arrowhead(tip: Point, class_: str, size: float = 7.0) -> Html:
     x, y = tip
     left, right, top = x - size / 2, x + size / 2, y - size
     return element("path", d=f"M{x:.1f},{y:.1f}L{left:.1f},{top:.1f}L{right:.1f},{top:.1f}Z", class_=class_)
-
-
-def group(*children: Html, class_: str, title: str | None = None) -> Html:
-    """Return children that belong together, with a title for whoever points at them."""
-    hint = () if title is None else (element("title", title),)
-    return element("g", *hint, *children, class_=class_)

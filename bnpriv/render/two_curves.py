@@ -8,7 +8,7 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
+from bnpriv.render.svg import BOTH_SECRETS, FIGURE_WIDTH, SIDE_MARGIN, inside
 from bnpriv.render.text import number_text, shorten
 
 MOST_TICKS = 8
@@ -64,7 +64,7 @@ def two_curves(plotted: TwoCurves) -> Html:
         return SIDE_MARGIN + share * (FIGURE_WIDTH - 2 * SIDE_MARGIN), CURVE_PANEL * (1 - 0.95 * height / top)
 
     parts: list[Html] = []
-    for side, (heights, class_) in enumerate(zip((plotted.first, plotted.second), SIDES, strict=True)):
+    for side, (heights, class_) in enumerate(zip((plotted.first, plotted.second), BOTH_SECRETS, strict=True)):
         points = [place(x, height) for x, height in zip(plotted.values, heights, strict=True)]
         if plotted.finite:
             path = "".join(f"M{x + 10 * side - 5:.1f},{CURVE_PANEL:g}V{y:.1f}" for x, y in points)
@@ -79,9 +79,8 @@ def two_curves(plotted: TwoCurves) -> Html:
         zip(plotted.values, plotted.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
     )
     for value, tick in marks:
-        x = min(max(place(value, 0.0)[0], SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)
-        parts.append(svg.text((x, CURVE_PANEL + 16), shorten(tick, 12), "tick"))
+        parts.append(svg.text((inside(place(value, 0.0)[0]), CURVE_PANEL + 16), shorten(tick, 12), "tick"))
     picture = svg.drawing(
         (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws"
     )
-    return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))
+    return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))

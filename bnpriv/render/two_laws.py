@@ -9,7 +9,7 @@ from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend
-from bnpriv.render.svg import FIGURE_WIDTH, SIDE_MARGIN, SIDES
+from bnpriv.render.svg import BOTH_SECRETS, FIGURE_WIDTH, SIDE_MARGIN, inside
 from bnpriv.render.text import number_text
 
 LAW_PANEL, LAW_BELOW = 120.0, 50.0
@@ -62,7 +62,7 @@ def two_laws(plotted: TwoLaws) -> Html:
     elif plotted.noisy is not None:
         panels.append(("released, with noise", 2 * LAW_PANEL + LAW_BELOW))
         peak = max(height for law in plotted.noisy for _, height in law)
-        for law, class_ in zip(plotted.noisy, SIDES, strict=True):
+        for law, class_ in zip(plotted.noisy, BOTH_SECRETS, strict=True):
             points = (
                 (_across(plotted, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
             )
@@ -73,10 +73,10 @@ def two_laws(plotted: TwoLaws) -> Html:
         parts.append(svg.text((SIDE_MARGIN, base - LAW_PANEL + 14), what, "panel"))
         for share in (0.0, 0.5, 1.0):
             value = plotted.start + share * (plotted.end - plotted.start)
-            parts.append(svg.text((_inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
+            parts.append(svg.text((inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
     high = panels[-1][1] + LAW_BELOW
     picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
-    return join(picture, legend(zip(SIDES, (element("span", name) for name in plotted.names), strict=True)))
+    return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))
 
 
 def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Html]:
@@ -85,7 +85,7 @@ def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Htm
     places = sorted({_across(plotted, x) for law in laws for x, _ in law})
     shift = min((WIDEST_SHIFT, *((b - a) / 4 for a, b in pairwise(places))))
     parts: list[Html] = []
-    for law, class_, aside in zip(laws, SIDES, (-shift, shift), strict=True):
+    for law, class_, aside in zip(laws, BOTH_SECRETS, (-shift, shift), strict=True):
         ends = ((_across(plotted, x) + aside, base - 0.95 * LAW_PANEL * height / top) for x, height in law)
         path = "".join(f"M{x:.1f},{base:g}V{y:.1f}" for x, y in ends)
         parts.append(element("path", d=path, class_=f"needles {class_}"))
@@ -94,8 +94,3 @@ def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Htm
 
 def _across(plotted: TwoLaws, x: float) -> float:
     return SIDE_MARGIN + (x - plotted.start) / (plotted.end - plotted.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
-
-
-def _inside(x: float) -> float:
-    """Keep a label within the drawing."""
-    return min(max(x, SIDE_MARGIN + 24), FIGURE_WIDTH - SIDE_MARGIN - 24)

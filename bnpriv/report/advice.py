@@ -73,7 +73,11 @@ def advice(report: Analysis) -> tuple[Text, ...]:
 
 def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
     best = made.best
-    mendable, enough = tuple(_mendable(made)), _enough(report, made, best)
+    mendable = tuple(_mendable(made))
+    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
+        enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
+    else:
+        enough = _first_useful(made, best.epsilon)
     yield from mendable
     if enough <= MOST_EPSILON:
         yield f"It would be useful from epsilon {number_text(enough, 2)} on."
@@ -107,13 +111,6 @@ def _mendable(made: Plan) -> Iterator[str]:
             yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
 
 
-def _enough(report: Analysis, made: Plan, best: Calibration) -> float:
-    """Return from which epsilon on the answer would be useful."""
-    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
-        return useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
-    return _first_useful(made, best.epsilon)
-
-
 def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:
     """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
 
@@ -131,23 +128,17 @@ def _first_useful(made: Plan, asked: float) -> float:
     """Return the least of some epsilons at which a mechanism of a plan is useful; infinite if none is."""
     levels = [step * 10.0**power for power in range(-3, 2) for step in EPSILON_DIGITS]
     levels = [level for level in levels if asked < level <= MOST_EPSILON]
-    start, tried = perf_counter(), 0
+    best, start, tried = made.best, perf_counter(), 0
 
     def is_useful(level: float) -> bool:
         nonlocal tried
-        found, tried = _is_useful(made, level), tried + 1
+        found, tried = least_noise(made, best.framework, best.query, level, best.delta), tried + 1
         if tried == 1:  # each halving takes as long as the first
             tell(AT_WHICH, (perf_counter() - start) * math.log2(len(levels)), "takes about {}")
-        return found
+        return found is not None and found.useful.verdict not in POOR_ANSWERS
 
     place = bisect_left(levels, True, key=is_useful)
     return levels[place] if place < len(levels) else math.inf
-
-
-def _is_useful(made: Plan, epsilon: float) -> bool:
-    first = made.best
-    found = least_noise(made, first.framework, first.query, epsilon, first.delta)
-    return found is not None and found.useful.verdict not in POOR_ANSWERS
 
 
 def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration | None:

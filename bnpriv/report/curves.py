@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import final
@@ -121,7 +121,10 @@ def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str
     """Return the curves of a protected attribute; None where influences are estimates, which take too long."""
     told: list[tuple[frozenset[str], float, Sequence[Sequence[float]]]] = []
     inside = evidence.modelled(query.columns)
-    for near in _near_sets(inside, evidence.driven(inside, name)):
+    start = evidence.driven(inside, name)
+    free = sorted(inside - start)
+    for chosen in chain.from_iterable(combinations(free, size) for size in range(len(free) + 1)):
+        near = start.union(chosen)
         if near not in known:
             known[near] = evidence.sensitivity(query, near, 1).upper
         influence = evidence.influence(query.columns - near, name)
@@ -140,12 +143,6 @@ def _of(evidence: Influences, query: Query, name: str, known: dict[frozenset[str
             if found:  # otherwise a secret has probability zero, and the pair is no constraint
                 made.append(ScaleCurve(protected=name, pair=pair, model=model, candidates=tuple(_envelope(found))))
     return made
-
-
-def _near_sets(queried: frozenset[str], start: frozenset[str]) -> Iterator[frozenset[str]]:
-    free = sorted(queried - start)
-    for chosen in chain.from_iterable(combinations(free, size) for size in range(len(free) + 1)):
-        yield start.union(chosen)
 
 
 def _envelope(candidates: Iterable[Candidate]) -> list[Candidate]:

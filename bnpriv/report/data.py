@@ -9,11 +9,12 @@ from bnpriv.influence.base import Influence
 from bnpriv.influence.further import FurtherTable
 from bnpriv.mechanisms.answer import calibration_data, calibration_row
 from bnpriv.networks.base import Network
-from bnpriv.networks.posterior import CONFIDENCE
+from bnpriv.networks.posterior import CONFIDENCE, Posterior
+from bnpriv.networks.reading import Reading
 from bnpriv.render.text import Json
 from bnpriv.report.sections.columns import CURVE_EPSILONS
 from bnpriv.report.sections.curve import curve_of
-from bnpriv.report.values import Analysis, AttributeReport, Belief, EdgeEffect, RankedQuilt
+from bnpriv.report.values import Analysis, AttributeReport, RankedQuilt
 
 
 def report_data(report: Analysis) -> Json:
@@ -31,9 +32,20 @@ def report_data(report: Analysis) -> Json:
         "delta": report.delta,
         "protected": [_attribute(attribute) for attribute in report.attributes],
         "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in curve_of(report)],
-        "laws": None if report.laws is None else _laws(report),
+        "laws": {"refused": str(report.laws)}
+        if isinstance(report.laws, Refusal)
+        else None
+        if report.laws is None
+        else report.laws.to_json(),
         "further": [_further(made) for made in report.further],
-        "beliefs": [_belief(belief) for belief in report.beliefs],
+        "beliefs": [
+            {
+                "prior": each.prior,
+                "answer": each.answer,
+                "columns": [{"protected": name, "belief": value} for name, value in each.columns.items()],
+            }
+            for each in report.beliefs
+        ],
         "assumptions": list(report.assumptions),
         "answer": None if best is None else calibration_data(best),
         "plan": [] if plan is None else [calibration_row(calibration) for calibration in plan.calibrations],
@@ -52,29 +64,27 @@ def _network(network: Network) -> Json:
         "kind": network.kind_text,
         "level": network.level,
         "models": network.models,
-        "drawn": _posterior(network),
+        "drawn": None if network.posterior_draws is None else _posterior(network.posterior_draws),
         "attributes": [
             {"name": name, "states": [str(state) for state in network.states.get(name, ())]}
             for name in network.attributes
         ],
         "edges": [{"parent": a, "child": b} for a, b in network.graph.edges],
-        "reading": _reading(network),
+        "reading": _reading(network.reading),
     }
 
 
-def _reading(network: Network) -> Json:
-    fields = ("name", "law", "role", "treatment", "reason")
-    reading = network.reading
+def _reading(reading: Reading) -> Json:
     return {
-        "variables": [{field: getattr(node, field) for field in fields} for node in reading.nodes],
+        "variables": [
+            {"name": node.name, "law": node.law, "role": node.role, "treatment": node.treatment, "reason": node.reason}
+            for node in reading.nodes
+        ],
         "columns": [{"name": name, "driven_by": list(above)} for name, above in sorted(reading.columns.items())],
     }
 
 
-def _posterior(network: Network) -> Json | None:
-    drawn = network.posterior_draws
-    if drawn is None:
-        return None
+def _posterior(drawn: Posterior) -> Json:
     return {
         "public": drawn.source,
         "draws": drawn.draws,
@@ -110,6 +120,7 @@ def _deltas(influence: Influence) -> list[Json]:
 
 
 def _attribute(report: AttributeReport) -> Json:
+    points = None if report.asked is None else report.asked.over_draws
     return {
         "name": report.protected,
         "pairs": [str(pair) for pair in report.pairs],
@@ -122,12 +133,16 @@ def _attribute(report: AttributeReport) -> Json:
         "not_looked_at": report.left,
         "asked": None if report.asked is None else _asked(report.asked),
         "path": [{"parent": a, "child": b} for a, b in report.path],
-        "edges": [_edge(effect) for effect in report.edges],
+        "edges": [
+            {"parent": parent, "child": child, "nats": None if told is None else _number(float(told))}
+            for (parent, child), told in ((effect.edge, effect.influence) for effect in report.edges)
+        ],
         "more_edges": report.more_edges,
         "quilts": [_quilt(row) for row in report.quilts],
         "more_quilts": report.more,
         "reads_protected": report.is_queried,
-        "draws": _draws(report.asked),
+        # what half, 95 % and all of the draws tell at most; None if the models are no draws
+        "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
     }
 
 
@@ -145,20 +160,6 @@ def _asked(influence: Influence) -> Json:
         for step in history
     ]
     return {**_influence(influence), "history": steps}
-
-
-def _draws(influence: Influence | None) -> Json | None:
-    """Return what half, 95 % and all of the draws tell at most; None if the models are no draws."""
-    points = None if influence is None else influence.over_draws
-    if points is None:
-        return None
-    half, most, every = map(_number, points)
-    return {"at_50": half, "at_95": most, "at_100": every}
-
-
-def _edge(effect: EdgeEffect) -> Json:
-    parent, child = effect.edge
-    return {"parent": parent, "child": child, "nats": None if effect.influence is None else _number(effect.nats)}
 
 
 def _quilt(row: RankedQuilt) -> Json:
@@ -180,21 +181,6 @@ def _quilt(row: RankedQuilt) -> Json:
     }
 
 
-def _laws(report: Analysis) -> Json:
-    if isinstance(report.laws, Refusal):
-        return {"refused": str(report.laws)}
-    assert report.laws is not None
-    return report.laws.to_json()
-
-
 def _further(made: FurtherTable) -> Json:
     rows = [[cell if isinstance(cell, str) else _number(cell) for cell in row] for row in made.rows]
     return {"title": made.title, "header": list(made.header), "rows": rows}
-
-
-def _belief(belief: Belief) -> Json:
-    return {
-        "prior": belief.prior,
-        "answer": belief.answer,
-        "columns": [{"protected": name, "belief": value} for name, value in belief.columns.items()],
-    }

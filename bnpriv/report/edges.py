@@ -82,17 +82,13 @@ def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> t
     tried = every[:MOST_EDGES]
     effects = [
         EdgeEffect(
-            edge=edge,
-            influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place),
+            edge=edge, influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place)
         )
         for place, edge in enumerate(tried)
     ]
-    effects.sort(key=lambda effect: -_change(float(influence), effect.nats))
+    now = float(influence)
+    effects.sort(key=lambda effect: 0.0 if effect.nats == now else -abs(now - effect.nats))
     return tuple(effects), len(every) - len(effects)
-
-
-def _change(now: float, then: float) -> float:
-    return 0.0 if now == then else abs(now - then)
 
 
 def _told(

@@ -27,6 +27,9 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
         What counted them.
     """
     asked = Section(title="What was asked", id="asked", blocks=(history.table,))
+    promised: list[Section] = []
+    if accountant.entries:
+        promised.append(guarantee_section(accountant.guarantee(float(account.budget.delta))))
     told = [section for section in accountant.document.sections if "protected" in str(section.title)]
     return Document(
         kind="session",
@@ -34,7 +37,7 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
         headline=history.headline,
         answer=(history.bar,),
         facts=tuple(_facts(account, history, accountant)),
-        sections=(*((asked,) if len(history) else ()), *told, *_guarantee(account, accountant), _limits()),
+        sections=(*((asked,) if len(history) else ()), *told, *promised, _limits()),
         data={
             "account": account.account.name,
             "framework": account.account.framework,
@@ -66,11 +69,6 @@ def _facts(account: CountedAccount, history: History, accountant: Accountant) ->
     if accountant.entries:
         yield belief_fact(accountant.guarantee(float(account.budget.delta)))
     yield fact("Head of the ledger", (Code(account.head),))
-
-
-def _guarantee(account: CountedAccount, accountant: Accountant) -> Iterable[Section]:
-    if accountant.entries:
-        yield guarantee_section(accountant.guarantee(float(account.budget.delta)))
 
 
 def _limits() -> Section:

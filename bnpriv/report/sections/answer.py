@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from bnpriv.errors import Refusal
 from bnpriv.evidence.draws import WHOLE_TABLES
 from bnpriv.frameworks import odds
 from bnpriv.frameworks.guarantee_facts import observer_fact, protected_fact, sureness_fact
 from bnpriv.mechanisms.answer import query_facts
+from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.verdict import brief_text
 from bnpriv.render.document import Fact, Name, Names, Strong, Text, fact
 from bnpriv.render.text import of_nats, upper_text
@@ -39,7 +39,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
         yield fact("What noise it needs, and why", brief_text(best))
         yield sureness_fact(best.guarantee)
     yield belief_fact(report)
-    leaks = tuple(_leak(row) for row in report.attributes if row.columns or row.asked or row.driven) or _laws(report)
+    leaks = [_leak(row) for row in report.attributes if row.columns or row.asked or row.driven]
+    if not leaks and isinstance(report.laws, LawDecision):
+        leaks = [distance_text(report.laws)]
     if leaks:
         yield fact("What leaks most", *leaks)
     if tries and not useless:
@@ -87,9 +89,3 @@ def _leak(row: AttributeReport) -> Text:
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
-
-
-def _laws(report: Analysis) -> tuple[Text, ...]:
-    if report.laws is None or isinstance(report.laws, Refusal):
-        return ()
-    return (distance_text(report.laws),)

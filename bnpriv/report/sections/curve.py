@@ -89,14 +89,15 @@ def history_section(report: Analysis) -> Section | None:
     return Section(title="How the estimates were found", blocks=blocks, id="history", folded=True)
 
 
-def change_text(change: float) -> str:
-    """Return by how much a finer grid changes an influence; nothing for the first grid."""
-    return "" if math.isinf(change) else nats_text(change, 2)
-
-
 def _history(told: Influence) -> Table:
     rows = [
-        (str(pair), f"{step.points}", nats_text(step.influence), change_text(step.change), nats_text(step.lost, 2))
+        (
+            str(pair),
+            f"{step.points}",
+            nats_text(step.influence),
+            "" if math.isinf(step.change) else nats_text(step.change, 2),  # the first grid has none before it
+            nats_text(step.lost, 2),
+        )
         for pair, history in zip(told.pairs, told.history, strict=True)
         for step in history
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bnpriv.render.document import Name, Paragraph, Section, Table, Text
+from bnpriv.render.document import Block, Name, Paragraph, Section, Table, Text
 from bnpriv.render.text import name_text, nats_text, number_text
 from bnpriv.report.values import Analysis, AttributeReport, EdgeEffect
 from bnpriv.report.words import asked_text
@@ -19,14 +19,15 @@ EDGES_INTRO = (
 
 def edges_section(report: Analysis) -> Section | None:
     """Return what would be left without each edge; nothing where that was not worked out."""
-    tables = tuple(_table(report, row) for row in report.attributes if row.edges)
-    if not tables and any(row.path for row in report.attributes) and report.network is not None:
+    blocks: tuple[Block, ...] = tuple(_table(report, row) for row in report.attributes if row.edges)
+    if blocks:
+        blocks = (Paragraph(EDGES_INTRO), *blocks)
+    elif report.network is not None and any(row.path for row in report.attributes):
         kind = report.network.kind_text
-        why = Paragraph(f"What would be told of {kind} without an edge is not worked out.")
-        return Section(title="Which dependences matter", blocks=(why,), id="edges", folded=True)
-    if not tables:
+        blocks = (Paragraph(f"What would be told of {kind} without an edge is not worked out."),)
+    else:
         return None
-    return Section(title="Which dependences matter", blocks=(Paragraph(EDGES_INTRO), *tables), id="edges", folded=True)
+    return Section(title="Which dependences matter", blocks=blocks, id="edges", folded=True)
 
 
 def _table(report: Analysis, row: AttributeReport) -> Table:

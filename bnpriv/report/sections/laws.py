@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.base import Calibration
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import law_drawing
 from bnpriv.render.document import Block, Paragraph, Section
@@ -14,21 +13,18 @@ from bnpriv.report.words import not_worked_out
 
 def laws_section(report: Analysis) -> Section | None:
     """Return what tells the two worst secrets apart in the answer; nothing where the noise shows it already."""
-    if report.laws is None or _shown(report.laws, report.best):
+    if report.laws is None:
         return None
     if isinstance(report.laws, Refusal):
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
+        decided = () if report.best is None else report.best.certificate.decisions
+        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
+        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
+            return None  # the section on the noise draws them
         drawn = law_drawing(report.laws)
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
-
-
-def _shown(laws: LawDecision | Refusal, best: Calibration | None) -> bool:
-    """Return whether the section on the noise draws the same laws."""
-    decided = () if best is None else best.certificate.decisions
-    first = next((each for each in decided if isinstance(each, LawDecision)), None)
-    return first is not None and isinstance(laws, LawDecision) and (first.rule, first.pair) == (laws.rule, laws.pair)
 
 
 def distance_text(decision: LawDecision) -> str:

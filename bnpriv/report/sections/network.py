@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bnpriv.influence.quilt_cards import quilt_roles
 from bnpriv.influence.quilts import MarkovQuilt, markov_quilt
@@ -103,11 +103,14 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     title = f"The network, coloured by {which}"
     inside = frozenset(nodes)
     edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
+    notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
+    if report.query is not None:
+        notes = dict.fromkeys(report.query.columns, "queried")
     drawing = Drawing(
         nodes=nodes,
         edges=edges,
         roles={name: role for name, role in quilt_roles(quilt).items() if name in inside},
-        notes={name: note for name, note in _notes(report, row).items() if name in inside},
+        notes={name: note for name, note in notes.items() if name in inside},
         path=frozenset(row.path),
         title=title,
         desc=_description(edges, quilt),
@@ -128,12 +131,6 @@ def _which(report: Analysis, row: AttributeReport) -> str:
     if any(isinstance(decision, Decision) for made in chosen for decision in made.certificate.decisions):
         return "the quilt that the noise is based on"
     return "the quilt that MarkovQuiltMechanism would use"
-
-
-def _notes(report: Analysis, row: AttributeReport) -> Mapping[str, str]:
-    if report.query is not None:
-        return dict.fromkeys(report.query.columns, "queried")
-    return dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
 
 
 def _description(edges: Sequence[tuple[str, str]], quilt: MarkovQuilt) -> str:

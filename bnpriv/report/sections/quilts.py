@@ -38,13 +38,9 @@ def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
     start = len(shown)
     header = (*shown, *(("queried near", "answer moves by", "scale") if noisy else ()), "near", "remote")
     numbers = (*told_numbers(endless=endless, mu=mu), *((start + 1, start + 2) if noisy else ()))
-    more = (
-        ""
-        if row.more == 0
-        else "There are more quilts; they were not counted."
-        if row.more is None
-        else f"{row.more} more."
-    )
+    more = f"{row.more} more." if row.more else ""
+    if row.more is None:
+        more = "There are more quilts; they were not counted."
     yield Table(
         caption=f"Markov quilts for {name_text(row.protected)}, the least telling first",
         header=header,

@@ -17,7 +17,6 @@ from bnpriv.render.bars import WHOLE, bar_legend, noise_bar
 from bnpriv.render.document import Live, Paragraph, Section
 from bnpriv.render.html import Html, data_block, element, facts, join
 from bnpriv.render.text import Json, name_text, number_text
-from bnpriv.report.curves import ScaleCurve
 from bnpriv.report.slider import Slider
 from bnpriv.report.words import not_worked_out
 
@@ -39,12 +38,19 @@ def slider_section(slider: Slider | Refusal) -> Section:
 
 def _body(slider: Slider) -> Html:
     best = slider.best
+    outputs = {
+        "scale": "Scale of the noise",
+        "reason": "Decided by" if slider.curves else "Mechanism",
+        "error": "Error",
+        "belief": "A belief of 10 % becomes" if best.guarantee.with_belief else "Odds within a protected pair move by",
+        "verdict": "Still useful?",
+    }
     made = (
         element("label", "Epsilon, the budget in nats", for_="epsilon"),
         element("input", type="number", id="epsilon-number", min=0.001, max=100, step="any", aria_label="Epsilon"),
         element("input", type="range", id="epsilon", min=0, max=len(slider.epsilons) - 1, step=1),
         _bar(best),
-        facts(tuple((question, element("span", id=f"out-{key}")) for key, question in _outputs(slider))),
+        facts((question, element("span", id=f"out-{key}")) for key, question in outputs.items()),
     )
     return join(
         element("noscript", element("p", "The slider needs JavaScript; the tables do not.")),
@@ -62,18 +68,6 @@ def _note(slider: Slider) -> str:
     return (
         "An illustration: the page itself recomputes the Laplace noise of the Markov quilt mechanism, to a few digits. "
         f"The calibrated scale of that mechanism is {number_text(best.scale)} at epsilon {best.epsilon:g}. {last}"
-    )
-
-
-def _outputs(slider: Slider) -> tuple[tuple[str, str], ...]:
-    belief = slider.best.guarantee.with_belief
-    moved = "A belief of 10 % becomes" if belief else "Odds within a protected pair move by"
-    return (
-        ("scale", "Scale of the noise"),
-        ("reason", "Decided by" if slider.curves else "Mechanism"),
-        ("error", "Error"),
-        ("belief", moved),
-        ("verdict", "Still useful?"),
     )
 
 
@@ -105,7 +99,18 @@ def slider_data(slider: Slider) -> Json:
         "mean": unit.error().upper,
         "limits": [[limit, verdict] for limit, verdict in LIMITS],
         "words": {verdict: _sentence(verdict, best.useful) for verdict in VERDICTS},
-        "curves": [_curve(curve) for curve in slider.curves],
+        "curves": [
+            {
+                "who": name_text(curve.protected),
+                "pair": str(curve.pair),
+                "model": curve.model,
+                "rows": [
+                    [each.sensitivity, each.told, ", ".join(name_text(name) for name in sorted(each.near))]
+                    for each in curve.candidates
+                ],
+            }
+            for curve in slider.curves
+        ],
         "rows": [_row(row) for row in slider.rows],
     }
 
@@ -115,14 +120,6 @@ def _sentence(verdict: UsefulnessWord, useful: Usefulness) -> list[str]:
     parts = tuple(replace(part, verdict="unknown") for part in useful.parts)
     share = math.nan if verdict == "unknown" else 0.5
     return str(Usefulness(verdict, share, useful.outputs, parts)).split("50 %")
-
-
-def _curve(curve: ScaleCurve) -> Json:
-    rows = [
-        [choice.sensitivity, choice.told, ", ".join(name_text(name) for name in sorted(choice.near))]
-        for choice in curve.candidates
-    ]
-    return {"who": name_text(curve.protected), "pair": str(curve.pair), "model": curve.model, "rows": rows}
 
 
 def _row(row: Calibration) -> Json:
