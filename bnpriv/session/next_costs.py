@@ -20,25 +20,62 @@ from bnpriv.session.cost import ReleaseCost, cost_of, scale_at_cost
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class NextCost:
+    """What one calibration costs as the next release.
+
+    Parameters
+    ----------
+    cost : ReleaseCost
+        With the noise that it has.
+    scale : float or None
+        The scale that adds its own epsilon to the total, and no more; None where that is not known.
+    """
+
+    cost: ReleaseCost
+    scale: float | None
+
+    @property
+    def error(self) -> float | None:
+        """The mean error at that scale."""
+        calibration = self.cost.calibration
+        if not self.scale:
+            return self.scale
+        return calibration.expected_error * self.scale / calibration.scale
+
+    def to_json(self) -> Json:
+        """Return it as plain values."""
+        return {
+            "mechanism": str(self.cost.calibration.mechanism),
+            "adds": self.cost.epsilon if math.isfinite(self.cost.epsilon) else None,
+            "fits": self.cost.fits,
+            "scale_at_equal_cost": self.scale,
+            "error_at_equal_cost": self.error,
+            "refusal": None if self.cost.refusal is None else str(self.cost.refusal),
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class NextCosts:
     """What the calibrations of a plan cost as the next release of a session.
 
     Parameters
     ----------
-    costs : tuple of (ReleaseCost, float or None)
-        Of each what it costs with the noise that it has, and the scale that adds its own epsilon to the total and no
-        more; None where that is not known.
+    costs : tuple of NextCost
     budget : Budget
     """
 
-    costs: tuple[tuple[ReleaseCost, float | None], ...]
+    costs: tuple[NextCost, ...]
     budget: Budget
 
     @staticmethod
     def of(accountant: Accountant, budget: Budget, calibrations: Sequence[Calibration]) -> NextCosts:
         """Return the costs of calibrations after what an accountant counted."""
         costs = [cost_of(accountant, each, budget) for each in calibrations]
-        return NextCosts(costs=tuple((cost, _scale_at_equal_cost(accountant, cost)) for cost in costs), budget=budget)
+        return NextCosts(
+            costs=tuple(NextCost(cost=cost, scale=_scale_at_equal_cost(accountant, cost)) for cost in costs),
+            budget=budget,
+        )
 
     @property
     def section(self) -> Section:
@@ -57,7 +94,7 @@ class NextCosts:
                         "scale",
                         "scale that adds epsilon alone",
                     ),
-                    rows=[_row(*each) for each in self.costs],
+                    rows=[_row(each) for each in self.costs],
                     numbers=(1, 2, 4, 5),
                 ),
                 Paragraph(
@@ -69,23 +106,12 @@ class NextCosts:
         )
 
     def to_json(self) -> list[Json]:
-        """Them as plain values."""
-        return [
-            {
-                "mechanism": str(cost.calibration.mechanism),
-                "adds": cost.epsilon if math.isfinite(cost.epsilon) else None,
-                "fits": cost.fits,
-                "scale_at_equal_cost": scale,
-                "error_at_equal_cost": cost.calibration.expected_error * scale / cost.calibration.scale
-                if scale
-                else scale,
-                "refusal": None if cost.refusal is None else str(cost.refusal),
-            }
-            for cost, scale in self.costs
-        ]
+        """Return them as plain values."""
+        return [each.to_json() for each in self.costs]
 
 
-def _row(cost: ReleaseCost, scale: float | None) -> tuple[str, ...]:
+def _row(found: NextCost) -> tuple[str, ...]:
+    cost = found.cost
     adds = "cannot be counted" if cost.refusal else upper_text(cost.epsilon) if cost.after is not None else "no bound"
     return (
         str(cost.calibration.mechanism),
@@ -93,7 +119,7 @@ def _row(cost: ReleaseCost, scale: float | None) -> tuple[str, ...]:
         adds,
         "yes" if cost.fits else "no",
         number_text(cost.calibration.scale),
-        "not known" if scale is None else number_text(scale),
+        "not known" if found.scale is None else number_text(found.scale),
     )
 
 
