@@ -37,10 +37,10 @@ def sha256(*parts: str | bytes | NDArray[Any]) -> str:
     """
     found = hashlib.sha256()
     for part in parts:
-        if isinstance(part, np.ndarray):
-            found.update(np.ascontiguousarray(part).data)
+        if isinstance(part, str):
+            found.update(part.encode())
         else:
-            found.update(part.encode() if isinstance(part, str) else part)
+            found.update(part if isinstance(part, bytes) else np.ascontiguousarray(part).data)
     return found.hexdigest()
 
 

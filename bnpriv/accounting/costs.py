@@ -12,7 +12,7 @@ from bnpriv.accounting.entries import Entry, Near
 from bnpriv.evidence.structural import Influences
 from bnpriv.queries.sensitivity import separate_columns
 
-Term = tuple[Entry, Fraction | None]
+RatedEntry = tuple[Entry, Fraction | None]
 
 
 @final
@@ -35,11 +35,11 @@ class NoiseCosts:
     """
 
     evidence: Influences
-    terms: Mapping[str, Term] = field(default_factory=dict[str, Term])
+    terms: Mapping[str, RatedEntry] = field(default_factory=dict[str, RatedEntry])
     queried: Near = frozenset()
     bare: Near = frozenset()
     blocks: tuple[Near, ...] = ()
-    _last: Term | None = None
+    _last: RatedEntry | None = None
     _earlier: Mapping[Near, Fraction] = field(default_factory=dict[Near, Fraction])
     _costs: dict[Near, Fraction] = field(default_factory=dict[Near, Fraction])
     _moved: dict[tuple[str, Near], Fraction] = field(default_factory=dict[tuple[str, Near], Fraction])
@@ -85,7 +85,7 @@ class NoiseCosts:
             apart = separate_columns(entry.counted, self.evidence.schema, 1)
         return (*(frozenset({name}) for name in entry.columns), *apart)
 
-    def _cost(self, term: Term, near: Near) -> Fraction:
+    def _cost(self, term: RatedEntry, near: Near) -> Fraction:
         """What a term costs; near columns move no answer without noise, or nothing bounds it at all."""
         entry, rate = term
         return Fraction(0) if rate is None else rate * self._sensitivity(entry, near)

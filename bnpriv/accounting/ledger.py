@@ -13,7 +13,7 @@ from bnpriv.accounting import ledger_steps
 from bnpriv.accounting.interrupted import NOTHING_CHARGED, PERHAPS_CHARGED, charged_text, is_interrupt
 from bnpriv.accounting.ledger_book import Book, account_content
 from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed, row_after
-from bnpriv.accounting.ledger_rules import Admit, accounts_in, admitted, fitting, next_row, repeated, require_open
+from bnpriv.accounting.ledger_rules import Admit, accounts_in, admitted, fitting, repeated, require_open
 from bnpriv.accounting.ledger_schema import append_row, chain_state, enter_chain, require_version, rows_of
 from bnpriv.accounting.ledger_store import LedgerStore, store_at
 from bnpriv.accounting.ledger_values import (
@@ -211,7 +211,8 @@ class Ledger(Uncopied):
                 "total": total_text(total, account.budget),
                 "time": datetime.now(UTC).isoformat(timespec="seconds"),
             }
-            written.append(next_row(book, "charge", content))
+            place = {"chain": account.number, "sequence": book.length}
+            written.append(row_after(book.head, **place, kind="charge", content=content))
             append_row(connection, written[0])
             ledger_steps.reached("4 charge written")
             return book.after(written)
@@ -267,7 +268,9 @@ class Ledger(Uncopied):
             book = self._book(connection, receipt.account)
             ledger_steps.reached("7 account locked for the answer")
             require_open(book, receipt.charge)
-            row = next_row(book, "answer", {"charge": receipt.charge.sequence, "answer": answer})
+            place = {"chain": receipt.account.number, "sequence": book.length}
+            content = {"charge": receipt.charge.sequence, "answer": answer}
+            row = row_after(book.head, **place, kind="answer", content=content)
             append_row(connection, row)
             ledger_steps.reached("8 answer written")
             return book.after([row])

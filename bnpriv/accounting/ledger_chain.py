@@ -121,7 +121,7 @@ def row_hash(previous: str, sequence: int, kind: str, payload: str) -> str:
     '086c23fc0680'
     """
     first = json.dumps([previous, sequence, kind], separators=(",", ":"))
-    return sha256(f"{first[:-1]},{payload}]".encode("ascii"))
+    return sha256(f"{first[:-1]},{payload}]")
 
 
 def row_after(previous: str, *, chain: int, sequence: int, kind: str, content: Mapping[str, object]) -> LedgerRow:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bnpriv import checks
 from bnpriv.accounting.exact import rounded_up
 from bnpriv.accounting.ledger_book import Book, accounts_of
-from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed, row_after
+from bnpriv.accounting.ledger_chain import LedgerRow, canonical, changed
 from bnpriv.accounting.ledger_schema import chain_numbers, chain_state, check_form, rows_of
 from bnpriv.accounting.ledger_values import Account, Budget, Charge, Receipt
 from bnpriv.errors import BudgetError, LedgerError, ParameterError, Refusal
@@ -145,11 +145,6 @@ def require_open(book: Book, charge: Charge) -> None:
             found="one that was stored before",
             remedy="Do not show another: charge a new release.",
         )
-
-
-def next_row(book: Book, kind: str, content: Mapping[str, object]) -> LedgerRow:
-    """Return the next row of an account; its lock must be held until it is written."""
-    return row_after(book.head, chain=book.account.number, sequence=book.length, kind=kind, content=content)
 
 
 def _budget_text(budget: Budget) -> str:

@@ -148,7 +148,17 @@ def rows_of(connection: Connection, chain: int, start: int = 0) -> list[LedgerRo
     """Return the rows of a chain from a place on, in order; nothing is checked."""
     _, _, entries = _tables()
     query = entries.select().where(entries.c.chain == chain, entries.c.sequence >= start).order_by(entries.c.sequence)
-    return [LedgerRow(**row) for row in connection.execute(query).mappings()]
+    return [
+        LedgerRow(
+            chain=row.chain,
+            sequence=row.sequence,
+            kind=row.kind,
+            payload=row.payload,
+            previous=row.previous,
+            hash=row.hash,
+        )
+        for row in connection.execute(query)
+    ]
 
 
 def chain_state(connection: Connection, chain: int, *, lock: bool = False) -> tuple[int, str]:

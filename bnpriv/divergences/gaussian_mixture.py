@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
+from bnpriv.divergences.approximation import NormalMixture
+from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum
@@ -88,10 +90,11 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
     >>> bool(exact <= found < exact * (1 + 1e-4))
     True
     """
-    atoms = np.union1d(f.support, g.support)
-    p, q = (_masses_on(atoms, law) for law in (f, g))
-    ratio = math.exp(epsilon)
-    _check_size(atoms, scale)
+    pair, ratio = LaplacePair.of(f, g), math.exp(epsilon)
+    atoms, p, q = pair.atoms, np.exp(pair.first), np.exp(pair.second)
+    points = math.ceil(((atoms[-1] - atoms[0]) / scale + 2 * MIXTURE_REACH) * STEPS_PER_DEVIATION) + 1
+    if points * atoms.size > MOST_MIXTURE_TERMS:
+        raise _too_large(points * atoms.size, atoms.size)
     # far from 0 doubles are too coarse for the grid, so it starts at the first atom
     above = atoms - atoms[0]
     worst = float(np.max(_excess(above, np.stack((p - ratio * q, q - ratio * p), axis=1), scale)))
@@ -169,17 +172,12 @@ class _LogCurve:
         """Tabulate the curve of a law whose atoms have these places among all."""
         from scipy.special import log_ndtr
 
-        own = atoms[places]
+        mixture = NormalMixture(atoms[places], law.logs, 1.0)
         logs, means = np.empty_like(ends), np.empty_like(ends)
-        at_once = max(1, MIXTURE_TERMS_AT_ONCE // own.size)
+        at_once = max(1, MIXTURE_TERMS_AT_ONCE // law.size)
         for start in range(0, ends.size, at_once):
             block = slice(start, start + at_once)
-            terms = law.logs - (ends[block, None] - own) ** 2 / 2
-            top = terms.max(axis=1)
-            weights = np.exp(terms - top[:, None])
-            total = weights.sum(axis=1)
-            logs[block] = top + np.log(total) - math.log(2 * math.pi) / 2
-            means[block] = weights @ own / total
+            logs[block], means[block] = mixture.log_density(ends[block])
         beyond = max(float(log_ndtr(float(ends[0]))), float(log_ndtr(float(atoms[-1] - ends[-1]))))
         return cls(ends, logs, means, beyond + math.log(2))
 
@@ -206,22 +204,6 @@ def _log_mean(rise: FloatArray) -> FloatArray:
     size = np.maximum(np.abs(rise), 2.0**-20)
     # (exp(x) - 1) / x, and for x below 0 the same times exp(x)
     return size - np.log(size) + np.log(-np.expm1(-size)) + np.minimum(rise, 0.0) + 2.0**-19
-
-
-def _masses_on(atoms: FloatArray, law: Atoms) -> FloatArray:
-    masses = np.zeros(atoms.shape)
-    masses[np.searchsorted(atoms, law.support)] = np.exp(law.logs)
-    return masses
-
-
-def _points(atoms: FloatArray, scale: float) -> int:
-    return math.ceil(((atoms[-1] - atoms[0]) / scale + 2 * MIXTURE_REACH) * STEPS_PER_DEVIATION) + 1
-
-
-def _check_size(atoms: FloatArray, scale: float) -> None:
-    size = _points(atoms, scale) * atoms.size
-    if size > MOST_MIXTURE_TERMS:
-        raise _too_large(size, atoms.size)
 
 
 def _too_large(terms: int, atoms: int) -> SizeError:

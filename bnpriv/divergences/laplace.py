@@ -15,6 +15,7 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.laws.atoms import Atoms
+from bnpriv.laws.base import magnitude
 
 SPAN = 64.0
 """Atoms further apart than this many scales are summed in separate blocks, which keeps the rounding error small."""
@@ -75,7 +76,9 @@ class LaplacePair:
         """
         if scale == 0:
             with np.errstate(invalid="ignore"):
-                return self.first - self.second, 2 * self.error + UNIT_ROUNDOFF * _size(self.first, self.second)
+                return self.first - self.second, 2 * self.error + UNIT_ROUNDOFF * max(
+                    magnitude(self.first), magnitude(self.second)
+                )
         p, lost_p = _smoothed(self.atoms, self.first, scale)
         q, lost_q = _smoothed(self.atoms, self.second, scale)
         return p - q, 2 * self.error + lost_p + lost_q
@@ -116,8 +119,10 @@ def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> float:
 
     Each step rounds a number of a known size once, and a partial sum keeps at most the error of the sums before it.
     """
-    steps = min(atoms.size, _most_in_a_block(atoms, scale)) + 3.0 * _blocks(atoms, scale)
-    return UNIT_ROUNDOFF * (steps + 8) * (_size(logs) + SPAN + 8)
+    most = max(end - start for start, end in _stretches(atoms, scale))
+    stretches = int(min(atoms.size, (atoms[-1] - atoms[0]) // (SPAN * scale) + 1))
+    steps = min(atoms.size, most) + 3.0 * stretches
+    return UNIT_ROUNDOFF * (steps + 8) * (magnitude(logs) + SPAN + 8)
 
 
 def from_right(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
@@ -146,14 +151,6 @@ def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
         result[start:end] = np.logaddexp.accumulate(block) - rise
         carried, at = float(result[end - 1]), atoms[end - 1]
     return result
-
-
-def _blocks(atoms: FloatArray, scale: float) -> int:
-    return int(min(atoms.size, (atoms[-1] - atoms[0]) // (SPAN * scale) + 1))
-
-
-def _most_in_a_block(atoms: FloatArray, scale: float) -> int:
-    return max(end - start for start, end in _stretches(atoms, scale))
 
 
 def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> float:
@@ -201,8 +198,3 @@ def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:
     change = np.where((a * b < 0) & np.isfinite(change), np.clip(change, 0.0, gaps), 0.0)
     before, after = integral(np.zeros_like(gaps), change), integral(change, gaps)
     return np.maximum(before, 0.0) + np.maximum(after, 0.0)
-
-
-def _size(*logs: FloatArray) -> float:
-    """Return the largest absolute value of a finite log."""
-    return max(float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0)) for values in logs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
@@ -13,14 +12,8 @@ from bnpriv.bound import FloatArray
 LogMoments = Callable[[FloatArray], FloatArray]
 """Log E exp(power times the loss) for many powers at once."""
 
-
-class Value(Protocol):
-    """What is to be largest, at some powers with bounds of their log moments."""
-
-    def __call__(self, powers: FloatArray, at: FloatArray, *, up: bool) -> FloatArray:
-        """Return the values, from upper bounds of the moments or from lower ones."""
-        ...
-
+Value = Callable[[FloatArray, FloatArray, bool], FloatArray]
+"""What is to be largest, at some powers with bounds of their log moments: upper ones, or lower ones."""
 
 FIRST_POWER, LAST_POWER = 1e-6, 1e9
 """Powers between which the largest value is looked for; beyond them bounds take over."""
@@ -59,7 +52,7 @@ def least_rho(
     last = min(largest_order - 1, LAST_POWER)
     powers = np.geomspace(min(FIRST_POWER, last / 2), last, ORDERS_AT_START)
 
-    def value(powers: FloatArray, at: FloatArray, *, up: bool) -> FloatArray:
+    def value(powers: FloatArray, at: FloatArray, _: bool) -> FloatArray:
         return (at / powers - xi) / (1 + powers)
 
     def above(left: FloatArray, right: FloatArray, at_left: FloatArray, at_right: FloatArray) -> FloatArray:
@@ -122,7 +115,7 @@ def _steepest(
 ) -> tuple[float, float]:
     """Return the largest 2 (moment - power * centre) / power^2 over powers."""
 
-    def value(powers: FloatArray, at: FloatArray, *, up: bool) -> FloatArray:
+    def value(powers: FloatArray, at: FloatArray, up: bool) -> FloatArray:
         return 2 * (at - centre[0 if up else 1] * powers) / powers**2
 
     def above(left: FloatArray, right: FloatArray, at_left: FloatArray, at_right: FloatArray) -> FloatArray:
@@ -146,9 +139,9 @@ def _largest(
 ) -> tuple[float, float]:
     """Return the largest value at some powers, and a bound over all between; intervals that may hold more are cut."""
     low, high = moments
-    least = float(np.max(value(powers, low(powers), up=False)))
+    least = float(np.max(value(powers, low(powers), False)))
     at = high(powers)
-    most = float(np.max(value(powers, at, up=True)))
+    most = float(np.max(value(powers, at, True)))
     if math.isinf(most):
         return least, most
     left, right, at_left, at_right = powers[:-1], powers[1:], at[:-1], at[1:]
@@ -164,8 +157,8 @@ def _largest(
         left, right, at_left, at_right = left[kept], right[kept], at_left[kept], at_right[kept]
         middle = np.sqrt(left * right)
         at_middle = high(middle)
-        least = max(least, float(np.max(value(middle, low(middle), up=False))))
-        most = max(most, float(np.max(value(middle, at_middle, up=True))))
+        least = max(least, float(np.max(value(middle, low(middle), False))))
+        most = max(most, float(np.max(value(middle, at_middle, True))))
         left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         at_left, at_right = np.concatenate([at_left, at_middle]), np.concatenate([at_middle, at_right])
     return least, max(settled, float(np.max(above(left, right, at_left, at_right))))

@@ -15,7 +15,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.base import log_sum_exp
+from bnpriv.laws.base import log_sum_exp, magnitude
 
 MOST_PRODUCT_CELLS = 2**24
 """Grid points times atoms."""
@@ -54,7 +54,7 @@ def product_laplace_epsilon(f: Atoms, g: Atoms, scale: float) -> float:
         ratio = _largest_on_simplex(points, logs, scale)
     else:
         ratio = _largest_on_grid(points, logs, scale)
-    size = float(np.max(np.abs(logs[np.isfinite(logs)]), initial=0.0)) + float(np.ptp(points, axis=0).sum()) / scale
+    size = magnitude(logs) + float(np.ptp(points, axis=0).sum()) / scale
     return ratio + 2 * max(f.error, g.error) + UNIT_ROUNDOFF * (8 * size + 8 * len(points) + 64)
 
 

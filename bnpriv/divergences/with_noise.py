@@ -87,7 +87,11 @@ def _(noise: DiscreteLaplace, first: Atoms, second: Atoms) -> LossCells:
     if not np.all(pair.atoms == np.rint(pair.atoms)):
         raise LawError("whole-number noise needs whole numbers", found="fractions", remedy="Use Laplace noise.")
     if end - start >= MOST_WHOLE_OUTPUTS:
-        raise _too_many(end - start + 1, MOST_WHOLE_OUTPUTS)
+        raise SizeError(
+            f"the privacy loss is worked out for at most {MOST_WHOLE_OUTPUTS:,} outputs",
+            found=f"{end - start + 1:,.0f}",
+            remedy="Use Laplace noise, whose loss needs no list of outputs.",
+        )
     whole = start + np.arange(int(end - start) + 1, dtype=np.float64)
     place = np.searchsorted(whole, pair.atoms)
     # P(k) = exp(-|k| / scale) (1 - r) / (1 + r) with r = exp(-1 / scale); all beyond an end is r / (1 - r) of it
@@ -261,11 +265,3 @@ def _log_difference(one: FloatArray, other: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         high = np.maximum(one, other)
         return np.where(np.isneginf(high), -np.inf, high + np.log(-np.expm1(-np.abs(one - other))))
-
-
-def _too_many(found: float, most: int) -> SizeError:
-    return SizeError(
-        f"the privacy loss is worked out for at most {most:,} outputs",
-        found=f"{found:,.0f}",
-        remedy="Use Laplace noise, whose loss needs no list of outputs.",
-    )

@@ -172,14 +172,10 @@ def _gathered(counted: list[tuple[FloatArray, FloatArray]], most: int) -> Gather
     means = [_means(points, counts, low, width, sides) for points, counts in counted]
     most_met = max(len(points) for points, _ in counted)
     drift = 2 * UNIT_ROUNDOFF * (most_met + 8) * float(np.abs(both).sum(axis=1).max())
-    far = max(found.far for found in means)
-    return Gathered(
-        first=Atoms(means[0].points, means[0].masses),
-        second=Atoms(means[1].points, means[1].masses),
-        moved=up(2 * (far + drift)),
-        variance=up(max(found.variance for found in means) + 2 * drift * (far + drift)),
-        drift=drift,
-    )
+    (first, far, variance), (second, farther, wider) = means
+    far = max(far, farther)
+    variance = up(max(variance, wider) + 2 * drift * (far + drift))
+    return Gathered(first=first, second=second, moved=up(2 * (far + drift)), variance=variance, drift=drift)
 
 
 def _finest(counted: list[tuple[FloatArray, FloatArray]], low: FloatArray, width: FloatArray, most: int) -> int:
@@ -205,18 +201,10 @@ def _places(points: FloatArray, low: FloatArray, width: FloatArray, sides: int) 
     return np.minimum(np.floor((points - low) / np.where(width > 0, width, 1.0) * sides), sides - 1)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Means:
-    """Means of a law in cells, their masses, and the farthest and the mean square move to them."""
-
-    points: FloatArray
-    masses: FloatArray
-    far: float
-    variance: float
-
-
-def _means(points: FloatArray, counts: FloatArray, low: FloatArray, width: FloatArray, sides: int) -> _Means:
-    """Gather points in a grid of cells, so many along each axis."""
+def _means(
+    points: FloatArray, counts: FloatArray, low: FloatArray, width: FloatArray, sides: int
+) -> tuple[Atoms, float, float]:
+    """The law of the means of points in cells, and the farthest and the mean square move to them."""
     above = points - low
     _, inverse = np.unique(_places(points, low, width, sides), axis=0, return_inverse=True)
     cell = inverse.ravel()
@@ -224,9 +212,7 @@ def _means(points: FloatArray, counts: FloatArray, low: FloatArray, width: Float
     means = np.stack([np.bincount(cell, counts * axis) / met for axis in above.T], axis=1)
     moves = np.abs(above - means[cell]).sum(axis=1)
     total = float(counts.sum())
-    return _Means(
-        points=means + low, masses=met / total, far=float(moves.max()), variance=float(counts @ moves**2) / total
-    )
+    return Atoms(means + low, met / total), float(moves.max()), float(counts @ moves**2) / total
 
 
 def missed(draws: int, miss: float, ratio: float = 1.0) -> float:

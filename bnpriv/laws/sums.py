@@ -123,7 +123,7 @@ def add_dense(a: Masses, b: Masses) -> Masses:
     lefts, rights = _blocks(short), _blocks(long)
     pairs = len(lefts) * len(rights)
     if pairs <= 4 * len(short.keys):
-        logs = _convolve_stretches(list(product(map(_Stretch.of, lefts), map(_Stretch.of, rights))))
+        logs = _convolve_stretches(lefts, rights)
     else:
         logs = _convolve_logs(short, long)
     kept = np.flatnonzero(logs > -math.inf)
@@ -146,39 +146,19 @@ def _blocks(law: Masses) -> list[Masses]:
     return [Masses(key, log, law.error) for key, log in zip(keys, logs, strict=True)]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    """Masses as plain numbers on a stretch of the line, relative to the largest one.
-
-    Parameters
-    ----------
-    start : int
-        The first key.
-    masses : ndarray
-        One for every key from there on; 0 where there is none.
-    top : float
-        The log of the largest mass.
-    """
-
-    start: int
-    masses: FloatArray
-    top: float
-
-    @classmethod
-    def of(cls, law: Masses) -> _Stretch:
-        top = float(np.max(law.logs))
-        return cls(int(law.keys[0]), _dense(law, np.exp(law.logs - top), 0.0), top)
-
-    def __add__(self, other: _Stretch) -> FloatArray:
-        """Return the log masses of the sum of two independent draws."""
-        with np.errstate(divide="ignore"):
-            return np.log(np.convolve(self.masses, other.masses)) + (self.top + other.top)
+def _stretch(law: Masses) -> tuple[int, FloatArray, float]:
+    """The first key of a law, a mass for every key from there on, over the largest one, and the log of that."""
+    top = float(np.max(law.logs))
+    return int(law.keys[0]), _dense(law, np.exp(law.logs - top), 0.0), top
 
 
-def _convolve_stretches(pairs: Sequence[tuple[_Stretch, _Stretch]]) -> FloatArray:
-    origin = pairs[0][0].start + pairs[0][1].start
-    pieces = [(a.start + b.start - origin, a + b) for a, b in pairs]
+def _convolve_stretches(lefts: Sequence[Masses], rights: Sequence[Masses]) -> FloatArray:
+    """Convolve every stretch of one law with every stretch of another as plain numbers, and add up the pieces."""
+    origin = int(lefts[0].keys[0]) + int(rights[0].keys[0])
+    pieces: list[tuple[int, FloatArray]] = []
+    with np.errstate(divide="ignore"):
+        for (start, a, top), (other, b, high) in product(map(_stretch, lefts), map(_stretch, rights)):
+            pieces.append((start + other - origin, np.log(np.convolve(a, b)) + (top + high)))
     tops = np.full(max(start + len(piece) for start, piece in pieces), -math.inf)
     for start, piece in pieces:
         part = tops[start : start + len(piece)]

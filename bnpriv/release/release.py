@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
@@ -22,19 +21,8 @@ from bnpriv.services import service
 from bnpriv.tables.interrupts import noting
 from bnpriv.tables.schema import Schema
 
-
-class ExactAnswer(Protocol):
-    """An exact answer, which nobody sees."""
-
-    @property
-    def values(self) -> tuple[Fraction, ...]:
-        """Its numbers."""
-        ...
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What each of them is."""
-        ...
+if TYPE_CHECKING:
+    from bnpriv.release.evaluate import Answer
 
 
 LedgerAccount = Any
@@ -131,7 +119,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     """Read the data once, and draw noise only when every answer is known."""
     schema = calibrations[0].framework.schema
     queries = [calibration.query for calibration in calibrations]
-    answers: Sequence[ExactAnswer] = service("release.evaluate")(queries, schema, data)
+    answers: Sequence[Answer] = service("release.evaluate")(queries, schema, data)
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
@@ -144,22 +132,20 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     )
 
 
-def _with_noise(noise: Noise, answer: ExactAnswer, drawing: Sampler) -> tuple[float, ...]:
+def _with_noise(noise: Noise, answer: Answer, drawing: Sampler) -> tuple[float, ...]:
     """Add noise; what goes wrong in a sampler of the caller is withheld, since it saw the exact answer."""
     values: object = None
     with suppress(Exception):
         values = noise.sample([float(value) for value in answer.values], drawing)
-    if isinstance(values, tuple) and len(values) == len(answer.values) and all(map(_is_finite, values)):
-        return values
+    if isinstance(values, tuple) and len(values) == len(answer.values):
+        numbers = cast("tuple[object, ...]", values)
+        if all(isinstance(value, float) and math.isfinite(value) for value in numbers):
+            return cast("tuple[float, ...]", numbers)
     raise ParameterError(
         f"the noise must be {len(answer.values)} finite number{'' if len(answer.values) == 1 else 's'}",
         found="an error of the sampler, or something else, which is withheld because it may tell the answer",
         remedy="Leave the sampler out; noise is then drawn from the random numbers of the operating system.",
     )
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
 
 
 def with_values(

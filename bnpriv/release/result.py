@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast, final
+from typing import TYPE_CHECKING, cast, final
 
 from bnpriv.errors import LedgerError, QueryError, UselessAnswerWarning
 from bnpriv.mechanisms.base import Calibration
@@ -26,34 +26,12 @@ from bnpriv.tables.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bnpriv.accounting.mark import Mark
     from bnpriv.frameworks.guarantee import Guarantee
-    from bnpriv.render.document import Document, Fact
+    from bnpriv.render.document import Document
 
 RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95
-
-
-class LedgerPlace(Protocol):
-    """Where a release stands in a ledger."""
-
-    @property
-    def account(self) -> str:
-        """The name of the account."""
-        ...
-
-    @property
-    def number(self) -> int:
-        """Which release of the account it is, from 1."""
-        ...
-
-    @property
-    def fact(self) -> Fact:
-        """The place as a line of a document."""
-        ...
-
-    def to_json(self) -> Json:
-        """The place as plain values."""
-        ...
 
 
 @final
@@ -75,7 +53,7 @@ class Release(Shown):
         What missing values and values out of range counted as; never how many there were.
     margins : tuple of float
         By how much `rounded` may have moved each number of the base away from the exact one.
-    mark : LedgerPlace, optional
+    mark : Mark, optional
         Where it stands in a ledger.
     others : int
         How many other answers `release_many` released with it.
@@ -86,7 +64,7 @@ class Release(Shown):
     calibration: Calibration
     missing_rule: str
     margins: tuple[float, ...]
-    mark: LedgerPlace | None = None
+    mark: Mark | None = None
     others: int = 0
 
     @property
@@ -211,7 +189,7 @@ class Release(Shown):
         }
 
     @staticmethod
-    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: LedgerPlace) -> Release:
+    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Mark) -> Release:
         """Return the release of which a ledger kept the answer.
 
         Parameters
@@ -220,7 +198,7 @@ class Release(Shown):
             What `stored` returned.
         calibration : Calibration
             Of the same question.
-        mark : LedgerPlace
+        mark : Mark
             Where it stands in the ledger.
 
         Returns

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import cast, final
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON
 from bnpriv.errors import Refusal, RefusedError, SizeError
@@ -55,89 +56,60 @@ def least_calibration(
     accuracy : AskedAccuracy
     delta : float
     """
-    search = _LeastEpsilon(mechanism=mechanism, framework=framework, query=query, accuracy=accuracy, delta=delta)
-    return search.least()
-
-
-@dataclass(kw_only=True)
-class _LeastEpsilon:
-    """Secants on the ratio of errors, which is piecewise linear for quilts, kept inside a bracket."""
-
-    mechanism: Mechanism
-    framework: Framework
-    query: Query
-    accuracy: AskedAccuracy
-    delta: float
-    refusal: Refusal | None = None
     best: Calibration | None = None
+    refusal: Refusal | None = None
 
-    def least(self) -> Calibration | Refusal:
-        high = self._reached_from(1.0)
-        if high is None:
-            return self.refusal or Refusal(
-                required=f"the answer must err by at most {number_text(self.accuracy.error)}",
+    def ratio(epsilon: float) -> float:
+        """How accurate a calibration is; 0 where there is none. The least epsilon that is enough is remembered."""
+        nonlocal best, refusal
+        try:
+            found = mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
+        except (RefusedError, SizeError) as refused:
+            refusal = Refusal.of(refused)
+            return 0.0
+        reached = accuracy.ratio(found)
+        if reached >= 1 and (best is None or epsilon < best.epsilon):
+            best = found
+        return reached
+
+    high = 1.0
+    while ratio(high) < 1:
+        if high >= LARGEST_EPSILON:
+            return refusal or Refusal(
+                required=f"the answer must err by at most {number_text(accuracy.error)}",
                 found=f"a larger error up to epsilon {LARGEST_EPSILON:g}",
                 remedy="Ask for a larger error.",
             )
-        low = self._not_reached_below(high)
-        if low is not None:
-            self._narrow(low, min(high, self._of_best()))
-        found = self.best
-        assert found is not None
-        return self._with_few_digits(found)
+        high = min(4 * high, LARGEST_EPSILON)
+    low = high / 4
+    while low >= LEAST_EPSILON and ratio(low) >= 1:
+        low /= 16
+    found = cast(Calibration, best)
+    if low >= LEAST_EPSILON or ratio(low := LEAST_EPSILON) < 1:
+        _narrow(ratio, low, min(high, found.epsilon))
+    found = cast(Calibration, best)
+    # the same with an epsilon of few digits, rounded up, where that is enough as well
+    step = 10.0 ** (math.floor(math.log10(found.epsilon)) - 5)
+    epsilon = float(f"{math.ceil(found.epsilon / step) * step:.6g}")
+    try:
+        short = mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta)
+    except (RefusedError, SizeError):
+        return found
+    return short if accuracy.ratio(short) >= 1 else found
 
-    def _of_best(self) -> float:
-        return math.inf if self.best is None else self.best.epsilon
 
-    def _ratio(self, epsilon: float) -> float:
-        """Return how accurate a calibration is; 0 where there is none. Remember the least epsilon that is enough."""
-        try:
-            found = self.mechanism.calibrate(self.framework, self.query, epsilon=epsilon, delta=self.delta)
-        except (RefusedError, SizeError) as refused:
-            self.refusal = Refusal.of(refused)
-            return 0.0
-        ratio = self.accuracy.ratio(found)
-        if ratio >= 1 and epsilon < self._of_best():
-            self.best = found
-        return ratio
-
-    def _reached_from(self, start: float) -> float | None:
-        epsilon = start
-        while self._ratio(epsilon) < 1:
-            if epsilon >= LARGEST_EPSILON:
-                return None
-            epsilon = min(4 * epsilon, LARGEST_EPSILON)
-        return epsilon
-
-    def _not_reached_below(self, high: float) -> float | None:
-        epsilon = high / 4
-        while epsilon >= LEAST_EPSILON:
-            if self._ratio(epsilon) < 1:
-                return epsilon
-            epsilon /= 16
-        return None if self._ratio(LEAST_EPSILON) >= 1 else LEAST_EPSILON
-
-    def _narrow(self, low: float, high: float) -> None:
-        below, above = self._ratio(low), self._ratio(high)
-        for step in range(MOST_CALIBRATED):
-            if high - low <= CLOSE * high:
-                return
-            guess = (low + high) / 2
-            if step % 3 < 2 and math.isfinite(above) and above > below:
-                guess = low + (1 - below) / (above - below) * (high - low)
-            guess = min(max(guess, low * (1 + CLOSE / 2)), high * (1 - CLOSE / 2))
-            ratio = self._ratio(guess)
-            if ratio >= 1:
-                high, above = guess, ratio
-            else:
-                low, below = guess, ratio
-
-    def _with_few_digits(self, found: Calibration) -> Calibration:
-        """Return the same with an epsilon of few digits, rounded up, where that is enough as well."""
-        step = 10.0 ** (math.floor(math.log10(found.epsilon)) - 5)
-        epsilon = float(f"{math.ceil(found.epsilon / step) * step:.6g}")
-        try:
-            short = self.mechanism.calibrate(self.framework, self.query, epsilon=epsilon, delta=self.delta)
-        except (RefusedError, SizeError):
-            return found
-        return short if self.accuracy.ratio(short) >= 1 else found
+def _narrow(ratio: Callable[[float], float], low: float, high: float) -> None:
+    """Ask for ratios between two epsilons: by secants, as they are piecewise linear for quilts, inside a bracket."""
+    below, above = ratio(low), ratio(high)
+    for step in range(MOST_CALIBRATED):
+        if high - low <= CLOSE * high:
+            return
+        guess = (low + high) / 2
+        if step % 3 < 2 and math.isfinite(above) and above > below:
+            guess = low + (1 - below) / (above - below) * (high - low)
+        guess = min(max(guess, low * (1 + CLOSE / 2)), high * (1 - CLOSE / 2))
+        found = ratio(guess)
+        if found >= 1:
+            high, above = guess, found
+        else:
+            low, below = guess, found

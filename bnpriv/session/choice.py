@@ -53,7 +53,8 @@ class Chooser:
         made = plan(framework, query, epsilon, delta)
         _ = made.best
         costs = self._costs(made.calibrations)
-        return next((cost for cost in costs if cost.keeps_epsilon), _first_counted(costs))
+        counted = next((cost for cost in costs if cost.after is not None), costs[0])
+        return next((cost for cost in costs if cost.keeps_epsilon), counted)
 
     def at_error(self, query: Query, accuracy: AskedAccuracy, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer of an accuracy would cost: the mechanism and epsilon after which the total is least.
@@ -66,7 +67,10 @@ class Chooser:
         framework = self.accountant.framework
         if mechanism is not None:
             require_mechanism(mechanism)
-            return self.cost(_found(least_calibration(mechanism, framework, query, accuracy, delta)))
+            found = least_calibration(mechanism, framework, query, accuracy, delta)
+            if isinstance(found, Refusal):
+                raise found.error()
+            return self.cost(found)
         composing = [each for each in STANDARD if isinstance(each, (MarkovQuiltMechanism, ColumnMechanism))]
         others = [each for each in STANDARD if each not in composing and each.concerns(framework)]
         refusals: list[Refusal] = []
@@ -105,15 +109,5 @@ def _rank(calibration: Calibration) -> tuple[bool, float, bool]:
     return last, float(f"{error:.6g}"), isinstance(calibration.mechanism, ColumnMechanism)
 
 
-def _first_counted(costs: list[ReleaseCost]) -> ReleaseCost:
-    return next((cost for cost in costs if cost.after is not None), costs[0])
-
-
 def _after_all(cost: ReleaseCost) -> float:
     return float("inf") if cost.lasting is None else float(cost.lasting)
-
-
-def _found(found: Calibration | Refusal) -> Calibration:
-    if isinstance(found, Refusal):
-        raise found.error()
-    return found

@@ -125,12 +125,10 @@ def best_sharing(rows: Sequence[NearCosts], weights: Sequence[float], limit: flo
     limit : float
     """
     count = len(weights)
-    best: Sharing | None = None
     if count <= MOST_SHARES:
         choices = (frozenset(each) for size in range(count + 1) for each in itertools.combinations(range(count), size))
-        for bare in choices:
-            best = _better(best, _with_bare(rows, weights, limit, bare))
-        return best
+        found = [_with_bare(rows, weights, limit, bare) for bare in choices]
+        return min((each for each in found if each is not None), key=lambda each: each.error, default=None)
     bare: frozenset[int] = frozenset()
     best = _with_bare(rows, weights, limit, bare)
     for k in range(count):
@@ -138,11 +136,6 @@ def best_sharing(rows: Sequence[NearCosts], weights: Sequence[float], limit: flo
         if tried is not None and (best is None or tried.error < best.error):
             best, bare = tried, bare | {k}
     return best
-
-
-def _better(one: Sharing | None, other: Sharing | None) -> Sharing | None:
-    found = [each for each in (one, other) if each is not None]
-    return min(found, key=lambda each: each.error, default=None)
 
 
 def _with_bare(

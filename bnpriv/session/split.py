@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -26,6 +26,7 @@ from bnpriv.queries.sensitivity import answer_range
 from bnpriv.render.document import Code, Document, Inline, Paragraph, Section, Table, fact
 from bnpriv.render.shown import Shown
 from bnpriv.render.text import Json, number_text, upper_percent, upper_text
+from bnpriv.session.cost import total_with
 from bnpriv.session.shares import Sharing, best_sharing, rows_of
 
 MOST_QUESTIONS = 40
@@ -219,9 +220,9 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     """
     evidence = _checked(accountant, queries, budget)
     framework = accountant.framework
-    questions = [AskedQuestion.of(framework, query) for query in queries]
+    asked = [AskedQuestion.of(framework, query) for query in queries]
     before = accountant.total or Fraction(0)
-    shared, questions = _stacked(accountant, evidence, questions, limit)
+    shared, questions = _stacked(accountant, evidence, asked, limit)
     if shared is None:
         raise RefusedError(
             "the questions must fit into what is left of the budget",
@@ -229,7 +230,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
             remedy="Ask fewer questions, or of columns that tell less; Session.what_if tells the cost of one.",
         )
     made = [_calibrated(framework, each, rate) for each, rate in zip(questions, shared.rates, strict=True)]
-    total = _total(accountant, made)
+    total = total_with(accountant, map(Entry.of, made))
     if total is None or total > limit:
         raise RefusedError(
             "the questions must fit into what is left of the budget",
@@ -243,7 +244,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
         total=total,
         before=before,
         error=math.fsum(errors),
-        equal_error=_equal_error(framework, queries, limit - before),
+        equal_error=_equal_error(framework, queries, asked, limit - before),
     )
 
 
@@ -305,40 +306,21 @@ def _shared(
 
 
 def _calibrated(framework: Framework, question: AskedQuestion, rate: float) -> Calibration:
-    """Return the calibration of largest epsilon whose noise is at least as much as the rate allows."""
-    mechanism = MarkovQuiltMechanism()
-    need = 0.0 if rate == math.inf else 1 / rate
+    """The calibration of largest epsilon with as much noise as a rate asks for, of least epsilon where that is none."""
+    bare, mechanism = rate == math.inf, MarkovQuiltMechanism()
 
     def at(epsilon: float) -> Calibration:
         return mechanism.calibrate(framework, question.query, epsilon=epsilon)
 
-    if need == 0.0:
-        return _least_noiseless(at)
     low, high = 1e-6, LARGEST_EPSILON
-    best = at(low)
+    best = at(high if bare else low)
     for _ in range(EPSILON_TRIES):
         middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
         made = at(middle)
-        if _scale(made) >= need:
-            low, best = middle, made
-        else:
-            high = middle
-        if high - low <= ROUNDING_SHARE * high:
-            break
-    return best
-
-
-def _least_noiseless(at: Callable[[float], Calibration]) -> Calibration:
-    """Return the calibration of least epsilon that needs no noise."""
-    low, high = 1e-6, LARGEST_EPSILON
-    best = at(high)
-    for _ in range(EPSILON_TRIES):
-        middle = math.sqrt(low * high) if high > 4 * low else (low + high) / 2
-        made = at(middle)
-        if made.scale == 0:
-            high, best = middle, made
-        else:
-            low = middle
+        noisy = made.scale != 0 if bare else _scale(made) >= 1 / rate
+        low, high = (middle, high) if noisy else (low, middle)
+        if noisy != bare:
+            best = made
         if high - low <= ROUNDING_SHARE * high:
             break
     return best
@@ -349,23 +331,13 @@ def _scale(calibration: Calibration) -> float:
     return noise.scale if isinstance(noise, Laplace) else 0.0
 
 
-def _total(accountant: Accountant, calibrations: Sequence[Calibration]) -> Fraction | None:
-    for each in calibrations:
-        if accountant.refusal(each) is not None:
-            return None
-        accountant = accountant.record(each)
-    return accountant.total
-
-
-def _equal_error(framework: Framework, queries: Sequence[Query], limit: Fraction) -> float:
+def _equal_error(
+    framework: Framework, queries: Sequence[Query], questions: Sequence[AskedQuestion], limit: Fraction
+) -> float:
     """Return the summed error if each question got an equal part of the budget as an epsilon of its own."""
     each = float(limit) / len(queries)
-    errors: list[float] = []
-    for query in queries:
-        try:
-            made = MarkovQuiltMechanism().calibrate(framework, query, epsilon=each)
-        except (RefusedError, ParameterError):
-            return math.inf
-        question = AskedQuestion.of(framework, query)
-        errors.append(question.weight * _scale(made))
-    return math.fsum(errors)
+    try:
+        made = [MarkovQuiltMechanism().calibrate(framework, query, epsilon=each) for query in queries]
+    except (RefusedError, ParameterError):
+        return math.inf
+    return math.fsum(question.weight * _scale(one) for question, one in zip(questions, made, strict=True))

@@ -32,16 +32,10 @@ class Line:
     logs: FloatArray
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Cuts:
-    """How many atoms of g lie wholly below each cut of f, in mass: at least `fewest` and at most `most`.
+Cuts = tuple[IndexArray, IndexArray]
+"""How many atoms of g lie wholly below each cut of f, in mass: at least, and at most.
 
-    Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c.
-    """
-
-    fewest: IndexArray
-    most: IndexArray
+Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c."""
 
 
 @final
@@ -78,9 +72,9 @@ class Tails:
         """Compare the tails; those whose logs differ by no more than `band` may be equal."""
         fewest, most = _counts(self.below, self.low, band)
         fewest_above, most_above = _counts(self.above, self.high, band)
-        return Cuts(
-            fewest=np.concatenate([fewest, len(self.below) - most_above[::-1]]),
-            most=np.concatenate([most, len(self.below) - fewest_above[::-1]]),
+        return (
+            np.concatenate([fewest, len(self.below) - most_above[::-1]]),
+            np.concatenate([most, len(self.below) - fewest_above[::-1]]),
         )
 
     def gaps(self, cut: IndexArray, k: IndexArray) -> FloatArray:
@@ -136,7 +130,8 @@ def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
         moves = g.x[right] - f.x[:-1], f.x[1:] - g.x[left]
         return max(ends, *(float(np.max(move, initial=0.0)) for move in moves))
 
-    return width(found.fewest, found.most), width(found.most, found.fewest)
+    fewest, most = found
+    return width(fewest, most), width(most, fewest)
 
 
 def least_width(f: Line, g: Line, slack: Slack) -> float:
@@ -170,9 +165,10 @@ def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
     """
     if min(float(np.min(f.logs)), float(np.min(g.logs))) < -LOG_LEVEL_STEP / 2:
         return False
-    ties = np.flatnonzero(found.most > found.fewest)
-    k = found.most[ties]
-    if bool(np.any(k - found.fewest[ties] > 1)) or bool(np.any(np.diff(k) <= 0)):
+    fewest, most = found
+    ties = np.flatnonzero(most > fewest)
+    k = most[ties]
+    if bool(np.any(k - fewest[ties] > 1)) or bool(np.any(np.diff(k) <= 0)):
         return False
     if bool(np.any(tails.gaps(ties + 1, k) > slack.band)):
         return False

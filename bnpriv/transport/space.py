@@ -107,12 +107,12 @@ class Space:
         """Return the least width within which all but `delta` of each law can be moved inside the other."""
         allowance = self.slack.allowance(delta) * math.exp(SHIFT)
         low = self._nearest(delta) if delta else self.low
-        forth = _search(self.distances, _flow(self.f, self.g, self.slack), low, self.high, allowance)
-        start = forth.flow.reversed(_flow(self.g, self.f, self.slack), self.slack.factor)
-        back = _search(self.distances.T, start, forth.width, self.high, allowance)
-        if self.deep or not (forth.sure and back.sure):
-            return Bound(down(low, self.rounding), up(back.width, self.rounding), "certified")
-        return Bound(down(back.width, self.rounding), up(back.width, self.rounding))
+        width, sure, flow = _search(self.distances, _flow(self.f, self.g, self.slack), low, self.high, allowance)
+        start = flow.reversed(_flow(self.g, self.f, self.slack), self.slack.factor)
+        width, also_sure, _ = _search(self.distances.T, start, width, self.high, allowance)
+        if self.deep or not (sure and also_sure):
+            return Bound(down(low, self.rounding), up(width, self.rounding), "certified")
+        return Bound(down(width, self.rounding), up(width, self.rounding))
 
     def _nearest(self, delta: float) -> float:
         """Return the least width at which no more than `delta` has nothing in reach."""
@@ -126,26 +126,19 @@ class Space:
         return min(max(widths), self.high)
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Found:
-    """The least width that passes, whether all smaller ones were seen to fail, and a flow within it."""
-
-    width: float
-    sure: bool
-    flow: Flow
-
-
 def _flow(source: Atoms, target: Atoms, slack: Slack) -> Flow:
     need = np.exp(np.maximum(source.logs, LEAST_LOG_MASS) + math.log(slack.factor) + SHIFT)
     return Flow.empty(need, np.exp(target.logs + SHIFT))
 
 
-def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowance: float) -> _Found:
-    """Search the distances from `low` to `high`, which passes; what flowed within a smaller width is kept."""
+def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowance: float) -> tuple[float, bool, Flow]:
+    """Search the distances from `low` to `high`, which passes; what flowed within a smaller width is kept.
+
+    Found are the least width that passes, whether all smaller ones were seen to fail, and a flow within it.
+    """
     cut = flow.fill(reach_bits(distances <= low), allowance)
     if cut is None or low >= high:
-        return _Found(width=low, sure=True, flow=flow)
+        return low, True, flow
     opens = _opening(distances, flow, cut, allowance)
     low, sure, best = opens or math.nextafter(low, high), opens is not None, None
     widths = np.unique(np.append(distances[(distances >= low) & (distances < high)], high))
@@ -162,7 +155,7 @@ def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowanc
             opens = _opening(distances, attempt, cut, allowance)
             sure = sure and opens is not None
             first = min(last, max(trial + 1, int(np.searchsorted(widths, opens or 0.0))))
-    return _Found(width=float(widths[last]), sure=sure, flow=best or flow)
+    return float(widths[last]), sure, best or flow
 
 
 def _opening(distances: FloatArray, flow: Flow, cut: tuple[int, int], allowance: float) -> float | None:
@@ -199,8 +192,9 @@ def projected(f: Atoms, g: Atoms, norm: float, band: float) -> tuple[float, floa
 
 def _coupled(x: FloatArray, y: FloatArray, found: Cuts, norm: float) -> float:
     """Return the farthest that mass moves if atoms are coupled in the order given."""
-    first = np.concatenate([[0], found.fewest])
-    count = np.concatenate([found.most, [len(y) - 1]]) - first + 1
+    fewest, most = found
+    first = np.concatenate([[0], fewest])
+    count = np.concatenate([most, [len(y) - 1]]) - first + 1
     if int(np.sum(count)) > 4 * (len(x) + len(y)):  # many atoms tied: take the box around all
         both = np.concatenate([x, y])
         return float(lengths(list(np.ptp(both, axis=0)[:, None]), norm)[0])
