@@ -30,8 +30,7 @@ from bnpriv.mechanisms.normal_laws import (
     nearly_normal_pairs,
     normal_ratio,
 )
-from bnpriv.mechanisms.search import found_scale, least_scale
-from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.mechanisms.search import found_scale, least_scale, noise_of
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted
 from bnpriv.render.text import upper_chance
@@ -173,8 +172,9 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
             decisions = sorted((_decided(pair, ratio, declared=free) for pair in pairs), key=lambda d: -d.scale)
             theorem = "Attribute-private Gaussian mechanism"
             certificate = self._certificate(framework, query, evidence, decisions, theorem)
+            noise = noise_of("gaussian", found_scale(decisions[0].scale, epsilon, delta), evidence.dimension)
             spent = spent_delta(epsilon, delta, delta_for_one_covariance(pairs, epsilon, left), self.constant)
-            return Found(_noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent)
+            return Found(noise, certificate, spent)
 
         return search
 
@@ -198,11 +198,8 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         close = f"({trial.level:g}, {upper_chance(max(outcome.closeness for outcome in outcomes))})-close"
         note = f"Normal laws stand for those of the answer: with the noise they are {close}."
         certificate = replace(certificate, claim="normal_approximations.md", notes=(*certificate.notes, note))
-        return Found(_noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes))
-
-
-def _noise(scale: float, evidence: Laws) -> Noise:
-    return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
+        spent = max(outcome.delta for outcome in outcomes)
+        return Found(noise_of("gaussian", scale, evidence.dimension), certificate, spent)
 
 
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
