@@ -14,7 +14,6 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.constraints import Laws
-from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, relaxation_refusal
@@ -25,10 +24,10 @@ from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.normal_laws import (
     NormalPair,
     delta_for_one_covariance,
-    law_pairs,
+    laws_by_pairs,
     mahalanobis,
-    nearly_normal_pairs,
     normal_ratio,
+    not_normal,
 )
 from bnpriv.mechanisms.search import found_scale, least_scale, noise_of
 from bnpriv.queries.base import Query
@@ -145,21 +144,21 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
     def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         if self.relaxation is not None and not 2 * self.relaxation < epsilon:
             return relaxation_refusal(self.relaxation, epsilon)
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            return evidence
+        found = laws_by_pairs(framework, query)
+        if isinstance(found, Refusal):
+            return found
+        evidence, pairs = found
         # what is declared is the law of the exact answer, of which the released one is a function
         free = bool(framework.answer_laws)
         if self.relaxation is not None:
-            pairs = law_pairs(evidence)
-            found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self._standing(query))
-            if isinstance(found, Refusal):
-                return found
+            standing = approximated(pairs, self._standing(query))
+            if isinstance(standing, Refusal):
+                return standing
             trial = Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
-            return partial(self._search_relaxed, trial, evidence, found, framework, query)
-        pairs = nearly_normal_pairs(evidence)
-        if isinstance(pairs, Refusal):
-            return pairs
+            return partial(self._search_relaxed, trial, evidence, standing, framework, query)
+        refusal = not_normal(pairs)
+        if refusal is not None:
+            return refusal
         clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
         left = delta if clamped == 0 else down(delta - clamped)
         if not left > 0:
@@ -208,9 +207,7 @@ def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
     length = gap_length(each, each.far, free=declared or each.pair.rounding == 0)
     guess = (each.far + each.pair.rounding) / ratio or each.pair.rounding or 1.0
     return LawDecision.of(
-        each.pair,
-        each.protected,
-        each.model,
+        *each,
         rule=GAP_RULE,
         distance=Bound(float(np.max(np.abs(each.gap))), each.far, each.pair.kind),
         scale=least_scale(length, ratio, up(guess)),

@@ -138,7 +138,8 @@ class _TightSearch:
         compared = self._compared(constraint)
         found += [self._by_laws(constraint, pairs, rule) for pairs, rule in compared]
         if record is not None and self.noise == "gaussian" and not any(self._fit(pairs) for pairs, _ in compared):
-            found.append((self._by_bounds(constraint, record), True))
+            scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
+            found.append((self._by_one(constraint, record, BOUNDED_RULE, scale), True))
         best, spends = min(found, key=lambda each: each[0].scale)
         self.used_delta |= spends
         return best
@@ -156,11 +157,6 @@ class _TightSearch:
     def _fit(self, pairs: Sequence[LawPair]) -> bool:
         """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
         return self.noise != "gaussian" or atoms_refusal(pairs) is None
-
-    def _by_bounds(self, constraint: Constraint, record: RecordPair) -> LawDecision:
-        """Bound the curve with Gaussian noise for any number of records, and of numbers at once."""
-        scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
-        return self._by_one(constraint, record, BOUNDED_RULE, scale)
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
         """Calibrate one record to epsilon / k: only pure guarantees add up over records."""
