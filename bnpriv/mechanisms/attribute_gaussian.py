@@ -46,8 +46,8 @@ ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 
 
 def _approximations(name: str, given: object) -> tuple[tuple[Normal, Normal], ...]:
     """Pairs of normal laws that were given, or stored as means and covariances."""
-    listed = given if isinstance(given, (list, tuple)) else (given,)
-    return tuple(_normals(name, two) for two in cast("Sequence[object]", listed))
+    listed = cast("Sequence[object]", given if isinstance(given, (list, tuple)) else (given,))
+    return tuple(_normals(name, two) for two in listed)
 
 
 def _normals(name: str, two: object) -> tuple[Normal, Normal]:
