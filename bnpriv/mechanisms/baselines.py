@@ -28,7 +28,7 @@ class _HidesRecords:
 
     noise: ContinuousNoise
     large_delta: bool
-    claim: ClassVar[str] = "baselines.md"
+    claim: ClassVar[str]
     needs_model: ClassVar[bool] = False
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
@@ -120,6 +120,7 @@ class GroupPrivacyMechanism(_HidesRecords, Mechanism):
     size: int | None = None
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
+    claim: ClassVar[str] = "baselines.md"
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"size": checks.whole}
 
     def _hidden(self, framework: Framework) -> int:
@@ -163,6 +164,7 @@ class RecordPrivacyMechanism(_HidesRecords, Mechanism):
 
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
+    claim: ClassVar[str] = "baselines.md"
 
     def _hidden(self, framework: Framework) -> int:
         return 1
