@@ -256,8 +256,7 @@ class Trial:
 
     def decide(self, each: Approximated) -> LawDecision:
         """Return what one pair needs."""
-        pair, far = each.laws.pair, math.hypot(*each.gap.tolist())
-        guess = far + math.sqrt(float(np.max(np.diag(each.normals[0].covariance))))
+        guess = math.hypot(*each.gap.tolist()) + math.sqrt(float(np.max(np.diag(each.normals[0].covariance))))
 
         def length(scale: float) -> float:
             return self.outcome(each, scale).length
@@ -265,11 +264,9 @@ class Trial:
         # where no noise brings the laws close enough, half of the trials would find that out
         hopeless = math.isinf(length(guess * FARTHEST_TRIAL))
         return LawDecision.of(
-            pair,
-            each.laws.protected,
-            each.laws.model,
+            *each.laws,
             rule=RELAXED_RULE,
-            kind=weakest([pair.kind, "certified"]),
+            kind=weakest([each.laws.pair.kind, "certified"]),
             scale=math.inf if hopeless else least_scale(length, 1.0, guess, APPROXIMATION_PRECISION),
             noise="gaussian",
         )

@@ -14,7 +14,6 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.constraints import Laws
-from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, relaxation_refusal
@@ -25,13 +24,12 @@ from bnpriv.mechanisms.law_decision import GAP_RULE, LawDecision
 from bnpriv.mechanisms.normal_laws import (
     NormalPair,
     delta_for_one_covariance,
-    law_pairs,
+    laws_by_pairs,
     mahalanobis,
-    nearly_normal_pairs,
     normal_ratio,
+    not_normal,
 )
-from bnpriv.mechanisms.search import found_scale, least_scale
-from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
+from bnpriv.mechanisms.search import found_scale, least_scale, noise_of
 from bnpriv.queries.base import Query
 from bnpriv.queries.weighted import Weighted
 from bnpriv.render.text import upper_chance
@@ -48,8 +46,8 @@ ROUNDING_SHARES = (2.0**-20, 2.0**-10, 2.0**-5, 0.125, 0.5, 0.875, 1 - 2.0**-5, 
 
 def _approximations(name: str, given: object) -> tuple[tuple[Normal, Normal], ...]:
     """Pairs of normal laws that were given, or stored as means and covariances."""
-    listed = given if isinstance(given, (list, tuple)) else (given,)
-    return tuple(_normals(name, two) for two in cast("Sequence[object]", listed))
+    listed = cast("Sequence[object]", given if isinstance(given, (list, tuple)) else (given,))
+    return tuple(_normals(name, two) for two in listed)
 
 
 def _normals(name: str, two: object) -> tuple[Normal, Normal]:
@@ -146,21 +144,21 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
     def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         if self.relaxation is not None and not 2 * self.relaxation < epsilon:
             return relaxation_refusal(self.relaxation, epsilon)
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            return evidence
+        found = laws_by_pairs(framework, query)
+        if isinstance(found, Refusal):
+            return found
+        evidence, pairs = found
         # what is declared is the law of the exact answer, of which the released one is a function
         free = bool(framework.answer_laws)
         if self.relaxation is not None:
-            pairs = law_pairs(evidence)
-            found = pairs if isinstance(pairs, Refusal) else approximated(pairs, self._standing(query))
-            if isinstance(found, Refusal):
-                return found
+            standing = approximated(pairs, self._standing(query))
+            if isinstance(standing, Refusal):
+                return standing
             trial = Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
-            return partial(self._search_relaxed, trial, evidence, found, framework, query)
-        pairs = nearly_normal_pairs(evidence)
-        if isinstance(pairs, Refusal):
-            return pairs
+            return partial(self._search_relaxed, trial, evidence, standing, framework, query)
+        refusal = not_normal(pairs)
+        if refusal is not None:
+            return refusal
         clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
         left = delta if clamped == 0 else down(delta - clamped)
         if not left > 0:
@@ -173,8 +171,9 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
             decisions = sorted((_decided(pair, ratio, declared=free) for pair in pairs), key=lambda d: -d.scale)
             theorem = "Attribute-private Gaussian mechanism"
             certificate = self._certificate(framework, query, evidence, decisions, theorem)
+            noise = noise_of("gaussian", found_scale(decisions[0].scale, epsilon, delta), evidence.dimension)
             spent = spent_delta(epsilon, delta, delta_for_one_covariance(pairs, epsilon, left), self.constant)
-            return Found(_noise(found_scale(decisions[0].scale, epsilon, delta), evidence), certificate, spent)
+            return Found(noise, certificate, spent)
 
         return search
 
@@ -198,11 +197,8 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         close = f"({trial.level:g}, {upper_chance(max(outcome.closeness for outcome in outcomes))})-close"
         note = f"Normal laws stand for those of the answer: with the noise they are {close}."
         certificate = replace(certificate, claim="normal_approximations.md", notes=(*certificate.notes, note))
-        return Found(_noise(scale, evidence), certificate, max(outcome.delta for outcome in outcomes))
-
-
-def _noise(scale: float, evidence: Laws) -> Noise:
-    return Gaussian(scale, evidence.dimension) if scale else NoNoise(evidence.dimension)
+        spent = max(outcome.delta for outcome in outcomes)
+        return Found(noise_of("gaussian", scale, evidence.dimension), certificate, spent)
 
 
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
@@ -211,9 +207,7 @@ def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
     length = gap_length(each, each.far, free=declared or each.pair.rounding == 0)
     guess = (each.far + each.pair.rounding) / ratio or each.pair.rounding or 1.0
     return LawDecision.of(
-        each.pair,
-        each.protected,
-        each.model,
+        *each,
         rule=GAP_RULE,
         distance=Bound(float(np.max(np.abs(each.gap))), each.far, each.pair.kind),
         scale=least_scale(length, ratio, up(guess)),

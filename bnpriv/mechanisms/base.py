@@ -253,7 +253,9 @@ class Mechanism(ABC):
         noise, certificate, spent = found
         if self.needs_model and framework.kinds_text:
             certificate = replace(certificate, assumptions=(*certificate.assumptions, framework.kinds_text))
-        covering, notes = _steps_covered(framework, asked, noise) if self.needs_model else (noise, ())
+        covering, notes = noise, ()
+        if self.needs_model and framework.answer_laws:  # released answers go in steps, exact ones may lie between
+            covering, notes = service("calibration.steps")(framework, asked, noise)
         certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:
             shape = None if shape is None else shape.with_noise(covering)
@@ -271,6 +273,9 @@ class Mechanism(ABC):
             baseline_text=promise.baseline_text,
             without_model=promise.without_model,
         )
+        certificate = with_shape(certificate, shape)
+        if posteriors_of(framework):
+            certificate = service("certificate.draws")(framework, asked, certificate)
         calibration = Calibration(
             mechanism=self,
             framework=framework,
@@ -279,7 +284,7 @@ class Mechanism(ABC):
             delta=delta,
             noise=covering,
             guarantee=guarantee,
-            certificate=_with_draws(framework, asked, with_shape(certificate, shape)),
+            certificate=certificate,
             shape=shape,
         )
         # the framework is hashed once: if it was changed after that, it does not fit, and is refused
@@ -650,18 +655,6 @@ class Calibration(Shown):
     def __repr__(self) -> str:
         size = "scale" if self.averaged_over is None else "error"
         return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, {size}={self.scale:g})"
-
-
-def _steps_covered(framework: Framework, query: Query, noise: Noise) -> tuple[Noise, tuple[str, ...]]:
-    """Return noise that covers the steps of an answer whose laws are declared, and what is to be said of them."""
-    if getattr(framework, "network", None) is not None:
-        return noise, ()
-    return service("calibration.steps")(framework, query, noise)
-
-
-def _with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
-    """Return a certificate that says what it owes to draws; the same if the models are no draws."""
-    return service("certificate.draws")(framework, query, certificate) if posteriors_of(framework) else certificate
 
 
 def _free_numbers(mechanism: Mechanism, noise: Noise, without_model: float | None) -> int:

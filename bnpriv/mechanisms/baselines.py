@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, final
 
 from bnpriv import checks
@@ -23,9 +23,65 @@ from bnpriv.render.text import full_text, number_text, rounded_up
 from bnpriv.tables.schema import Schema
 
 
+class _HidesRecords:
+    """What both baselines do with the number of records that they hide."""
+
+    noise: ContinuousNoise
+    large_delta: bool
+    claim: ClassVar[str]
+    needs_model: ClassVar[bool] = False
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
+
+    @abstractmethod
+    def _hidden(self, framework: Framework) -> int:
+        """How many records change at once."""
+
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        size, schema = self._hidden(framework), framework.schema
+
+        def search() -> Found:
+            moved = group_sensitivity(query, schema, size, 1 if self.noise == "laplace" else 2)
+            hidden = _group(size, schema)
+            certificate = Certificate(
+                theorem=f"Differential privacy for {hidden}, a baseline",
+                claim=self.claim,
+                decisions=(),
+                sensitivity=moved,
+                source=framework.source,
+                assumptions=query.assumptions,
+                notes=(f"For comparison only: the noise hides any change of {hidden}, by no model.",),
+                zero_noise_reason=None if moved.upper else "the answer does not depend on the data",
+            )
+            noise, spent = noise_for(moved, self.noise, query.dimension(schema), epsilon, delta)
+            return Found(noise, certificate, spent)
+
+        return columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta) or search
+
+    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+        """What follows for the secrets: what holds if all records change."""
+        size, schema = self._hidden(framework), framework.schema
+        hidden = f"This is a baseline. It hides any change of {_group(size, schema)} from anybody, whatever they "
+        hidden += f"believe (epsilon {epsilon:g}" + (f", delta {full_text(delta)})" if delta else ")")
+        if size >= schema.records:
+            return Promise(epsilon, f"{hidden}, and with them every property of the table.")
+        most = _of_all_records(framework, query, noise, epsilon, delta)
+        told = _told(framework, query, noise, delta, most)
+        if told is None or not told.epsilon < most:
+            text = "it does not protect properties of the table: all that follows for the secrets is said above."
+            return Promise(most, f"{hidden}; {text}")
+        text = f"{hidden}. What is said above of the secrets rests on the model of one record; whatever "
+        return Promise(
+            told.epsilon,
+            f"{text}the model is, only epsilon {number_text(rounded_up(most))} holds for them.",
+            without_model=most,
+            kind=told.kind,
+            assumptions=told.assumptions,
+        )
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
-class GroupPrivacyMechanism(Mechanism):
+class GroupPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of a group of records; a baseline, which `plan` shows only when it is passed.
 
     With all records in the group it is `ColumnMechanism`, the noise that a property costs without a model. With fewer
@@ -65,24 +121,15 @@ class GroupPrivacyMechanism(Mechanism):
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "baselines.md"
-    needs_model: ClassVar[bool] = False
-
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {"size": checks.whole}
 
-    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
-        size = framework.schema.records if self.size is None else self.size
-        refusal = columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
-        return refusal or partial(_found, self.noise, size, framework, query, epsilon, delta)
-
-    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
-        size = framework.schema.records if self.size is None else self.size
-        return _promise(size, framework, query, noise, epsilon, delta)
+    def _hidden(self, framework: Framework) -> int:
+        return framework.schema.records if self.size is None else self.size
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class RecordPrivacyMechanism(Mechanism):
+class RecordPrivacyMechanism(_HidesRecords, Mechanism):
     """Noise that hides any change of one record; a baseline, which `plan` shows only when it is passed.
 
     It is record-level differential privacy, and fitted to no property of the table; the guarantee says what follows for
@@ -118,34 +165,9 @@ class RecordPrivacyMechanism(Mechanism):
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "baselines.md"
-    needs_model: ClassVar[bool] = False
 
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
-
-    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
-        refusal = columns_refusal(self.noise, framework, query, delta, large_delta=self.large_delta)
-        return refusal or partial(_found, self.noise, 1, framework, query, epsilon, delta)
-
-    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
-        return _promise(1, framework, query, noise, epsilon, delta)
-
-
-def _found(
-    noise: ContinuousNoise, size: int, framework: Framework, query: Query, epsilon: float, delta: float
-) -> Found:
-    moved = group_sensitivity(query, framework.schema, size, 1 if noise == "laplace" else 2)
-    certificate = Certificate(
-        theorem=f"Differential privacy for {_group(size, framework.schema)}, a baseline",
-        claim="baselines.md",
-        decisions=(),
-        sensitivity=moved,
-        source=framework.source,
-        assumptions=query.assumptions,
-        notes=(f"For comparison only: the noise hides any change of {_group(size, framework.schema)}, by no model.",),
-        zero_noise_reason=None if moved.upper else "the answer does not depend on the data",
-    )
-    drawn, spent = noise_for(moved, noise, query.dimension(framework.schema), epsilon, delta)
-    return Found(drawn, certificate, spent)
+    def _hidden(self, framework: Framework) -> int:
+        return 1
 
 
 def group_sensitivity(query: Query, schema: Schema, size: int, norm: int) -> Bound:
@@ -178,27 +200,6 @@ def _group(size: int, schema: Schema) -> str:
     if size >= schema.records:
         return "all records together"
     return "one record" if size == 1 else f"any {size:,} records"
-
-
-def _promise(size: int, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
-    """Return what follows for the secrets: what holds if all records change."""
-    hidden = f"This is a baseline. It hides any change of {_group(size, framework.schema)} from anybody, whatever they "
-    hidden += f"believe (epsilon {epsilon:g}" + (f", delta {full_text(delta)})" if delta else ")")
-    if size >= framework.schema.records:
-        return Promise(epsilon, f"{hidden}, and with them every property of the table.")
-    most = _of_all_records(framework, query, noise, epsilon, delta)
-    told = _told(framework, query, noise, delta, most)
-    if told is None or not told.epsilon < most:
-        text = f"{hidden}; it does not protect properties of the table: all that follows for the secrets is said above."
-        return Promise(most, text)
-    text = f"{hidden}. What is said above of the secrets rests on the model of one record; whatever "
-    return Promise(
-        told.epsilon,
-        f"{text}the model is, only epsilon {number_text(rounded_up(most))} holds for them.",
-        without_model=most,
-        kind=told.kind,
-        assumptions=told.assumptions,
-    )
 
 
 def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: float) -> ToldOfCounts | None:

@@ -16,8 +16,8 @@ from bnpriv.influence.chain.spectral import SpectralBound, spectral_refusal
 from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.chain_decision import ChainDecision
+from bnpriv.mechanisms.search import noise_of
 from bnpriv.networks.chain import MarkovChain
-from bnpriv.noise.continuous import Laplace, NoNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import record_sensitivity
 
@@ -104,7 +104,6 @@ class MarkovChainMechanism(Mechanism):
         ]
         decisions.sort(key=lambda decision: -decision.scale)
         scale = decisions[0].scale  # some model has a step with two possible values, else `impossibility` refuses
-        dimension = query.dimension(framework.schema)
         certificate = Certificate(
             theorem="Markov quilt mechanism for chains (Song, Wang, Chaudhuri 2017)",
             claim=self.claim,
@@ -119,7 +118,7 @@ class MarkovChainMechanism(Mechanism):
             ),
             zero_noise_reason=None if scale else "the answer does not depend on the data",
         )
-        return Found(Laplace(scale, dimension) if scale else NoNoise(dimension), certificate, 0.0)
+        return Found(noise_of("laplace", scale, query.dimension(framework.schema)), certificate, 0.0)
 
     def _worst(self, chain: MarkovChain, model: int, epsilon: float) -> ChainQuilt | None:
         if self.influence == "exact":

@@ -16,7 +16,6 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
 from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal, delta_of_constant
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import Laws
-from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.added_covariance import Gap, hidden, repaired
@@ -30,9 +29,9 @@ from bnpriv.mechanisms.laws_certificate import law_certificate
 from bnpriv.mechanisms.normal_laws import (
     NormalPair,
     delta_for_one_covariance,
-    law_pairs,
-    nearly_normal_pairs,
+    laws_by_pairs,
     normal_ratio,
+    not_normal,
 )
 from bnpriv.noise.continuous import Gaussian, Noise, NoNoise
 from bnpriv.noise.correlated import CorrelatedGaussian
@@ -138,23 +137,23 @@ class CovarianceChoice(ForNormalLaws):
         return framework.linear_gaussian or declares_normal_laws(framework)
 
     def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
-        evidence = laws(framework, query)
-        if isinstance(evidence, Refusal):
-            return evidence
+        found = laws_by_pairs(framework, query)
+        if isinstance(found, Refusal):
+            return found
         if self.relaxation is None:
-            pairs = nearly_normal_pairs(evidence)
-            budget = pairs if isinstance(pairs, Refusal) else self._budget(evidence, pairs, epsilon, delta)
+            budget = not_normal(found[1]) or self._budget(*found, epsilon, delta)
         else:
-            budget = self._relaxed(evidence, self.relaxation, epsilon, delta)
+            budget = self._relaxed(*found, self.relaxation, epsilon, delta)
         if isinstance(budget, Refusal):
             return budget
         needed = self._covariance(budget, budget.ratio)
         return needed if isinstance(needed, Refusal) else partial(self._search, budget, framework, query, delta)
 
-    def _relaxed(self, evidence: Laws, level: float, epsilon: float, delta: float) -> NormalBudget | Refusal:
+    def _relaxed(
+        self, evidence: Laws, pairs: list[NormalPair], level: float, epsilon: float, delta: float
+    ) -> NormalBudget | Refusal:
         """Normal laws with one covariance that stand for those of the answer (normal_approximations.md)."""
-        pairs = law_pairs(evidence)
-        found = pairs if isinstance(pairs, Refusal) else approximated(pairs, ())
+        found = approximated(pairs, ())
         if isinstance(found, Refusal):
             return found
         if not down(epsilon - 2 * level) > 0:
@@ -294,9 +293,7 @@ def _decisions(pairs: Sequence[NormalPair], ratio: float, scale: float) -> list[
     rows = sorted(worst.values(), key=lambda row: -row[0])
     return [
         LawDecision.of(
-            each.pair,
-            each.protected,
-            each.model,
+            *each,
             rule=GAP_RULE,
             distance=Bound(0.0, each.far, each.pair.kind),
             scale=scale if place == 0 else min(scale, math.sqrt(max(0.0, alone))),

@@ -11,12 +11,11 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import Laws
 from bnpriv.mechanisms.added_covariance import Gap, repaired
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.covariance_noise import LAST_SHARE, kept, log_tail, variance_refusal
 from bnpriv.mechanisms.moved_laws import ForTranslations, scale_for
-from bnpriv.mechanisms.normal_laws import OF_TABLES
+from bnpriv.mechanisms.normal_laws import OF_TABLES, NormalPair
 from bnpriv.mechanisms.search import found_scale
 from bnpriv.mechanisms.translations import MovedLaw, translations
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
@@ -79,8 +78,8 @@ class DirectionalMechanism(ForTranslations, Mechanism):
     fixed_shape: ClassVar[bool] = True
     _theorem: ClassVar[str] = "Directional mechanism"
 
-    def _translations(self, evidence: Laws) -> list[MovedLaw] | Refusal:
-        return translations(evidence, nearly=self.nearly)
+    def _translations(self, pairs: Sequence[NormalPair]) -> list[MovedLaw] | Refusal:
+        return translations(pairs, nearly=self.nearly)
 
     def _unfit(self, moved: Sequence[MovedLaw], ratio: float) -> Refusal | None:
         if any(each.pair.departure is not None for each in moved):

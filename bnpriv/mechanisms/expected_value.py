@@ -9,9 +9,9 @@ from typing import ClassVar, final
 from bnpriv.bound import FloatArray
 from bnpriv.mechanisms.base import Mechanism
 from bnpriv.mechanisms.moved_laws import ForTranslations, scale_for
-from bnpriv.mechanisms.search import found_scale
+from bnpriv.mechanisms.search import found_scale, noise_of
 from bnpriv.mechanisms.translations import MovedLaw
-from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.continuous import Noise
 
 
 @final
@@ -63,5 +63,4 @@ class ExpectedValueMechanism(ForTranslations, Mechanism):
             return scale_for(each.farthest(self.norm) + each.pair.rounding, ratio)
 
         scale = found_scale(max(map(alone, moved)), epsilon, delta)
-        law = Laplace if self.noise == "laplace" else Gaussian
-        return (law(scale, len(reach)) if scale else NoNoise(len(reach))), alone
+        return noise_of(self.noise, scale, len(reach)), alone

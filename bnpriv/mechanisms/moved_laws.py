@@ -11,14 +11,13 @@ from typing import ClassVar
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down
 from bnpriv.divergences.gaussian import CONSTANTS, GaussianConstant, constant_refusal, gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import Laws
-from bnpriv.evidence.laws import laws
 from bnpriv.frameworks.framework import Framework
 from bnpriv.mechanisms.base import Found, Search
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.covariance_noise import TAIL_SHARE, declares_normal_laws, reach_of, spent_delta
 from bnpriv.mechanisms.law_decision import MOVED_RULE, LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
+from bnpriv.mechanisms.normal_laws import NormalPair, laws_by_pairs
 from bnpriv.mechanisms.translations import MovedLaw, translations
 from bnpriv.noise.continuous import ContinuousNoise, Noise
 from bnpriv.queries.base import Query
@@ -64,10 +63,11 @@ class ForTranslations:
         refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
         if self.noise == "gaussian":
             refusal = refusal or constant_refusal(self.constant, epsilon, beyond_proof=self.beyond_proof)
-        evidence = refusal or laws(framework, query)
-        if isinstance(evidence, Refusal):
-            return evidence
-        moved = self._translations(evidence)
+        found = refusal or laws_by_pairs(framework, query)
+        if isinstance(found, Refusal):
+            return found
+        evidence, pairs = found
+        moved = self._translations(pairs)
         if isinstance(moved, Refusal):
             return moved
         # what differs by rounding is paid for: by epsilon, or by delta
@@ -96,8 +96,8 @@ class ForTranslations:
 
         return self._unfit(moved, ratio) or search
 
-    def _translations(self, evidence: Laws) -> list[MovedLaw] | Refusal:
-        return translations(evidence)
+    def _translations(self, pairs: Sequence[NormalPair]) -> list[MovedLaw] | Refusal:
+        return translations(pairs)
 
     def _unfit(self, moved: Sequence[MovedLaw], ratio: float) -> Refusal | None:
         """Why noise of this shape does not serve some translations, or None if it does."""

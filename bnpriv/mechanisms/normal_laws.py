@@ -12,7 +12,10 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down, up
 from bnpriv.divergences.gaussian import GaussianConstant, gaussian_ratio
 from bnpriv.errors import Refusal
 from bnpriv.evidence.constraints import LawPair, Laws
+from bnpriv.evidence.laws import laws
+from bnpriv.frameworks.framework import Framework
 from bnpriv.laws.normal import Normal
+from bnpriv.queries.base import Query
 from bnpriv.render.text import full_text, nats_text, number_text
 
 SAME_COVARIANCE = 1e-12
@@ -83,39 +86,34 @@ class NormalPair(NamedTuple):
         return covariance_departure(self.first, self.second) / 2
 
 
-def nearly_normal_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
-    """Return all pairs of laws, or why they are not normal laws with one covariance in each pair.
+def laws_by_pairs(framework: Framework, query: Query) -> tuple[Laws, list[NormalPair]] | Refusal:
+    """The laws of an answer, also pair by pair over all protected attributes and models, or why some are not known.
 
-    Parameters
-    ----------
-    evidence : Laws
-        As `bnpriv.evidence.laws` returns them.
-
-    Returns
-    -------
-    list of NormalPair, or Refusal
-        Over all protected attributes and models; also those of tables, whose answers are normal but for a departure
-        that whoever asks pays for: docs/claims/normal_records.md.
+    The laws of the pairs may be of any kind; `not_normal` tells whether they are normal.
     """
-    found = law_pairs(evidence)
-    if isinstance(found, Refusal):
-        return found
-    for each in found:
-        of_table = each.pair.departure is not None and isinstance(each.pair.first, Normal)
-        refusal = singular_refusal(each.first) if of_table else normal_refusal(each)
-        if refusal is not None:
-            return refusal
-    return found
-
-
-def law_pairs(evidence: Laws) -> list[NormalPair] | Refusal:
-    """Return all pairs of laws, of whatever law, or why some are not known."""
+    evidence = laws(framework, query)
+    if isinstance(evidence, Refusal):
+        return evidence
     found: list[NormalPair] = []
     for constraint in evidence.constraints():
         if isinstance(constraint.pairs, Refusal):
             return constraint.pairs
         found += [NormalPair(pair, constraint.protected, constraint.model) for pair in constraint.pairs]
-    return found
+    return evidence, found
+
+
+def not_normal(pairs: Sequence[NormalPair]) -> Refusal | None:
+    """Why pairs of laws are not normal laws with one covariance in each pair; None if they are.
+
+    Answers of tables will do, which are normal but for a departure that whoever asks pays for:
+    docs/claims/normal_records.md.
+    """
+    for each in pairs:
+        of_table = each.pair.departure is not None and isinstance(each.pair.first, Normal)
+        refusal = singular_refusal(each.first) if of_table else normal_refusal(each)
+        if refusal is not None:
+            return refusal
+    return None
 
 
 def normal_refusal(each: NormalPair) -> Refusal | None:

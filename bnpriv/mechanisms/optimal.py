@@ -196,7 +196,8 @@ class OptimalMechanism(Mechanism):
         priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
         question = Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
         found = optimum(question) if record is None else stored_optimum(question, record)
-        spends = _spends(found.channel, table, epsilon, delta)
+        rows = found.channel.numerators.astype(object)
+        spends = delta > 0 and not Constraints(table, epsilon, 0.0).hold(rows, found.channel.denominator)
         meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
         facts = self._facts(found, table, meanings)
         return Found(found.channel, replace(certificate, channel=facts, notes=facts.notes), delta if spends else 0.0)
@@ -263,7 +264,11 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
                     known.add(id(law))
                     points = max(points, law.size)
                 if not 2 * law.error <= MOST_LAW_ERROR:
-                    return _inaccurate(law)
+                    return Refusal(
+                        required=f"probabilities must be known to {MOST_LAW_ERROR:g} of themselves",
+                        found=f"to {law.error:.3g}",
+                        remedy="Use TightMechanism with delta above 0.",
+                    )
     if points > MOST_ANSWERS or ways * points > MOST_CELLS:
         return Refusal(
             required=f"a table of outputs is sought over at most {MOST_ANSWERS:,} answers, and {MOST_CELLS:,} pairs "
@@ -272,22 +277,6 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
             remedy="Use TightMechanism, or protect fewer pairs of secrets.",
         )
     return None
-
-
-def _inaccurate(law: Atoms) -> Refusal:
-    return Refusal(
-        required=f"probabilities must be known to {MOST_LAW_ERROR:g} of themselves",
-        found=f"to {law.error:.3g}",
-        remedy="Use TightMechanism with delta above 0.",
-    )
-
-
-def _spends(channel: Channel, table: LawTable, epsilon: float, delta: float) -> bool:
-    """Return whether a channel needs delta."""
-    if delta == 0:
-        return False
-    rows = channel.numerators.astype(object)
-    return not Constraints(table, epsilon, 0.0).hold(rows, channel.denominator)
 
 
 def meanings_of(channel: Channel, table: LawTable, pairs: Sequence[LawPair], most: float) -> list[Meaning]:

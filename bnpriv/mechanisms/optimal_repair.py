@@ -79,22 +79,14 @@ class Constraints:
         exact = context.exp(Decimal(self.epsilon))  # rounded to the nearest of 80 digits
         return math.floor(Fraction(exact) * (1 - Fraction(1, 10**70)) * 2**RATIO_BITS)
 
-    def excesses(self, rows: ExactArray) -> ExactArray:
-        """Return by how much the first law of each pair passes the ratio times the second, shape (W, M), exactly.
-
-        Parameters
-        ----------
-        rows : array of whole numbers, shape (K, M)
-        """
-        return self._passed(self.largest @ rows, self.smallest @ rows)
-
     def _passed(self, above: ExactArray, below: ExactArray) -> ExactArray:
+        """By how much the first law of each pair passes the ratio times the second, shape (W, M), exactly."""
         first, second = self.table.ways.T
         return above[first] * 2**RATIO_BITS - self.ratio * below[second]
 
     def hold(self, rows: ExactArray, denominator: int) -> bool:
         """Return whether rows over a denominator meet every constraint, exactly."""
-        return self._allowed(self.excesses(rows), denominator)
+        return self._allowed(self._passed(self.largest @ rows, self.smallest @ rows), denominator)
 
     def hold_unchanged(self) -> bool:
         """Return whether they hold where every answer is released as it is."""

@@ -12,7 +12,7 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import FloatArray, IntArray, down
-from bnpriv.mechanisms.optimal_bound import USUAL_MARGIN, Multipliers, lower_bound
+from bnpriv.mechanisms.optimal_bound import USUAL_MARGIN, lower_bound
 from bnpriv.mechanisms.optimal_laws import LawTable, Loss
 from bnpriv.mechanisms.optimal_program import BoolArray, Program, Solution, UnsolvedError, spread
 from bnpriv.mechanisms.optimal_repair import DENOMINATOR, Constraints, repaired
@@ -151,9 +151,11 @@ class Prices:
     def bound(self, question: Question, margin: float = USUAL_MARGIN) -> float:
         """Return the error that these prices prove every channel to have, rounded down."""
         table = question.table
-        multipliers = Multipliers.of(table, spread(self.prices, self.outputs, np.arange(table.size)), self.shares)
+        prices = spread(self.prices, self.outputs, np.arange(table.size))
         losses = table.losses(question.error, table.points)
-        found = lower_bound(table, losses, question.priors, question.epsilon, question.delta, multipliers, margin)
+        found = lower_bound(
+            table, losses, question.priors, question.epsilon, question.delta, prices, self.shares, margin
+        )
         return max(0.0, down(found - question.off))
 
 
@@ -211,7 +213,7 @@ def optimum(question: Question) -> Optimum:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class ChannelSolution:
     """A channel that a solver found, with some of the answers as outputs, and a lower bound for channels to all.
 
     Parameters
@@ -236,15 +238,15 @@ class Found:
         return (self.solution.value - self.bound) / max(self.solution.value, LEAST_VALUE)
 
 
-def solve(question: Question) -> Found:
+def solve(question: Question) -> ChannelSolution:
     """Return the best channel that was found: outputs are few at first, more where that is not good enough."""
     starts = finest(question)
     levels = [starts]
     while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
         levels.append(levels[-1][::OUTPUTS_A_LEVEL])
     wanted = _gap(len(starts))
-    last: Found | None = None
-    best: Found | None = None
+    last: ChannelSolution | None = None
+    best: ChannelSolution | None = None
     for outputs in reversed(levels):
         gap = wanted if len(outputs) == len(starts) else max(wanted / 2, COARSE_GAP)
         try:
@@ -252,14 +254,14 @@ def solve(question: Question) -> Found:
         except UnsolvedError:
             break
         prices = Prices(outputs=outputs, prices=solution.prices, shares=solution.shares)
-        last = Found(outputs=outputs, solution=solution, prices=prices, bound=prices.bound(question))
+        last = ChannelSolution(outputs=outputs, solution=solution, prices=prices, bound=prices.bound(question))
         best = last if best is None else _better(best, last)
         if best.gap <= wanted:
             break
     return best or _nothing_told(question.merged(starts, starts), starts)
 
 
-def _nothing_told(program: Program, outputs: IntArray) -> Found:
+def _nothing_told(program: Program, outputs: IntArray) -> ChannelSolution:
     """Return the channel whose output is the same for every answer."""
     rows = np.zeros(program.costs.shape[1:])
     costs = np.max(np.sum(program.costs, axis=1), axis=0)
@@ -267,10 +269,10 @@ def _nothing_told(program: Program, outputs: IntArray) -> Found:
     prices, shares = np.zeros((len(program.ways), len(outputs))), np.full(len(program.costs), 1 / len(program.costs))
     solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
     nothing = Prices(outputs=outputs, prices=prices, shares=shares)
-    return Found(outputs=outputs, solution=solution, prices=nothing, bound=0.0)
+    return ChannelSolution(outputs=outputs, solution=solution, prices=nothing, bound=0.0)
 
 
-def _better(one: Found, other: Found) -> Found:
+def _better(one: ChannelSolution, other: ChannelSolution) -> ChannelSolution:
     """Return the channel with the least value, and the largest lower bound."""
     found = other if other.solution.value <= one.solution.value else one
     proved = one if one.bound > other.bound else other
@@ -300,7 +302,7 @@ def finest(question: Question) -> IntArray:
     return starts[np.concatenate([[True], shares[1:] > shares[:-1]])]
 
 
-def _level(program: Program, outputs: IntArray, coarse: Found | None, gap: float) -> Solution:
+def _level(program: Program, outputs: IntArray, coarse: ChannelSolution | None, gap: float) -> Solution:
     size, ways, many = len(program.scale), len(program.ways), len(outputs)
     if coarse is None:
         return program.solved(np.ones((size, many), dtype=np.bool_), np.ones((ways, many), dtype=np.bool_), gap)

@@ -128,10 +128,9 @@ def _bins_text(table: LawTable, bins: Bins) -> str:
     if len(lasts) == 1:
         only = number_text(float(table.points[bins.released[0]]))
         return f"Whatever the answer is, {only} is released: no finer bins are alike under all secrets."
-    texts = [f"{_range_text(low, high)} as {number_text(value)}" for low, high, value in ends]
+    texts = [
+        f"{number_text(low)}{'' if low == high else f' to {number_text(high)}'} as {number_text(value)}"
+        for low, high, value in ends
+    ]
     more = f" and {len(texts) - MOST_SAID_BINS:,} more" if len(texts) > MOST_SAID_BINS else ""
     return f"The answer is released as one of {len(texts):,} bins: {', '.join(texts[:MOST_SAID_BINS])}{more}."
-
-
-def _range_text(low: float, high: float) -> str:
-    return number_text(low) if low == high else f"{number_text(low)} to {number_text(high)}"

@@ -13,8 +13,8 @@ from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.certificate import Certificate
 from bnpriv.mechanisms.column import noise_refusal
 from bnpriv.mechanisms.quilt_search import MOST_SEARCH_CELLS, QuiltSearch
-from bnpriv.mechanisms.search import found_scale
-from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, NoNoise
+from bnpriv.mechanisms.search import found_scale, noise_of
+from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.queries.base import Query
 from bnpriv.queries.sensitivity import separate_columns
 
@@ -82,8 +82,7 @@ class MarkovQuiltMechanism(Mechanism):
         return refusal or partial(self._search, evidence, framework, query, epsilon, delta)
 
     def _search(self, evidence: Influences, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
-        laplace = self.noise == "laplace"
-        norm = 1 if laplace else 2
+        norm = 1 if self.noise == "laplace" else 2
         queried = evidence.modelled(query.columns)
         apart = separate_columns(query, framework.schema, norm)
         search = QuiltSearch(
@@ -100,7 +99,6 @@ class MarkovQuiltMechanism(Mechanism):
         found = (search.decide(name) for name in evidence.secrets)
         decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))
         scale = found_scale(decisions[0].scale, epsilon, delta)
-        dimension = query.dimension(framework.schema)
         approximate = "Approximate Markov quilt mechanism" if delta else "Markov quilt mechanism"
         certificate = Certificate(
             theorem=f"{approximate} for attributes (Zhang, Ohrimenko, Cummings 2022) with the optimal quilt",
@@ -118,5 +116,4 @@ class MarkovQuiltMechanism(Mechanism):
             zero_noise_reason=None if scale else "; ".join(decision.text for decision in decisions),
         )
         spent = delta if scale or any(decision.excess for decision in decisions) else 0.0
-        law = Laplace if laplace else Gaussian
-        return Found(law(scale, dimension) if scale else NoNoise(dimension), certificate, spent)
+        return Found(noise_of(self.noise, scale, query.dimension(framework.schema)), certificate, spent)

@@ -103,7 +103,7 @@ class QuiltSearch:
         self._grow(best, attribute)
         self._take_groups(best, attribute)
         proven = 0.0
-        while not self._is_free(best) and best.scale.max() > proven:
+        while best.scale.max() > proven:
             model, k = self._target(best, attribute)
             if not self._improve(attribute, best, model, k, proven):
                 self.notes.append(
@@ -113,10 +113,6 @@ class QuiltSearch:
                 break
             proven = max(proven, float(best.scale[model, k]))
         return self._decision(attribute, best)
-
-    @staticmethod
-    def _is_free(best: Best) -> bool:
-        return float(best.scale.max()) == 0.0
 
     def _all_near(self, attribute: str) -> frozenset[str]:
         """Return near columns, no more than needed, without which the others tell nothing."""
@@ -306,20 +302,18 @@ class QuiltSearch:
         return True
 
     def _offer(self, best: Best, near: frozenset[str], influence: Influence) -> None:
-        scale = self._scales(near, influence)
-        if scale is None:
-            return
+        """Take `near` where it needs less noise than before, unless its losses are too many to keep."""
+        moved = self._sensitivity(near).upper
+        if self.delta == 0:
+            scale = scales(moved, influence.values, self.epsilon)
+        else:
+            shifts = self._shifts_of(influence)
+            if shifts is None:
+                return
+            scale = approximate_scales(moved, shifts)
         if self.common:
             scale = np.full(scale.shape, scale.max())
         best.offer(near, scale, influence.values)
-
-    def _scales(self, near: frozenset[str], influence: Influence) -> FloatArray | None:
-        """Return the scale that `near` needs for every model and pair; None if its losses are too many to keep."""
-        moved = self._sensitivity(near).upper
-        if self.delta == 0:
-            return scales(moved, influence.values, self.epsilon)
-        shifts = self._shifts_of(influence)
-        return None if shifts is None else approximate_scales(moved, shifts)
 
     def _shifts_of(self, influence: Influence) -> FloatArray | None:
         key = (influence.protected, influence.frontier)

@@ -6,7 +6,12 @@ import math
 from collections.abc import Callable
 
 from bnpriv.errors import RefusedError
+from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
+from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.render.text import full_text
+
+LAWS = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
+"""The laws of noise by their names."""
 
 PRECISION = 1e-13
 """Relative width at which a bisection stops; its private end is taken."""
@@ -74,3 +79,8 @@ def found_scale(scale: float, epsilon: float, delta: float) -> float:
             remedy="Ask for a larger epsilon or delta, or for delta 0.",
         )
     return scale
+
+
+def noise_of(law: str, scale: float, dimension: int) -> Noise:
+    """Noise of a law and a scale that was found; none where the scale is 0."""
+    return LAWS[law](scale, dimension) if scale else NoNoise(dimension)

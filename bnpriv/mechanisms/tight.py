@@ -32,10 +32,8 @@ from bnpriv.mechanisms.from_draws import blurred_by, draws_refusal, missed_by, m
 from bnpriv.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.search import PRECISION, found_scale, least_scale
+from bnpriv.mechanisms.search import LAWS, PRECISION, found_scale, least_scale, noise_of
 from bnpriv.mechanisms.tight_refusals import atoms_of, atoms_refusal, coarse_enough, on_line, unsupported
-from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
-from bnpriv.noise.discrete import DiscreteLaplace
 from bnpriv.queries.base import Query
 from bnpriv.transport.distance import w_infinity
 from bnpriv.transport.tolerance import tolerance
@@ -47,8 +45,6 @@ TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 
 GAUSSIAN_PRECISION = 1e-5
 """Relative precision of a scale of Gaussian noise: its curve is a bound that is off by more, and slow to compute."""
-
-_NOISE = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
 
 
 @final
@@ -90,7 +86,7 @@ class TightMechanism(Mechanism):
     large_delta: bool = False
     claim: ClassVar[str] = "tight.md"
     compares_laws: ClassVar[bool] = True
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(_NOISE)}
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(LAWS)}
 
     def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)
@@ -111,10 +107,8 @@ class TightMechanism(Mechanism):
         theorem = "Tight calibration from the privacy curve of the laws of the answer"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
-        if scale == 0:
-            return Found(NoNoise(evidence.dimension), certificate, spent)
-        law = _NOISE[self.noise]
-        return Found(law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent)
+        noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)
+        return Found(noise, certificate, spent)
 
 
 @dataclass(kw_only=True)
@@ -144,7 +138,8 @@ class _TightSearch:
         compared = self._compared(constraint)
         found += [self._by_laws(constraint, pairs, rule) for pairs, rule in compared]
         if record is not None and self.noise == "gaussian" and not any(self._fit(pairs) for pairs, _ in compared):
-            found.append((self._by_bounds(constraint, record), True))
+            scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
+            found.append((self._by_one(constraint, record, BOUNDED_RULE, scale), True))
         best, spends = min(found, key=lambda each: each[0].scale)
         self.used_delta |= spends
         return best
@@ -162,11 +157,6 @@ class _TightSearch:
     def _fit(self, pairs: Sequence[LawPair]) -> bool:
         """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
         return self.noise != "gaussian" or atoms_refusal(pairs) is None
-
-    def _by_bounds(self, constraint: Constraint, record: RecordPair) -> LawDecision:
-        """Bound the curve with Gaussian noise for any number of records, and of numbers at once."""
-        scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
-        return self._by_one(constraint, record, BOUNDED_RULE, scale)
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
         """Calibrate one record to epsilon / k: only pure guarantees add up over records."""

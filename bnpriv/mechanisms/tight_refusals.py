@@ -11,7 +11,7 @@ import numpy as np
 from bnpriv.divergences.gaussian_mixture import too_many_atoms
 from bnpriv.divergences.product import MOST_PRODUCT_CELLS, grid_size
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import Constraint, LawPair, Laws, RecordPair
+from bnpriv.evidence.constraints import Constraint, LawPair, Laws
 from bnpriv.laws.atoms import Atoms
 from bnpriv.mechanisms.departures import are_normal
 from bnpriv.mechanisms.from_draws import coarser
@@ -41,7 +41,16 @@ def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal |
             remedy="Use Laplace noise, or ask for a count.",
         )
     if constraint.record is not None:
-        return None if noise == "gaussian" else _grid_refusal(constraint.record)
+        first, second = constraint.record.first, constraint.record.second
+        # the curve of one record of several numbers takes a grid; Gaussian noise asks for no such curve
+        size = 0 if noise == "gaussian" or first.dimension == 1 else grid_size(first, second)
+        if size <= MOST_PRODUCT_CELLS:
+            return None
+        return Refusal(
+            required=f"the grid of one record's answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
+            found=f"{size:,} for {first.dimension} numbers",
+            remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
+        )
     if isinstance(constraint.pairs, Refusal):
         return constraint.pairs
     if evidence.dimension > 1:
@@ -62,17 +71,6 @@ def atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
         required="the curve with Gaussian noise is computed for laws with few atoms",
         found=f"{most:,} atoms",
         remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
-    )
-
-
-def _grid_refusal(record: RecordPair) -> Refusal | None:
-    """Return why the curve of one record takes too large a grid, or None if it does not."""
-    if record.first.dimension == 1 or grid_size(record.first, record.second) <= MOST_PRODUCT_CELLS:
-        return None
-    return Refusal(
-        required=f"the grid of one record's answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
-        found=f"{grid_size(record.first, record.second):,} for {record.first.dimension} numbers",
-        remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.evidence.constraints import LawPair, Laws
+from bnpriv.evidence.constraints import LawPair
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.normal_laws import NormalPair, law_pairs, normal_refusal
+from bnpriv.mechanisms.normal_laws import NormalPair, normal_refusal
 from bnpriv.render.text import nats_text
 from bnpriv.transport.distance import w_infinity
 from bnpriv.transport.space import check_pairs, lengths
@@ -29,7 +30,7 @@ REMEDY = "Use WassersteinMechanism or TightMechanism, which need no translation.
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class MovedLaw:
     """Two laws of which one is the other, moved by a gap.
 
@@ -45,18 +46,18 @@ class MovedLaw:
         most, whatever is clamped.
     masses : float
         By how much the logs of the masses may differ.
-    away : float
-        By how much, in the 1-norm, some pairing of the two laws leaves the shift; 0 for translations.
     uneven : float
         How far apart the two normal laws may be in total variation because their covariances differ by rounding.
+    away : float
+        By how much, in the 1-norm, some pairing of the two laws leaves the shift; 0 for translations.
     """
 
     pair: LawPair
     protected: str
     model: int
     shifts: FloatArray
-    masses: float
-    uneven: float
+    masses: float = 0.0
+    uneven: float = 0.0
     away: float = 0.0
 
     @property
@@ -81,25 +82,18 @@ class MovedLaw:
         return far * (1 + 4 * (self.shifts.shape[1] + 2) * UNIT_ROUNDOFF)
 
 
-def translations(evidence: Laws, *, nearly: bool = False) -> list[MovedLaw] | Refusal:
-    """Return all pairs as translations, or by how much a pair fails to be one.
+def translations(pairs: Sequence[NormalPair], *, nearly: bool = False) -> list[MovedLaw] | Refusal:
+    """All pairs as translations, or by how much a pair fails to be one.
 
     Parameters
     ----------
-    evidence : Laws
-        As `bnpriv.evidence.laws` returns them.
+    pairs : sequence of NormalPair
+        Of laws of any kind.
     nearly : bool
         Whether atoms are taken, too, that are translations but for a distance.
-
-    Returns
-    -------
-    list of MovedLaw, or Refusal
     """
-    found = law_pairs(evidence)
-    if isinstance(found, Refusal):
-        return found
     moved: list[MovedLaw] = []
-    for each in found:
+    for each in pairs:
         one = _of_normal(each) if isinstance(each.pair.first, Normal) else _of_atoms(each)
         if isinstance(one, Refusal) and nearly and isinstance(each.pair.first, Atoms) and each.pair.sampled is None:
             one = _nearly(each)
@@ -111,20 +105,8 @@ def translations(evidence: Laws, *, nearly: bool = False) -> list[MovedLaw] | Re
 
 def _of_normal(each: NormalPair) -> MovedLaw | Refusal:
     if each.pair.departure is not None:
-        shifts, uneven = each.pair.departure.moves, 0.0
-    else:
-        refusal = normal_refusal(each)
-        if refusal is not None:
-            return refusal
-        shifts, uneven = each.gap, each.departure
-    return MovedLaw(
-        pair=each.pair,
-        protected=each.protected,
-        model=each.model,
-        shifts=shifts[None, :],
-        masses=0.0,
-        uneven=uneven,
-    )
+        return MovedLaw(*each, each.pair.departure.moves[None, :])
+    return normal_refusal(each) or MovedLaw(*each, each.gap[None, :], uneven=each.departure)
 
 
 def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
@@ -144,14 +126,7 @@ def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
     sizes = np.maximum(np.abs(first.points).max(axis=0), np.abs(second.points).max(axis=0))
     if np.any(off > SHIFT_ROUNDING * sizes):
         return _departure(f"answers that leave it by {nats_text(float(off.max()), 3)}", each)
-    return MovedLaw(
-        pair=each.pair,
-        protected=each.protected,
-        model=each.model,
-        shifts=shifts,
-        masses=math.nextafter(masses + first.error + second.error, math.inf),
-        uneven=0.0,
-    )
+    return MovedLaw(*each, shifts, masses=math.nextafter(masses + first.error + second.error, math.inf))
 
 
 def _nearly(each: NormalPair) -> MovedLaw | Refusal:
@@ -169,12 +144,9 @@ def _nearly(each: NormalPair) -> MovedLaw | Refusal:
     sizes = np.abs(second.points).max(axis=0) + np.abs(gap)
     slack = tolerance(first, moved)
     return MovedLaw(
-        pair=each.pair,
-        protected=each.protected,
-        model=each.model,
-        shifts=gap[None, :],
+        *each,
+        gap[None, :],
         masses=math.inf if slack >= 1 else -math.log1p(-slack) * (1 + 2.0**-40),
-        uneven=0.0,
         away=w_infinity(first, moved, 1).upper + float(sizes.sum()) * 2 * UNIT_ROUNDOFF,
     )
 

@@ -31,8 +31,8 @@ from bnpriv.mechanisms.from_draws import confidence_of, draws_refusal, missed_by
 from bnpriv.mechanisms.k_fold import COUPLED_RULE, SUMS_RULE, Coupled, gaussian_scale, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.laws_certificate import law_certificate
-from bnpriv.mechanisms.search import found_scale
-from bnpriv.noise.continuous import ContinuousNoise, Gaussian, Laplace, NoNoise
+from bnpriv.mechanisms.search import found_scale, noise_of
+from bnpriv.noise.continuous import ContinuousNoise
 from bnpriv.queries.base import Query
 from bnpriv.transport.closeness import closeness
 from bnpriv.transport.distance import w_infinity
@@ -125,10 +125,8 @@ class WassersteinMechanism(Mechanism):
         # Closeness leaves out mass even where it finds a distance of 0; the rule for records is pure.
         close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
         spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
-        if scale == 0:
-            return Found(NoNoise(evidence.dimension), certificate, spent)
-        law = Laplace if self.noise == "laplace" else Gaussian
-        return Found(law(found_scale(scale, epsilon, delta), evidence.dimension), certificate, spent)
+        noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)
+        return Found(noise, certificate, spent)
 
 
 @dataclass(frozen=True, kw_only=True)
