@@ -22,7 +22,7 @@ from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import channel_drawing
-from bnpriv.mechanisms.normal_laws import mahalanobis
+from bnpriv.laws.normal import mahalanobis
 from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise
