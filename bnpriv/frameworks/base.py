@@ -25,7 +25,7 @@ def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     return digest.hexdigest()
 
 
-class Notion:
+class FrameworkFacts:
     """What a mechanism asks of a framework, so that it need not know which notion it is; here as most answer."""
 
     single_values: ClassVar[bool] = False

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
-from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint
 from bnpriv.frameworks.digest import digest
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
@@ -42,7 +42,7 @@ SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard, Notion, WrittenAsFile):
+class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
