@@ -23,7 +23,7 @@ def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     return sha256(repr(facts), *(network.identity() for network in networks))
 
 
-class Notion:
+class FrameworkFacts:
     """What a mechanism asks of a framework, so that it need not know which notion it is; here as most answer."""
 
     single_values: ClassVar[bool] = False

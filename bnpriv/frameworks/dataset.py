@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 from bnpriv import checks
 from bnpriv.digest import digest
 from bnpriv.errors import BnprivError, FrameworkError, SecretError
-from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.kind import kind_of
@@ -43,7 +43,7 @@ SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard, Notion, WrittenAsFile):
+class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError, LawError
-from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import KINDS_NOT_VALUES, require_level, require_stated_level, spelt_as_values
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.kind import kind_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy(HasCard, Notion, WrittenAsFile):
+class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters

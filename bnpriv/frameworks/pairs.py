@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FileError, FrameworkError
-from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint
 from bnpriv.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.kind import kind_of
 from bnpriv.laws.atoms import Atoms
@@ -82,7 +82,7 @@ class DistributionPair:
 
 @final
 @dataclass(frozen=True)
-class DistributionPrivacy(HasCard, Notion, WrittenAsFile):
+class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters

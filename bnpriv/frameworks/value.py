@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.errors import FrameworkError
-from bnpriv.frameworks.base import Notion, WrittenAsFile, fingerprint
+from bnpriv.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint
 from bnpriv.frameworks.level import require_level
 from bnpriv.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.kind import kind_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class ValuePrivacy(HasCard, Notion, WrittenAsFile):
+class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide every single value of a protected column, whatever else is known to depend on it.
 
     Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value

@@ -11,8 +11,8 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.mechanisms.least_trace import MOST_CORRELATED_NUMBERS, least_above
 from bnpriv.laws.normal import mahalanobis
+from bnpriv.mechanisms.least_trace import MOST_CORRELATED_NUMBERS, least_above
 from bnpriv.render.text import nats_text
 
 ALIGNED = 1e-9

@@ -16,13 +16,12 @@ from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
 from bnpriv.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.evidence.laws import laws
 from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
+from bnpriv.laws.normal import Normal, mahalanobis
 from bnpriv.mechanisms.alike import ANSWER_RULE
 from bnpriv.mechanisms.calibrated import Calibrated
 from bnpriv.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.mechanisms.law_decision import LawDecision
 from bnpriv.mechanisms.law_drawing import channel_drawing
-from bnpriv.laws.normal import mahalanobis
 from bnpriv.mechanisms.posterior_draws import model_text
 from bnpriv.noise.channel import Channel
 from bnpriv.noise.continuous import Gaussian, Laplace, Noise, NoNoise

@@ -79,7 +79,25 @@ class LawDecision:
         kind: Kind | None = None,
         draws: int = 0,
     ) -> LawDecision:
-        """What a pair of laws asks of the noise; as well known as the laws are, unless a kind is given."""
+        """What a pair of laws asks of the noise.
+
+        Parameters
+        ----------
+        pair : LawPair or RecordPair
+        protected : str
+        model : int
+        rule : str
+        scale : float
+        noise : {"laplace", "gaussian", "discrete_laplace"}
+        distance : Bound, optional
+        kind : {"exact", "certified", "estimate"}, optional
+            That of the laws by default.
+        draws : int, optional
+
+        Returns
+        -------
+        LawDecision
+        """
         return cls(
             protected=protected,
             pair=pair.pair,
