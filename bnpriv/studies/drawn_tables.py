@@ -25,8 +25,8 @@ from bnpriv.studies.asked import (
     MOST_NUMBERS_HELD,
     Asked,
     Assumed,
-    Columns,
     MadeUp,
+    MadeUpColumns,
     ends_of,
     held,
     model_index,
@@ -46,7 +46,7 @@ MOST_NUMBERS_TRIED = 2**34
 class DensitySampler(KindSampler):
     """Draws from a `DensityNetwork`."""
 
-    def columns(self, network: DensityNetwork, schema: Schema, asked: Asked) -> Columns:
+    def columns(self, network: DensityNetwork, schema: Schema, asked: Asked) -> MadeUpColumns:
         """One table as the model draws it."""
         _check_columns(network, schema)
         names = tuple(schema.columns)

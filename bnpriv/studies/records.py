@@ -41,7 +41,16 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair
-from bnpriv.studies.asked import Asked, Columns, MadeUp, held, model_index, new_seed, require_nodes, zero_probability
+from bnpriv.studies.asked import (
+    Asked,
+    MadeUp,
+    MadeUpColumns,
+    held,
+    model_index,
+    new_seed,
+    require_nodes,
+    zero_probability,
+)
 from bnpriv.studies.drawn_tables import game_below
 from bnpriv.studies.made_up import KindSampler
 from bnpriv.studies.parameters import draw_parameters, require_laws, secret_probability
@@ -67,7 +76,7 @@ ONE_CHOICE = np.ones(1)
 class TablesSampler(KindSampler):
     """Draws from a `DiscreteNetwork`."""
 
-    def columns(self, network: DiscreteNetwork, schema: Schema, asked: Asked) -> Columns:
+    def columns(self, network: DiscreteNetwork, schema: Schema, asked: Asked) -> MadeUpColumns:
         """Independent records of one model, whose columns are its nodes."""
         require_nodes(network, schema)
         places = draw_places(network, asked.records, asked.random)
