@@ -58,12 +58,6 @@ class Settings:
         """Return the places of the states in a combination."""
         return dict(zip(self.names, map(int, np.unravel_index(place, self.shape)), strict=True))
 
-    def likely(self, most: int) -> list[int]:
-        """Return the combinations of positive probability, at most `most`, the likeliest first."""
-        total = self.first + self.second
-        order = np.argsort(-total, kind="stable")[:most]
-        return [int(place) for place in order if total[place] > 0]
-
 
 def settings(
     framework: DistributionalAttributePrivacy, columns: frozenset[str], protected: str, pair: SecretPair, model: int
@@ -184,7 +178,9 @@ def weighed(
     bool
         Whether the guesser knew all combinations of parameter states, or only the likeliest.
     """
-    places = settings.likely(max(50, MOST_GUESSER_WORK // (first.size + second.size)))
+    total = settings.first + settings.second
+    order = np.argsort(-total, kind="stable")[: max(50, MOST_GUESSER_WORK // (first.size + second.size))]
+    places = [int(place) for place in order if total[place] > 0]
     shares: list[float] = []
     for values in (first, second):
         one = np.full(len(values), -np.inf)
@@ -203,8 +199,7 @@ def weighed(
         with np.errstate(invalid="ignore"):
             difference = np.where(one == other, 0.0, one - other)
         shares.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
-    every = int(np.count_nonzero(settings.first + settings.second))
-    return float(np.mean([shares[0], 1 - shares[1]])), len(places) == every
+    return float(np.mean([shares[0], 1 - shares[1]])), len(places) == np.count_nonzero(total)
 
 
 def known_noise(noise: Noise) -> KnownNoise:

@@ -31,11 +31,8 @@ def learnable(noise: Noise) -> KnownNoise | DiscreteLaplace | ShapedNoise | Chan
     RefusedError
         If it is neither Laplace, continuous or whole, nor normal.
     """
-    return (
-        noise
-        if isinstance(noise, (DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace, Channel))
-        else known_noise(noise)
-    )
+    shaped = (DiscreteLaplace, CorrelatedGaussian, DirectionalLaplace, Channel)
+    return noise if isinstance(noise, shaped) else known_noise(noise)
 
 
 def told_apart(
@@ -72,32 +69,28 @@ def told_apart(
     1.0
     """
     if isinstance(noise, Channel):
-        return _by_rows(released, learned, noise)
+        # by the laws of the outputs that learned answers have
+        laws: list[FloatArray] = []
+        for side in learned:
+            places, counts = np.unique([noise.place(x) for x in side[:, 0].tolist()], return_counts=True)
+            laws.append(counts / len(side) @ (noise.numerators[places] / noise.denominator))
+        first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
+        rights = [float(np.mean(first[np.searchsorted(noise.outputs, side[:, 0])])) for side in released]
+        return (rights[0] + 1 - rights[1]) / 2
     if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
-        whiten = _whitening(learned, noise)
+        # smoothing and noise become independent and of deviation 1, for answers in rows
+        smooth = _widths(learned, NoNoise(noise.dimension))
+        factor = np.linalg.cholesky(noise.covariance + np.diag(np.square(smooth)))
+        whiten = np.asarray(np.linalg.inv(factor).T, dtype=np.float64)
         released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
         noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
-    rights = [_right(side, learned, noise, widths) for side in released]
+    rights = list[float]()
+    for values in released:
+        one, other = (_log_density(values, side, noise, widths) for side in learned)
+        difference = one - other
+        rights.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
     return (rights[0] + 1 - rights[1]) / 2
-
-
-def _by_rows(released: AnswersOfBoth, learned: AnswersOfBoth, channel: Channel) -> float:
-    """Return how often the likelihood ratio is right, with the laws of the outputs that learned answers have."""
-    laws: list[FloatArray] = []
-    for side in learned:
-        places, counts = np.unique([channel.place(x) for x in side[:, 0].tolist()], return_counts=True)
-        laws.append(counts / len(side) @ (channel.numerators[places] / channel.denominator))
-    first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
-    rights = [float(np.mean(first[np.searchsorted(channel.outputs, side[:, 0])])) for side in released]
-    return (rights[0] + 1 - rights[1]) / 2
-
-
-def _whitening(learned: AnswersOfBoth, noise: ShapedNoise) -> FloatArray:
-    """Return the matrix that makes smoothing and noise independent and of deviation 1, for answers in rows."""
-    smooth = _widths(learned, NoNoise(noise.dimension))
-    factor = np.linalg.cholesky(noise.covariance + np.diag(np.square(smooth)))
-    return np.asarray(np.linalg.inv(factor).T, dtype=np.float64)
 
 
 def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
@@ -107,14 +100,6 @@ def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> Floa
     spread = np.maximum(learned[0].std(axis=0), learned[1].std(axis=0))
     widths: FloatArray = 1.06 * spread * float(len(learned[0])) ** -0.2
     return np.where(widths > 0, widths, 1.0)
-
-
-def _right(
-    values: FloatArray, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace, widths: FloatArray
-) -> float:
-    one, other = (_log_density(values, side, noise, widths) for side in learned)
-    difference = one - other
-    return float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0)))
 
 
 def _log_density(

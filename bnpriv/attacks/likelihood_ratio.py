@@ -18,6 +18,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
+from bnpriv.evidence.answer_source import drawn_from
 from bnpriv.evidence.constraints import LawPair
 from bnpriv.evidence.laws import laws
 from bnpriv.laws.atoms import Atoms
@@ -167,7 +168,10 @@ def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.
     """The accuracy for atoms: in closed form by kind of noise, else counted on made-up answers."""
     if isinstance(noise, Channel):
         rows = noise.numerators / noise.denominator
-        laws = [_shares(law) @ rows[[noise.place(x) for x in law.support.tolist()]] for law in (first, second)]
+        laws: list[FloatArray] = []
+        for law in (first, second):
+            places = [noise.place(x) for x in law.support.tolist()]
+            laws.append(law.probabilities / law.probabilities.sum() @ rows[places])
         return _from_variation(float(np.sum(np.abs(laws[0] - laws[1]))) / 2)
     if isinstance(noise, NoNoise) and first.dimension > 1:
         masses: dict[tuple[float, ...], float] = {}
@@ -187,16 +191,10 @@ def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.
     draws = max(100, min(draws, MOST_WEIGHED // (len(points) * first.dimension)))
     rights: list[float] = []
     for law, right in ((first, 1.0), (second, 0.0)):
-        drawn = law.points[random.choice(len(law.points), size=draws, p=_shares(law))]
-        values = noisy(noise, drawn, NumpySampler(random))
+        values = noisy(noise, drawn_from(law, draws, random), NumpySampler(random))
         one, other = (_log_density(values, each, noise) for each in (first, second))
         rights.append(float(np.mean(np.where(one == other, 0.5, np.where(one > other, right, 1 - right)))))
     return Accuracy(value=float(np.mean(rights)), draws=draws)
-
-
-def _shares(law: Atoms) -> FloatArray:
-    masses = np.asarray(law.probabilities, dtype=np.float64)
-    return masses / masses.sum()
 
 
 def _log_density(values: FloatArray, law: Atoms, noise: Laplace | Gaussian | DiscreteLaplace) -> FloatArray:

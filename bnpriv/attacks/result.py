@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 SHARE_CONFIDENCE = 0.95
 """How sure the intervals of counted shares are."""
 
+TOLD = (
+    *("method", "query", "secrets", "accuracy", "interval", "answers"),
+    *("bound", "epsilon", "delta", "mechanism", "error"),
+)
+"""What the JSON of an attack holds."""
+
 
 def accuracy_bound(epsilon: float, delta: float = 0.0) -> float:
     """Return how often any attacker may be right, who guesses one of two equally likely secrets.
@@ -141,19 +147,7 @@ class Attack(Shown):
                 fact("Defence", self.mechanism),
                 fact("Mean error", number_text(self.error)),
             ),
-            data={
-                "method": self.method,
-                "query": self.query,
-                "secrets": self.secrets,
-                "accuracy": self.accuracy,
-                "interval": list(self.interval),
-                "answers": self.answers,
-                "bound": self.bound,
-                "epsilon": self.epsilon,
-                "delta": self.delta,
-                "mechanism": self.mechanism,
-                "error": self.error,
-            },
+            data={name: getattr(self, name) for name in TOLD} | {"interval": list(self.interval)},
         )
 
     def __repr__(self) -> str:

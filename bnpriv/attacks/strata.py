@@ -121,14 +121,10 @@ class Strata:
                 found=checks.shown(tables * self.records),
                 remedy="Ask for fewer tables.",
             )
+        kinds = ((np.flatnonzero(self.members), count), (np.flatnonzero(~self.members), self.records - count))
         places = np.array(
             [
-                np.concatenate(
-                    [
-                        random.choice(np.flatnonzero(self.members), count, replace=False),
-                        random.choice(np.flatnonzero(~self.members), self.records - count, replace=False),
-                    ]
-                )
+                np.concatenate([random.choice(records, some, replace=False) for records, some in kinds])
                 for _ in range(tables)
             ]
         )

@@ -8,9 +8,11 @@ from typing import Protocol, final
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.evidence.conditions import Condition, SecretSide
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.draws import Draws
+from bnpriv.laws.normal import Normal
 from bnpriv.networks.density import Sampling
 from bnpriv.networks.parameter_draws import ParameterDraws
 
@@ -67,9 +69,16 @@ class ExactSampler:
     def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
         """Return independent draws of the answer; there is no condition."""
         random = np.random.default_rng([self.sampling.seed, *words("distribution"), self.place])
-        weights = self.law.probabilities / self.law.probabilities.sum()
-        places = random.choice(self.law.size, size=self.sampling.draws, p=weights)
-        return dict.fromkeys(sides, Draws(self.law.points[places], seed=self.sampling.seed))
+        drawn = drawn_from(self.law, self.sampling.draws, random)
+        return dict.fromkeys(sides, Draws(drawn, seed=self.sampling.seed))
+
+
+def drawn_from(law: Atoms | Normal, draws: int, random: np.random.Generator) -> FloatArray:
+    """Independent draws from a law, of shape (draws, outputs)."""
+    if isinstance(law, Normal):
+        return random.multivariate_normal(law.mean, law.covariance, size=draws)
+    weights = law.probabilities / law.probabilities.sum()
+    return law.points[random.choice(law.size, size=draws, p=weights)]
 
 
 def words(text: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bnpriv.checks import listing
 from bnpriv.errors import Refusal
 from bnpriv.evidence.believed import confidence_refusal
-from bnpriv.evidence.conditions import OfParameter, SecretSide
+from bnpriv.evidence.conditions import OfParameter
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks.digest import first_digest
@@ -51,15 +51,14 @@ def _of_parameter(
 
 
 def _pair_possible(parameter: Parameter, pair: IntervalPair | SecretPair) -> bool:
-    return all(_possible(parameter, side) for side in (pair.first, pair.second))
-
-
-def _possible(parameter: Parameter, side: SecretSide) -> bool:
-    if not isinstance(side, Interval):
-        return True
-    if parameter.states is not None:
-        return any(side.low <= state <= side.high for state in parameter.states)
-    return side.low <= parameter.upper and side.high >= parameter.lower
+    """Whether the parameter can lie in both intervals; named states are values that it has."""
+    for side in (pair.first, pair.second):
+        if isinstance(side, Interval):
+            known = parameter.states
+            within = side.low <= parameter.upper and side.high >= parameter.lower
+            if not (within if known is None else any(side.low <= state <= side.high for state in known)):
+                return False
+    return True
 
 
 def _in_numbers(
@@ -72,8 +71,8 @@ def _in_numbers(
     return SecretPair(*(frozenset(numbers[state] for state in side) for side in (pair.first, pair.second)))
 
 
-def _one_way(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
-    """Return each pair in one direction, as both count."""
+def one_way(pairs: Sequence[Pair]) -> tuple[Pair, ...]:
+    """Each pair in one direction, as both count."""
     listed: list[Pair] = []
     for pair in pairs:
         if pair.reverse not in listed:
@@ -93,7 +92,7 @@ def sampled_laws(
         if refusal is not None:
             return refusal
         sampler = parameter_sampler(framework, network, query)
-        secrets = {network.parameters[name]: _one_way(pairs) for name, pairs in framework.secrets.items()}
+        secrets = {network.parameters[name]: one_way(pairs) for name, pairs in framework.secrets.items()}
         states = framework.network.states
         samplers = samplers_of(sampler)
         asked = (

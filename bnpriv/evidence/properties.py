@@ -7,7 +7,7 @@ from typing import cast
 from bnpriv.errors import Refusal
 from bnpriv.evidence.believed import confidence_refusal
 from bnpriv.evidence.conditions import OfProperty
-from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal, samplers_of
+from bnpriv.evidence.draws import WHOLE_TABLES, columns_refusal, one_way, samplers_of
 from bnpriv.evidence.forward import AnswerSampler
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, conditioned
 from bnpriv.frameworks.dataset import DatasetAttributePrivacy
@@ -15,7 +15,6 @@ from bnpriv.frameworks.digest import first_digest
 from bnpriv.networks.density import DensityNetwork
 from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import normal_form
-from bnpriv.secrets.pair import Pair
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair
 from bnpriv.secrets.values import IntervalPair
@@ -59,10 +58,7 @@ def property_laws(framework: DatasetAttributePrivacy, network: DensityNetwork, q
 def _asked(framework: DatasetAttributePrivacy, sampler: AnswerSampler, name: str, model: int) -> SampledConstraint:
     """Return what one protected column asks: every chosen pair in one direction, as both count."""
     condition = property_condition(framework.protect[name], framework.schema)
-    listed: list[Pair] = []
-    for pair in framework.secrets[name]:
-        if pair.reverse not in listed:
-            listed.append(pair)
+    listed = one_way(framework.secrets[name])
     pairs = [conditioned(sampler, condition, cast("IntervalPair | SecretPair", pair)) for pair in listed]
     return SampledConstraint(protected=name, model=model, pairs=pairs)
 

@@ -12,7 +12,7 @@ PARAMETER_NOTION = PrivacyNotion(
     structure="bnpriv.evidence.structural:structure_of_parameters",
     laws="bnpriv.evidence.laws:laws_of_parameters",
     impossibility="bnpriv.evidence.possible:impossible_in_structure",
-    sampler="bnpriv.studies.made_up:OfParameters",
+    sampler="bnpriv.studies.made_up:ParameterSampler",
 )
 """Of `DistributionalAttributePrivacy`."""
 
@@ -21,7 +21,7 @@ VALUE_NOTION = PrivacyNotion(
     influences="bnpriv.evidence.structural:possible_influences",
     structure="bnpriv.evidence.structural:structure_of_values",
     impossibility="bnpriv.evidence.possible:impossible_values",
-    sampler="bnpriv.studies.made_up:OfValues",
+    sampler="bnpriv.studies.made_up:ValueSampler",
 )
 """Of `ValuePrivacy`."""
 
@@ -30,7 +30,7 @@ DATASET_NOTION = PrivacyNotion(
     laws="bnpriv.evidence.laws:laws_of_property",
     subject="bnpriv.evidence.subject:property_subject",
     impossibility="bnpriv.evidence.possible:impossible_properties",
-    sampler="bnpriv.studies.made_up:OfProperty",
+    sampler="bnpriv.studies.made_up:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""
 
@@ -47,6 +47,6 @@ DISTRIBUTION_NOTION = PrivacyNotion(
     laws="bnpriv.evidence.given_pairs:laws_of_pairs",
     subject="bnpriv.evidence.subject:pairs_subject",
     own_query=_own_query,
-    sampler="bnpriv.studies.made_up:OfPairs",
+    sampler="bnpriv.studies.made_up:PairSampler",
 )
 """Of `DistributionPrivacy`."""

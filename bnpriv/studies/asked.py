@@ -19,7 +19,7 @@ from bnpriv.tables.schema import Categorical, Column, Schema, State, is_whole
 Assumed = Mapping[str, State | Collection[State]]
 """What is true of some attributes: a state, a number, or several of which one holds."""
 
-Columns = Mapping[str, NDArray[Any]]
+MadeUpColumns = Mapping[str, NDArray[Any]]
 
 MOST_NUMBERS_HELD = 2**22
 """Numbers in the tables that are held at once."""
@@ -57,7 +57,7 @@ class MadeUp:
         How probable what was assumed is under the model; None where no model says it.
     """
 
-    columns: Columns
+    columns: MadeUpColumns
     probability: float | None = None
 
 

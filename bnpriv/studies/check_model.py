@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
+from bnpriv.bound import FloatArray
 from bnpriv.errors import DataError, ParameterError
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.exact import require_discrete
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_SHOWN_ROWS = 20
 
-SHOWN = ("attribute", "row", "model", "observations", "p_value", "adjusted", "finding", "test")
+ROW_FACTS = ("attribute", "row", "model", "observations", "p_value", "adjusted", "finding", "test")
 """What a table or JSON holds of every row."""
 
 
@@ -145,8 +146,8 @@ class ModelCheck(Shown):
         """Return one row per model and table row, in the order of `rows`."""
         import pandas as pd
 
-        frame = pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in SHOWN})
-        frame.insert(SHOWN.index("finding"), "contradicted", [row.adjusted <= self.level for row in self.rows])
+        frame = pd.DataFrame({name: [getattr(row, name) for row in self.rows] for name in ROW_FACTS})
+        frame.insert(ROW_FACTS.index("finding"), "contradicted", [row.adjusted <= self.level for row in self.rows])
         return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -202,7 +203,7 @@ class ModelCheck(Shown):
                 "surviving": list(self.surviving),
                 "untested": list(self.untested),
                 "left_out": [{"attribute": name, "observations": lost} for name, lost in self.left_out.items()],
-                "rows": [{name: getattr(row, name) for name in SHOWN} for row in self.rows],
+                "rows": [{name: getattr(row, name) for name in ROW_FACTS} for row in self.rows],
             },
         )
 
@@ -356,12 +357,13 @@ def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], mod
         parents, states = network.graph.parents[name], network.states[name]
         laws = network.probabilities(name)[model]
         for places in product(*(range(len(network.states[parent])) for parent in parents)):
-            column, law = seen[:, *places], laws[:, *places]
+            column: NDArray[np.int64] = seen[:, *places]
+            law: FloatArray = laws[:, *places]
             total = int(column.sum())
             if total == 0:
                 continue
             p_value, test = fit(column, law)
-            shares: FloatArray = column / total
+            shares = column / total
             spread = np.sqrt(np.maximum(law * (1 - law), 1 / total**2) / total)  # of a certain state: half a count
             # rounded, so that of two states that are equally far the first is named
             place = int(np.argmax(np.round(np.abs(shares - law) / spread, 9)))

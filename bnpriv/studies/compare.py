@@ -134,6 +134,8 @@ class FrameworkComparison(Shown):
         rows = [[f"influence on {name}", *(self._nats(*side, name) for side in sides)] for name in self.protected]
         facts = [_best(chosen) for chosen in self.plans]
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
+        named = [SIDES[k] for k in (0, 1) if self.influences[k] and self.one_record[k]]
+        note = f"Influences under {and_text(named)} are those of the columns of one record." if named else ""
         differ = tuple(f"They differ: {difference}" for difference in self.differences)
         table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows)
         told = [
@@ -150,7 +152,7 @@ class FrameworkComparison(Shown):
             kicker="bnpriv comparison",
             headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
-            answer=(table, *map(Paragraph, self._notes()), told_apart),
+            answer=(table, *((Paragraph(note),) if note else ()), told_apart),
             data={
                 "query": str(self.query),
                 "epsilon": self.epsilon,
@@ -168,12 +170,6 @@ class FrameworkComparison(Shown):
             return "not protected"
         shown = nats_text(found[name])
         return f"{shown}, delta {upper_chance(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
-
-    def _notes(self) -> tuple[str, ...]:
-        named = [
-            side for side, found, one in zip(SIDES, self.influences, self.one_record, strict=True) if found and one
-        ]
-        return (f"Influences under {and_text(named)} are those of the columns of one record.",) if named else ()
 
     def _verdict(self) -> str:
         errors = [chosen.best.expected_error if chosen.calibrations else math.inf for chosen in self.plans]
@@ -311,17 +307,10 @@ def _differences(a: Subject, b: Subject, query: Query) -> Iterator[str]:
     one, other = a.framework, b.framework
     assert one is not None
     assert other is not None
-    facts = {
-        "notion": (one.notion, other.notion),
-        "protected": (listing(one.protected), listing(other.protected)),
-        "number of records": (f"{one.schema.records:,}", f"{other.schema.records:,}"),
-        "models": (str(one.models), str(other.models)),
-        "source": (one.source, other.source),
-        "declared independent": tuple(listing(sorted(getattr(each, "independent", ()))) for each in (one, other)),
-    }
-    for what, (left, right) in facts.items():
-        if left != right:
-            yield f"{what}: {left} in A, {right} in B."
+    left, right = _facts(one), _facts(other)
+    for what in left:
+        if left[what] != right[what]:
+            yield f"{what}: {left[what]} in A, {right[what]} in B."
     yield from _secret_differences(one, other)
     for name in sorted(query.columns):
         column, other_column = one.schema.columns.get(name), other.schema.columns.get(name)
@@ -329,6 +318,17 @@ def _differences(a: Subject, b: Subject, query: Query) -> Iterator[str]:
             yield f"column {name}: {column} in A, {other_column} in B."
     if a.network is not None and b.network is not None:
         yield from _network_differences(a.network, b.network)
+
+
+def _facts(framework: Framework) -> dict[str, str]:
+    return {
+        "notion": framework.notion,
+        "protected": listing(framework.protected),
+        "number of records": f"{framework.schema.records:,}",
+        "models": str(framework.models),
+        "source": framework.source,
+        "declared independent": listing(sorted(getattr(framework, "independent", ()))),
+    }
 
 
 def _secret_differences(a: Framework, b: Framework) -> Iterator[str]:

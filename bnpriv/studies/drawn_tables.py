@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import reduce
 from typing import cast
 
 import numpy as np
@@ -24,8 +25,8 @@ from bnpriv.studies.asked import (
     MOST_NUMBERS_HELD,
     Asked,
     Assumed,
-    Columns,
     MadeUp,
+    MadeUpColumns,
     ends_of,
     held,
     model_index,
@@ -45,7 +46,7 @@ MOST_NUMBERS_TRIED = 2**34
 class DensitySampler(KindSampler):
     """Draws from a `DensityNetwork`."""
 
-    def columns(self, network: DensityNetwork, schema: Schema, asked: Asked) -> Columns:
+    def columns(self, network: DensityNetwork, schema: Schema, asked: Asked) -> MadeUpColumns:
         """One table as the model draws it."""
         _check_columns(network, schema)
         names = tuple(schema.columns)
@@ -127,15 +128,15 @@ def table_below(framework: DistributionalAttributePrivacy, network: DensityNetwo
     return MadeUp({name: columns[name] for name in schema.columns}, share)
 
 
-def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float], dict[str, Interval]]:
     """The parameters that are set to a value, and those that lie between two numbers."""
     given: dict[str, float] = {}
-    sides: dict[str, tuple[float, float]] = {}
+    sides: dict[str, Interval] = {}
     for name, known in secret.items():
         checks.member("an attribute of the secret", name, network.parameters, error=SecretError)
         low, high = ends_of(name, known)
         if low < high or network.parameters[name].states is not None:
-            sides[name] = low, high
+            sides[name] = Interval(low, high)
         elif network.settable(name):
             given[name] = low
         else:
@@ -147,9 +148,7 @@ def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float]
     return given, sides
 
 
-def _share(
-    network: DensityNetwork, given: Mapping[str, float], sides: Mapping[str, tuple[float, float]], asked: Asked
-) -> float:
+def _share(network: DensityNetwork, given: Mapping[str, float], sides: Mapping[str, Interval], asked: Asked) -> float:
     """How often parameters lie where the secret wants them, which must not be hardly ever."""
     if not sides:
         return 1.0
@@ -165,13 +164,9 @@ def _share(
     return met / PARAMETER_DRAWS
 
 
-def _inside(
-    found: Mapping[str, NDArray[np.float64]], sides: Mapping[str, tuple[float, float]], count: int
-) -> NDArray[np.bool_]:
-    between = np.full(count, True)
-    for name, (low, high) in sides.items():
-        between &= (found[name] >= low) & (found[name] <= high)
-    return between
+def _inside(found: Mapping[str, NDArray[np.float64]], sides: Mapping[str, Interval], count: int) -> NDArray[np.bool_]:
+    """In which of so many draws all parameters lie where the secret wants them."""
+    return reduce(np.logical_and, (inside(side, found[name]) for name, side in sides.items()), np.full(count, True))
 
 
 def game_below(

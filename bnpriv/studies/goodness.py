@@ -44,18 +44,14 @@ def fit(counts: IntArray, law: FloatArray) -> tuple[float, str]:
     if states == 1 or n == 0:
         return 1.0, "certain"
     if states == 2:
-        return _binomial(counts, law), "exact"
+        from scipy.stats import binomtest
+
+        return float(binomtest(int(counts[0]), n, float(law[0])).pvalue), "exact"
     if math.comb(n + states - 1, states - 1) <= MOST_OUTCOMES:
         return _multinomial(counts, law), "exact"
     if float(np.min(n * law)) >= LEAST_EXPECTED:
         return _chi_square(counts, law), "chi-square"
     return _split(counts, law), "split"
-
-
-def _binomial(counts: IntArray, law: FloatArray) -> float:
-    from scipy.stats import binomtest
-
-    return float(binomtest(int(counts[0]), int(counts.sum()), float(law[0])).pvalue)
 
 
 def _multinomial(counts: IntArray, law: FloatArray) -> float:

@@ -21,7 +21,7 @@ from bnpriv.mechanisms.base import Calibration
 from bnpriv.networks.exact import no_tables
 from bnpriv.networks.forward import forward_of
 from bnpriv.queries.base import Query
-from bnpriv.studies.asked import Asked, Columns, MadeUp, model_index, one_secret, require_nodes, states_among
+from bnpriv.studies.asked import Asked, MadeUp, MadeUpColumns, model_index, one_secret, require_nodes, states_among
 from bnpriv.studies.scenes import AttackGame, Draw, constraint_of, game_of_draws, game_of_laws
 from bnpriv.tables.schema import Schema
 
@@ -77,7 +77,7 @@ def _undrawn(framework: object, what: str) -> FrameworkError:
 class KindSampler:
     """Draws from a network of one kind, given a secret of each notion; by default it has no tables to draw from."""
 
-    def columns(self, network: Any, schema: Schema, asked: Asked) -> Columns:
+    def columns(self, network: Any, schema: Schema, asked: Asked) -> MadeUpColumns:
         """The columns of a table, of which nothing is assumed."""
         raise no_tables(network, "a made-up table")
 
@@ -110,7 +110,7 @@ class KindSampler:
         raise no_tables(framework.network, "a rehearsal")
 
 
-class OfParameters(NotionSampler):
+class ParameterSampler(NotionSampler):
     """Tables and answers given a parameter of the network."""
 
     def table(self, framework: DistributionalAttributePrivacy, asked: Asked) -> MadeUp:
@@ -122,7 +122,7 @@ class OfParameters(NotionSampler):
         return kind_sampler(framework.network).game_of_parameters(framework, calibration)
 
 
-class OfValues(NotionSampler):
+class ValueSampler(NotionSampler):
     """Tables and answers given a single value."""
 
     def table(self, framework: ValuePrivacy, asked: Asked) -> MadeUp:
@@ -135,7 +135,7 @@ class OfValues(NotionSampler):
         return kind_sampler(framework.network).game_of_values(framework, calibration)
 
 
-class OfProperty(NotionSampler):
+class PropertySampler(NotionSampler):
     """Tables and answers given a property of the table, which is drawn record by record or as a whole."""
 
     def table(self, framework: DatasetAttributePrivacy, asked: Asked) -> MadeUp:
@@ -157,7 +157,7 @@ class OfProperty(NotionSampler):
         return kind_sampler(framework.network).game_of_property(framework, calibration)
 
 
-class OfPairs(NotionSampler):
+class PairSampler(NotionSampler):
     """Tables and answers of declared distributions: record networks, models of whole tables, or laws of an answer."""
 
     def table(self, framework: DistributionPrivacy, asked: Asked) -> MadeUp:

@@ -15,7 +15,6 @@ from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.networks.factors import LogTable, marginal
 from bnpriv.render.text import toml_key
 from bnpriv.studies.asked import Assumed, model_index, states_among, zero_probability
-from bnpriv.tables.column_laws import ColumnLaw
 from bnpriv.tables.schema import Categorical, Column, State, is_whole
 
 
@@ -122,13 +121,6 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
     raise FrameworkError(
         "every simulated column needs a law", found=f"none for {listing(missing)}", remedy=f"Add {keys}."
     )
-
-
-def law_given(framework: DistributionalAttributePrivacy, name: str, parameters: Mapping[str, State]) -> ColumnLaw:
-    """The law of a column given the states of the parameters."""
-    states = framework.network.states
-    places = {above: states[above].index(parameters[above]) for above in framework.governing(name)}
-    return framework.column_laws[name][framework.law_place(name, places)]
 
 
 def _example(column: Column) -> tuple[str, str]:

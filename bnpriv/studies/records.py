@@ -41,10 +41,19 @@ from bnpriv.queries.base import Query
 from bnpriv.queries.normal_form import NormalForm, normal_form
 from bnpriv.secrets.properties import Secret
 from bnpriv.secrets.states import SecretPair
-from bnpriv.studies.asked import Asked, Columns, MadeUp, held, model_index, new_seed, require_nodes, zero_probability
+from bnpriv.studies.asked import (
+    Asked,
+    MadeUp,
+    MadeUpColumns,
+    held,
+    model_index,
+    new_seed,
+    require_nodes,
+    zero_probability,
+)
 from bnpriv.studies.drawn_tables import game_below
 from bnpriv.studies.made_up import KindSampler
-from bnpriv.studies.parameters import draw_parameters, law_given, require_laws, secret_probability
+from bnpriv.studies.parameters import draw_parameters, require_laws, secret_probability
 from bnpriv.studies.scenes import AttackGame, Draw, Guessed, constraint_of, game_of_laws
 from bnpriv.tables.column_laws import ColumnLaw, bin_laws
 from bnpriv.tables.schema import Categorical, Schema, State, is_whole
@@ -67,7 +76,7 @@ ONE_CHOICE = np.ones(1)
 class TablesSampler(KindSampler):
     """Draws from a `DiscreteNetwork`."""
 
-    def columns(self, network: DiscreteNetwork, schema: Schema, asked: Asked) -> Columns:
+    def columns(self, network: DiscreteNetwork, schema: Schema, asked: Asked) -> MadeUpColumns:
         """Independent records of one model, whose columns are its nodes."""
         require_nodes(network, schema)
         places = draw_places(network, asked.records, asked.random)
@@ -82,9 +91,9 @@ class TablesSampler(KindSampler):
         below = [name for name in below if name not in framework.column_laws]
         require_laws(framework, [name for name in schema.columns if name not in below])
         drawn = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+        places = {name: network.states[name].index(state) for name, state in drawn.items()}
         columns: dict[str, NDArray[Any]] = {}
         if forward is not None and below:
-            places = {name: network.states[name].index(state) for name, state in drawn.items()}
             given = {name: (forward.parameters[name].states or ())[place] for name, place in places.items()}
             rows = None if forward.drawn is None else np.array([asked.model])
             seed = new_seed(asked.random)
@@ -92,7 +101,8 @@ class TablesSampler(KindSampler):
             columns = {name: held(schema[name], found[name][0]) for name in below}
         for name in schema.columns:
             if name not in columns:
-                columns[name] = law_given(framework, name, drawn).sample(asked.records, asked.random)
+                law = framework.column_laws[name][framework.law_place(name, places)]
+                columns[name] = law.sample(asked.records, asked.random)
         columns = {name: columns[name] for name in schema.columns}
         return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
 

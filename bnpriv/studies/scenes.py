@@ -13,9 +13,9 @@ from bnpriv.attacks.learned import learnable, told_apart
 from bnpriv.attacks.likelihood_ratio import right_along
 from bnpriv.bound import FloatArray
 from bnpriv.errors import Refusal
+from bnpriv.evidence.answer_source import drawn_from
 from bnpriv.evidence.constraints import Constraint, Laws
 from bnpriv.evidence.sampled import SampledConstraint, SampledLaws, SampledPair, SampledSide
-from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
 from bnpriv.mechanisms.base import Calibration
 from bnpriv.noise.continuous import Noise
@@ -100,16 +100,9 @@ def game_of_laws(evidence: Laws | Refusal, calibration: Calibration, pair: Pair 
         protected=constraint.protected,
         pair=pair,
         model=constraint.model,
-        sides=(partial(_of_law, found.first), partial(_of_law, found.second)),
+        sides=(partial(drawn_from, found.first), partial(drawn_from, found.second)),
         formula=along,
     )
-
-
-def _of_law(law: Atoms | Normal, draws: int, random: np.random.Generator) -> FloatArray:
-    if isinstance(law, Normal):
-        return random.multivariate_normal(law.mean, law.covariance, size=draws)
-    weights = law.probabilities / law.probabilities.sum()
-    return law.points[random.choice(law.size, size=draws, p=weights)]
 
 
 def game_of_draws(evidence: SampledLaws, calibration: Calibration) -> AttackGame:
