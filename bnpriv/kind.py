@@ -79,6 +79,28 @@ class NetworkKind(Ways):
             remedy="Give its class a `kind` that knows it: see bnpriv.kind.NetworkKind.",
         )
 
+    def losses(self, influence: Any) -> Any:
+        """The whole law of what an influence tells, as `PrivacyLosses`; refused where only its largest value is known.
+
+        Raises
+        ------
+        SizeError
+            If a table would be too large.
+        """
+        return LARGEST_ALONE
+
+    def explain(self, influence: Any) -> str:
+        """In words what attains an influence, or how it was found; by default how much is told."""
+        return loaded("bnpriv.influence.base:bound_text")(influence)
+
+    def conditional(self, influence: Any, column: str) -> Any:
+        """The law of a column given each of the two secrets that are told apart best, as `TwoCurves`, or a refusal."""
+        return LARGEST_ALONE
+
+    def mu(self, influence: Any) -> float | None:
+        """The largest Mahalanobis distance over models and pairs, rounded up; None where no law is normal."""
+        return None
+
     def frontier(self, network: Any, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
         """Those of some attributes that the others do not separate from a protected one."""
         return network.graph.frontier(protected, columns)
@@ -171,6 +193,10 @@ class NetworkKind(Ways):
         """What a framework file called `stem` holds of the network, as `NetworkPart`; refused by default."""
         raise loaded("bnpriv.frameworks.file_network:not_held")(network)
 
+
+LARGEST_ALONE = Refusal(
+    required="the whole law of what is told must be known", found="its largest value alone", remedy="Ask for delta=0."
+)
 
 NO_GRADIENT = Refusal(
     required="a gradient is known for networks of tables",

@@ -42,7 +42,6 @@ SERVICES: dict[str, str] = {
     "influence.plot_secrets": "bnpriv.influence.cards:plot_secrets",
     "influence.quilt_document": "bnpriv.influence.quilt_cards:quilt_document",
     "influence.quilts_document": "bnpriv.influence.quilt_cards:quilts_document",
-    "influence.two_conditionals": "bnpriv.influence.conditionals:two_conditionals",
     "laws.given_property": "bnpriv.evidence.density_laws:laws_given_property",
     "laws.of_tables_drawn": "bnpriv.evidence.density_laws:laws_of_draws",
     "network.posterior_tables": "bnpriv.networks.learning.network:posterior_tables",

@@ -1,6 +1,6 @@
 """How much a set of columns tells about a protected attribute: one value for every kind of network.
 
-A new kind of network plugs in by a `bnpriv.kind.Kind`; see `Details` for what differs from kind to kind.
+What differs from kind to kind of network is asked of its `bnpriv.kind.NetworkKind`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -35,10 +35,6 @@ NOTHING_TOLD = Refusal(
     required="there must be something to compare",
     found="columns that tell nothing",
     remedy="Ask about columns that depend on the protected attribute.",
-)
-
-LARGEST_ALONE = Refusal(
-    required="the whole law of what is told must be known", found="its largest value alone", remedy="Ask for delta=0."
 )
 
 
@@ -70,72 +66,6 @@ class GridLevel:
     def __str__(self) -> str:
         change = "" if math.isinf(self.change) else f", change {self.change:.2g}"
         return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}{change}"
-
-
-class Details(Protocol):
-    """What differs between the kinds of networks behind an influence."""
-
-    @property
-    def mu(self) -> float | None:
-        """Largest Mahalanobis distance over models and pairs, rounded up; None unless the network is Gaussian."""
-        ...
-
-    def losses(self, influence: Influence) -> PrivacyLosses | Refusal:
-        """Return the whole law of what is told, or why it is not known.
-
-        Raises
-        ------
-        SizeError
-            If a table would be too large.
-        """
-        ...
-
-    def explain(self, influence: Influence) -> str:
-        """Return in words what attains the influence, or how it was found."""
-        ...
-
-    def conditional(self, influence: Influence, column: str) -> TwoCurves | Refusal:
-        """Return the law of one column given each of the two secrets that are told apart best."""
-        ...
-
-
-@final
-@dataclass(frozen=True)
-class BoundAlone:
-    """Details of an influence of which nothing but bounds of its largest value are known.
-
-    Parameters
-    ----------
-    why_no_losses : Refusal
-        Why there are no privacy losses: a bound of the largest one says nothing of how rare it is.
-    why_no_laws : Refusal
-        Why there are no laws to compare.
-    """
-
-    why_no_losses: Refusal = LARGEST_ALONE
-    why_no_laws: Refusal = LARGEST_ALONE
-    mu: ClassVar[None] = None
-
-    def losses(self, influence: Influence) -> Refusal:
-        """Why there are none."""
-        return self.why_no_losses
-
-    def explain(self, influence: Influence) -> str:
-        """How much is told at most; no single model or secret need attain it."""
-        return bound_text(influence)
-
-    def conditional(self, influence: Influence, column: str) -> Refusal:
-        """Why there are none."""
-        return self.why_no_laws
-
-
-class WithoutDistance:
-    """Details of kinds of networks whose laws are not normal with a mean that the secret moves."""
-
-    @property
-    def mu(self) -> None:
-        """None: no normal law is behind it."""
-        return None
 
 
 @final
@@ -170,8 +100,9 @@ class Influence(HasCard):
         The index in Theta of the model under which they do.
     network : Network
         The network that was asked.
-    details : Details
-        What differs from kind to kind of network; by default nothing but the bounds.
+    details : object
+        What the kind of network keeps for the losses, the laws and the words of the influence; None where it needs
+        nothing.
     assignment : mapping from str to state
         The values of the frontier that attain the maximum; empty where there is no such witness.
     history : tuple of tuple of GridLevel
@@ -196,7 +127,7 @@ class Influence(HasCard):
     pair: Pair | None
     model: int
     network: Network
-    details: Details = BoundAlone()
+    details: Any = None
     assignment: Mapping[str, State] = field(default_factory=dict[str, State])
     history: tuple[tuple[GridLevel, ...], ...] = ()
     settled: bool = True
@@ -217,7 +148,7 @@ class Influence(HasCard):
     @property
     def mu(self) -> float | None:
         """Largest Mahalanobis distance between the laws of the columns under two secrets; None unless Gaussian."""
-        return self.details.mu
+        return kind_of(self.network).mu(self)
 
     @property
     def over_draws(self) -> tuple[float, float, float] | None:
@@ -235,7 +166,7 @@ class Influence(HasCard):
     def losses(self) -> PrivacyLosses | Refusal:
         """The whole law of what is told, or why it is not known; computed when it is first asked for."""
         try:
-            return self.details.losses(self)
+            return kind_of(self.network).losses(self)
         except BnprivError as error:
             return Refusal.of(error)
 
@@ -268,7 +199,7 @@ class Influence(HasCard):
 
     def explain(self) -> str:
         """Return in words what attains the influence (probabilities, open paths, rows of the tables), or its steps."""
-        return self.details.explain(self)
+        return kind_of(self.network).explain(self)
 
     def conditional(self, column: str | None = None) -> TwoCurves | Refusal:
         """Return the law of one column's parameter given each of the two secrets that are told apart best.
@@ -301,7 +232,7 @@ class Influence(HasCard):
                 remedy="Choose other secrets.",
             )
         try:
-            return self.details.conditional(self, column or self.frontier[0])
+            return kind_of(self.network).conditional(self, column or self.frontier[0])
         except BnprivError as error:
             return Refusal.of(error)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
+from bnpriv.influence.base import Influence
 from bnpriv.influence.elimination import joint_law
 from bnpriv.networks.discrete import DiscreteNetwork
 from bnpriv.render.two_curves import TwoCurves
 from bnpriv.secrets.states import SecretPair, side_text
 
 
-def two_conditionals(network: DiscreteNetwork, protected: str, name: str, pair: SecretPair, model: int) -> TwoCurves:
-    """Return the law of an attribute of a discrete network given each of two secrets of a protected one."""
+def two_conditionals(influence: Influence, name: str) -> TwoCurves:
+    """The law of an attribute of a network of tables given each of the two secrets that are told apart best."""
+    network, pair = cast(DiscreteNetwork, influence.network), cast(SecretPair, influence.pair)
+    protected, model = influence.protected, influence.model
     joint = joint_law(network, (protected, name))
     logs = joint.values[min(model, len(joint.values) - 1)]
     sides: list[list[float]] = []

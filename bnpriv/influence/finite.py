@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.errors import SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, bound_text, worst_place
+from bnpriv.influence.base import Influence, asked_columns, bound_text, worst_place
 from bnpriv.influence.elimination import joint_size
 from bnpriv.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.influence.losses import MOST_LOSSES, Losses
@@ -23,52 +22,27 @@ from bnpriv.secrets.states import SecretPair
 from bnpriv.services import service
 from bnpriv.tables.schema import State
 
-if TYPE_CHECKING:
-    from bnpriv.render.two_curves import TwoCurves
 
+def influence_losses(influence: Influence) -> Losses:
+    """The privacy losses of every model and ordered pair; tables that were small enough are kept with the influence.
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FiniteDetails(WithoutDistance):
-    """What is known of an influence in a network of tables.
-
-    Parameters
-    ----------
-    network : DiscreteNetwork
-    pairs : tuple of SecretPair
-    tables : RatioTables or None
-        The tables behind the influence, kept where their losses may be; None where they are too large to keep.
+    Raises
+    ------
+    SizeError
+        If there would be more than `MOST_LOSSES` cells.
     """
+    network, pairs = cast(DiscreteNetwork, influence.network), cast("tuple[SecretPair, ...]", influence.pairs)
+    if influence.details is None:
+        return losses_of(network, influence.frontier, influence.protected, pairs)
+    return losses_from(influence.details, pairs, network.models)
 
-    network: DiscreteNetwork
-    pairs: tuple[SecretPair, ...]
-    tables: RatioTables | None
 
-    def losses(self, influence: Influence) -> Losses:
-        """Return the privacy losses of every model and ordered pair.
-
-        Raises
-        ------
-        SizeError
-            If there would be more than `MOST_LOSSES` cells.
-        """
-        if self.tables is None:
-            return losses_of(self.network, influence.frontier, influence.protected, self.pairs)
-        return losses_from(self.tables, self.pairs, self.network.models)
-
-    def explain(self, influence: Influence) -> str:
-        """Return in words the assignment that tells most: probabilities, open paths, and the rows of the tables."""
-        if influence.pair is None or not influence.assignment:
-            return bound_text(influence)
-        pair = cast(SecretPair, influence.pair)
-        return service("influence.explanation")(
-            self.network, influence.protected, pair, influence.model, influence.assignment
-        )
-
-    def conditional(self, influence: Influence, column: str) -> TwoCurves:
-        """Return the law of one column given each of the two secrets that are told apart best."""
-        pair = cast(SecretPair, influence.pair)
-        return service("influence.two_conditionals")(self.network, influence.protected, column, pair, influence.model)
+def explain_tables(influence: Influence) -> str:
+    """The assignment that tells most: probabilities, open paths, and the rows of the tables."""
+    if influence.pair is None or not influence.assignment:
+        return bound_text(influence)
+    network, pair = cast(DiscreteNetwork, influence.network), cast(SecretPair, influence.pair)
+    return service("influence.explanation")(network, influence.protected, pair, influence.model, influence.assignment)
 
 
 def finite_influence(
@@ -102,7 +76,7 @@ def finite_influence(
         model=model,
         assignment=assignment,
         network=network,
-        details=FiniteDetails(network=network, pairs=tuple(pairs), tables=kept),
+        details=kept,
         how="exact" if exact else "a bound: a table would be too large",
         too_large=tables.too_large,
     )

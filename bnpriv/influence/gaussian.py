@@ -83,47 +83,28 @@ class GaussianLosses:
         return np.where(told <= most, left, -np.inf)
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class GaussianDetails:
-    """What is known of an influence in a linear-Gaussian network.
+def largest_distance(influence: Influence) -> float:
+    """The largest Mahalanobis distance over models and pairs: `details` holds them all, of shape (models, pairs)."""
+    return float(influence.details.max())
 
-    Parameters
-    ----------
-    network : GaussianNetwork
-    mahalanobis : ndarray of shape (models, pairs)
-        Mahalanobis distance between the laws of the columns' parameters under the two farthest values of a pair,
-        rounded up.
-    """
 
-    network: GaussianNetwork
-    mahalanobis: FloatArray
+def gaussian_losses(influence: Influence) -> GaussianLosses:
+    """The privacy losses of every model and pair."""
+    return GaussianLosses(influence.details)
 
-    @property
-    def mu(self) -> float:
-        """The largest Mahalanobis distance over models and pairs."""
-        return float(self.mahalanobis.max())
 
-    def losses(self, influence: Influence) -> GaussianLosses:
-        """Return the privacy losses of every model and pair."""
-        return GaussianLosses(self.mahalanobis)
-
-    def explain(self, influence: Influence) -> str:
-        """Return in words what the largest Mahalanobis distance means."""
-        if self.mu == 0:
-            return plain_text(influence)
-        about = f"About {influence.protected} ({influence.pair})"
-        names = f"{some_text(influence.columns)} {tells(influence.columns)}"
-        return (
-            f"{about} {names} as much as one normal number of deviation 1 whose mean differs by mu = "
-            f"{number_text(self.mu)} between the two.\nNo factor bounds the odds, but a large one is improbable: "
-            "delta(epsilon) says how much."
-        )
-
-    def conditional(self, influence: Influence, column: str) -> TwoCurves:
-        """Return the law of one column given the two farthest values of the pair that is told apart best."""
-        pair = cast(ContinuousPair, influence.pair)
-        return two_normals(self.network, influence.protected, column, pair, influence.model)
+def explain_distance(influence: Influence) -> str:
+    """What the largest Mahalanobis distance means."""
+    mu = largest_distance(influence)
+    if mu == 0:
+        return plain_text(influence)
+    about = f"About {influence.protected} ({influence.pair})"
+    names = f"{some_text(influence.columns)} {tells(influence.columns)}"
+    return (
+        f"{about} {names} as much as one normal number of deviation 1 whose mean differs by mu = "
+        f"{number_text(mu)} between the two.\nNo factor bounds the odds, but a large one is improbable: "
+        "delta(epsilon) says how much."
+    )
 
 
 def gaussian_influence(
@@ -149,13 +130,15 @@ def gaussian_influence(
         pair=pairs[k],
         model=model,
         network=network,
-        details=GaussianDetails(network=network, mahalanobis=mahalanobis),
+        details=mahalanobis,
         how="exact" if points else "a bound: of an interval its farthest values count",
     )
 
 
-def two_normals(network: GaussianNetwork, protected: str, name: str, pair: ContinuousPair, model: int) -> TwoCurves:
-    """Return the law of an attribute of a linear-Gaussian network given the two farthest values of a pair."""
+def two_normals(influence: Influence, name: str) -> TwoCurves:
+    """The law of an attribute given the two farthest values of the pair that is told apart best."""
+    network, pair = cast(GaussianNetwork, influence.network), cast(ContinuousPair, influence.pair)
+    protected, model = influence.protected, influence.model
     i, j = network.attributes.index(protected), network.attributes.index(name)
     mean, covariance = network.mean[model], network.covariance[model]
     slope = covariance[i, j] / covariance[i, i]

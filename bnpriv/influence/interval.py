@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.errors import Refusal, SizeError
-from bnpriv.influence.base import BoundAlone, Influence, asked_columns, worst_place
+from bnpriv.errors import SizeError
+from bnpriv.influence.base import Influence, asked_columns, worst_place
 from bnpriv.influence.choices import Choices, IntervalPart, choices_of, loosened, points_of
 from bnpriv.influence.elimination import joint_law
 from bnpriv.influence.ratios import independent_parts
@@ -36,18 +36,6 @@ MOST_COMBINATIONS_AT_ONCE = 2**13
 
 MOST_TABLE = 2**24
 """Cells of a table over combinations."""
-
-
-NO_LOSSES = Refusal(
-    required="delta above 0 needs exact tables",
-    found="an interval for every probability",
-    remedy="Ask for delta=0, or declare the models one by one.",
-)
-NO_INTERVAL_CONDITIONALS = Refusal(
-    required="the law of a column given a secret needs exact tables",
-    found="an interval for every probability",
-    remedy="Choose one model within the intervals, for example network.middle().",
-)
 
 
 @final
@@ -92,7 +80,6 @@ def interval_influence(
         pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
         model=0,
         network=network,
-        details=BoundAlone(NO_LOSSES, NO_INTERVAL_CONDITIONALS),
         how="exact" if exact else "a bound over all models within the intervals",
     )
 

@@ -16,6 +16,9 @@ def _frontier(network: MarkovChain, protected: str, columns: Iterable[str]) -> t
 CHAIN_KIND = NetworkKind(
     whole_column=True,
     influence="bnpriv.influence.chain.column:chain_influence",
+    losses="bnpriv.influence.chain.column:chain_losses",
+    explain="bnpriv.influence.chain.column:explain_place",
+    conditional="bnpriv.influence.chain.column:no_conditional",
     frontier=_frontier,
     extra_tables="bnpriv.influence.chain.tables:chain_tables",
     sampler="bnpriv.studies.answers:ChainSampler",

@@ -59,6 +59,9 @@ def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pair
 
 DENSITY_KIND = NetworkKind(
     influence="bnpriv.influence.density.influence:density_influence",
+    losses="bnpriv.influence.density.influence:density_losses",
+    explain="bnpriv.influence.density.influence:explain_refinement",
+    conditional="bnpriv.influence.density.influence:density_conditional",
     budgeted="bnpriv.influence.density.influence:unlimited_influence",
     unsupported=DensityNetwork.refusal,
     pairs=_pairs,

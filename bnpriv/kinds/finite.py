@@ -22,6 +22,9 @@ def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
 FINITE_KIND = NetworkKind(
     exact_tables=True,
     influence="bnpriv.influence.finite:finite_influence",
+    losses="bnpriv.influence.finite:influence_losses",
+    explain="bnpriv.influence.finite:explain_tables",
+    conditional="bnpriv.influence.conditionals:two_conditionals",
     work="bnpriv.influence.finite:influence_work",
     budgeted="bnpriv.influence.finite:budgeted_influence",
     rows="bnpriv.influence.junction:finite_rows",

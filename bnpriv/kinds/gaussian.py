@@ -26,6 +26,10 @@ def _centred(network: GaussianNetwork) -> tuple[str, ...]:
 GAUSSIAN_KIND = NetworkKind(
     keeps_draws=True,
     influence="bnpriv.influence.gaussian:gaussian_influence",
+    mu="bnpriv.influence.gaussian:largest_distance",
+    losses="bnpriv.influence.gaussian:gaussian_losses",
+    explain="bnpriv.influence.gaussian:explain_distance",
+    conditional="bnpriv.influence.gaussian:two_normals",
     assumptions=_assumptions,
     usual_pairs=_usual_pairs,
     centred=_centred,

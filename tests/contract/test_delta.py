@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.influence.finite import FiniteDetails
+from bnpriv.kinds.finite import FINITE_KIND
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.normal import Normal
 from bnpriv.laws.whole import add, n_fold
@@ -92,7 +92,7 @@ def test_quilts_with_too_many_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_many(*_: object) -> None:
         raise bp.errors.SizeError("losses must be few", found="many", remedy="Ask for less.")
 
-    monkeypatch.setattr(FiniteDetails, "losses", too_many)
+    monkeypatch.setattr(FINITE_KIND, "losses", too_many)
     assert bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=2.0, delta=1e-6).scale == before
     assert before < bp.ColumnMechanism().calibrate(framework, query, epsilon=2.0).scale
 

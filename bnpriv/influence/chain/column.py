@@ -11,7 +11,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.influence.base import Influence, WithoutDistance, plain_text, worst_place
+from bnpriv.influence.base import Influence, plain_text, worst_place
 from bnpriv.influence.chain.search import ExactInfluence, together
 from bnpriv.influence.chain.steps import Step
 from bnpriv.influence.losses import PureLosses
@@ -60,37 +60,26 @@ class ChainContext:
         return f"step {self.first:,} {of}" if self.first == self.last else f"steps {self.first:,} to {self.last:,} {of}"
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ChainDetails(WithoutDistance):
-    """What is known of the influence of the rest of a chain.
+def chain_losses(influence: Influence) -> PureLosses:
+    """What follows from the largest loss alone; how rare it is depends on the step."""
+    return PureLosses(influence.values)
 
-    Parameters
-    ----------
-    place : Place or None
-        The steps at which most is told; None where no pair is a constraint.
-    """
 
-    place: ChainContext | None
+def explain_place(influence: Influence) -> str:
+    """The steps at which most is told, which `details` holds, and about which two values."""
+    if influence.details is None or influence.pair is None or not influence.frontier:
+        return plain_text(influence)
+    (name,) = influence.columns
+    told = of_nats(upper_text(influence.bound.upper))
+    return (
+        f"The rest of {name} tells {told} about one value of it: most at {influence.details}, about {influence.pair}.\n"
+        "Given the values just before and after, all others tell nothing more."
+    )
 
-    def losses(self, influence: Influence) -> PureLosses:
-        """Return what follows from the largest loss alone; how rare it is depends on the step."""
-        return PureLosses(influence.values)
 
-    def explain(self, influence: Influence) -> str:
-        """Return in words where most is told, and about which two values."""
-        if self.place is None or influence.pair is None or not influence.frontier:
-            return plain_text(influence)
-        (name,) = influence.columns
-        told = of_nats(upper_text(influence.bound.upper))
-        return (
-            f"The rest of {name} tells {told} about one value of it: most at {self.place}, about {influence.pair}.\n"
-            "Given the values just before and after, all others tell nothing more."
-        )
-
-    def conditional(self, influence: Influence, column: str) -> Refusal:
-        """Return why there are no laws to compare."""
-        return NO_CHAIN_CONDITIONALS
+def no_conditional(influence: Influence, column: str) -> Refusal:
+    """Why there are no laws to compare."""
+    return NO_CHAIN_CONDITIONALS
 
 
 def chain_influence(
@@ -122,7 +111,7 @@ def chain_influence(
         pair=pairs[k] if possible else None,
         model=model if possible else 0,
         network=network,
-        details=ChainDetails(place=rows[model][k][1]),
+        details=rows[model][k][1],
         how="exact, by the values just before and after" if exact else "a bound by the values just before and after",
     )
 

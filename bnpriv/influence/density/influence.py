@@ -8,7 +8,7 @@ docs/claims/quadrature.md says what is proved and what is an estimate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar, cast, final
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.errors import BnprivError, Refusal, SizeError
-from bnpriv.influence.base import Influence, WithoutDistance, asked_columns, plain_text
+from bnpriv.influence.base import Influence, asked_columns, plain_text
 from bnpriv.influence.conditionals import overlap_text
 from bnpriv.influence.density.conditional import conditional
 from bnpriv.influence.density.curve import LossCurve, curve_of
@@ -93,66 +93,51 @@ class DensityLosses:
         return np.where(np.isneginf(self.values), np.inf, low)
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DensityDetails(WithoutDistance):
-    """What is known of an influence in a network of densities.
+def density_losses(influence: Influence) -> DensityLosses:
+    """The privacy losses of every pair.
 
-    Parameters
-    ----------
-    pairs : tuple of IntervalPair
-    found : tuple of Refinement
-        For every pair what the refinement led to.
-    lattices : tuple of QuadratureGrid
-        The grids for every pair; none where the frontier is empty or nothing is known.
+    Raises
+    ------
+    SizeError
+        If a table would be too large.
     """
+    found, lattices = influence.details
+    curves = (
+        _curve(lattice, influence.frontier, max(0, len(each.history) - 3))
+        for lattice, each in zip(lattices, found, strict=False)
+    )
+    return DensityLosses(values=influence.values, curves=tuple(curves))
 
-    pairs: tuple[IntervalPair, ...]
-    found: tuple[Refinement, ...]
-    lattices: tuple[QuadratureGrid, ...] = field(default=(), repr=False)
 
-    def losses(self, influence: Influence) -> DensityLosses:
-        """Return the privacy losses of every pair.
+def explain_refinement(influence: Influence) -> str:
+    """What was found for every pair, with the steps of the refinement."""
+    lines = [f"{plain_text(influence)[:-1]} ({influence.kind})."]
+    for pair, found in zip(influence.pairs, influence.details[0], strict=True):
+        told = f"{number_text(found.value)}." if influence.unknown is None else "not known:"
+        lines.append(f"{pair}: {told} {found.reason}")
+        lines += [f"  {step}" for step in found.history]
+    return "\n".join(lines)
 
-        Raises
-        ------
-        SizeError
-            If a table would be too large.
-        """
-        curves = (
-            _curve(lattice, influence.frontier, max(0, len(found.history) - 3))
-            for lattice, found in zip(self.lattices, self.found, strict=False)
-        )
-        return DensityLosses(values=influence.values, curves=tuple(curves))
 
-    def explain(self, influence: Influence) -> str:
-        """Return in words what was found for every pair, with the steps of the refinement."""
-        lines = [f"{plain_text(influence)[:-1]} ({influence.kind})."]
-        for pair, found in zip(self.pairs, self.found, strict=True):
-            told = f"{number_text(found.value)}." if influence.unknown is None else "not known:"
-            lines.append(f"{pair}: {told} {found.reason}")
-            lines += [f"  {step}" for step in found.history]
-        return "\n".join(lines)
+def density_conditional(influence: Influence, column: str) -> TwoCurves:
+    """The law of one column given each of the two secrets that are told apart best.
 
-    def conditional(self, influence: Influence, column: str) -> TwoCurves:
-        """Return the law of one column given each of the two secrets that are told apart best.
-
-        Raises
-        ------
-        SizeError
-            If a table would be too large.
-        """
-        worst = int(np.argmax(influence.values[0]))
-        found, pair, protected = conditional(self.lattices[worst], column), self.pairs[worst], influence.protected
-        return TwoCurves(
-            values=found.values.tolist(),
-            first=found.first.tolist(),
-            second=found.second.tolist(),
-            finite=found.finite,
-            names=(f"{protected}: {pair.first}", f"{protected}: {pair.second}"),
-            title=f"{column} given two secrets",
-            desc=overlap_text(column, str(pair)),
-        )
+    Raises
+    ------
+    SizeError
+        If a table would be too large.
+    """
+    worst = int(np.argmax(influence.values[0]))
+    found, pair = conditional(influence.details[1][worst], column), influence.pairs[worst]
+    return TwoCurves(
+        values=found.values.tolist(),
+        first=found.first.tolist(),
+        second=found.second.tolist(),
+        finite=found.finite,
+        names=(f"{influence.protected}: {pair.first}", f"{influence.protected}: {pair.second}"),
+        title=f"{column} given two secrets",
+        desc=overlap_text(column, str(pair)),
+    )
 
 
 def density_influence(
@@ -178,7 +163,7 @@ def density_influence(
         found = tuple(_settled(lattice, border) for lattice in lattices)
     else:
         found = tuple(outside(network.parameters[protected], pair) or SEPARATED for pair in pairs)
-    return _influence(network, asked, protected, DensityDetails(pairs=tuple(pairs), found=found, lattices=lattices))
+    return _influence(network, asked, protected, pairs, found, lattices)
 
 
 def unknown_because(
@@ -200,36 +185,38 @@ def _unknown(
 ) -> Influence:
     nothing = Refinement(value=np.inf, change=np.inf, settled=False, reason=reason)
     found = tuple(outside(network.parameters[protected], pair) or nothing for pair in pairs)
-    return _influence(network, columns, protected, DensityDetails(pairs=tuple(pairs), found=found), why)
+    return _influence(network, columns, protected, pairs, found, (), why)
 
 
 def _influence(
     network: DensityNetwork,
     columns: frozenset[str],
     protected: str,
-    details: DensityDetails,
+    pairs: Sequence[IntervalPair],
+    found: tuple[Refinement, ...],
+    lattices: tuple[QuadratureGrid, ...],
     unknown: Refusal | None = None,
 ) -> Influence:
     """Return the influence that a refinement led to; a value is the larger one of both directions."""
     border = network.graph.frontier(protected, columns)
-    values = np.tile([[found.value for found in details.found]], (network.models, 1))
+    values = np.tile([[each.value for each in found]], (network.models, 1))
     values.flags.writeable = False
     worst = int(np.argmax(values[0]))
-    ended = details.found[worst]
+    ended = found[worst]
     return Influence(
         columns=columns,
         protected=protected,
         frontier=border,
-        pairs=details.pairs,
+        pairs=tuple(pairs),
         values=values,
-        error=max((found.change for found in details.found if np.isfinite(found.value)), default=0.0),
+        error=max((each.change for each in found if np.isfinite(each.value)), default=0.0),
         kind="estimate" if border else "exact",
-        pair=None if bool(np.isneginf(values).all()) else details.pairs[worst],
+        pair=None if bool(np.isneginf(values).all()) else pairs[worst],
         model=0,
         network=network,
-        details=details,
-        history=tuple(found.history for found in details.found),
-        settled=all(found.settled for found in details.found),
+        details=(found, lattices),
+        history=tuple(each.history for each in found),
+        settled=all(each.settled for each in found),
         how=_how(ended, unknown) if border else "exact, by the graph",
         unknown=unknown,
     )
