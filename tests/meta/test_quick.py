@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = sorted({path.relative_to(ROOT / "bnpriv").parts[0] for path in (ROOT / "bnpriv").glob("*/*.py")})
 
 MOST_SECONDS = 60 if "PYTEST_XDIST_WORKER" in os.environ else 90
-"""Of a processor: a minute for each of two workers. One process alone takes about 40 on a quiet machine, and half as much
-again on one that is busy."""
+"""Of a processor: a minute for each of two workers. One process alone takes about 40 on a quiet machine, and half as
+much again on one that is busy."""
 
 
 def test_every_quick_file_is_there() -> None:
