@@ -41,6 +41,7 @@ def test_a_calibration_without_epsilon_is_refused() -> None:
     assert "epsilon must be a number" in refusal(lambda: MARKOV().supports(STUDENT, QUERY))
 
 
+@pytest.mark.unhurried
 def test_a_calibration_releases_itself() -> None:
     calibration = MARKOV().calibrate(STUDENT, QUERY, 1.0)
     released = calibration.release(DATA)
@@ -182,6 +183,7 @@ USES: dict[str, Callable[[Any], object]] = {
     ],
     ids=["pgmpy", "pyAgrum", "networkx", "a class", "a table", "nothing"],
 )
+@pytest.mark.unhurried
 def test_the_model_of_another_library_is_refused_with_its_converter(
     use: str, model: Callable[[], object], says: str
 ) -> None:

@@ -19,8 +19,8 @@ def seconds(started: float) -> float:
 
 
 def shipped() -> list[object]:
-    """Return the files of the examples; of those whose network is a PyMC model one is enough for the normal run."""
-    slow = ("admissions", "counties")
+    """Return the files of the examples; of those that take seconds, some are enough for the normal run."""
+    slow = ("admissions", "counties", "hospital")
     return [
         pytest.param(path, id=path.parent.name, marks=pytest.mark.slow if path.parent.name in slow else ())
         for path in SHIPPED

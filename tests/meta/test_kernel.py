@@ -44,6 +44,8 @@ ASKED_FOR = frozenset(
 NOT_COMPUTED = frozenset({"curve", "loss", "views", "shown_views", "gaussian_cells", "with_noise"})
 """Files of the divergences that no calibration needs: the privacy loss in every view."""
 
+paths = cache(modules)
+
 IGNORED = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 
 
@@ -53,7 +55,7 @@ def imports() -> Mapping[str, set[str]]:
 
     Packages load what they offer when it is asked for, and so bring in nothing themselves.
     """
-    every = modules()
+    every = paths()
     trees = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in every.items()}
     faces = {
         module: {
@@ -94,9 +96,10 @@ def brought_in(roots: tuple[str, ...]) -> set[str]:
     return found
 
 
+@cache
 def code_lines(module: str) -> int:
     """Return how many lines of a module hold code: no docstrings, comments or empty lines."""
-    source = modules()[module].read_text(encoding="utf-8")
+    source = paths()[module].read_text(encoding="utf-8")
     told = {
         line
         for node in ast.walk(ast.parse(source))

@@ -347,6 +347,7 @@ def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
         read_framework(path)
 
 
+@pytest.mark.unhurried
 def test_mutants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     network = read_network(write(tmp_path).parent / "network.bif", "parameters")
 

@@ -37,6 +37,7 @@ RICH = bp.col("rich") == True  # noqa: E712  a condition on a column, not on a v
 QUERY = bp.mean("age")
 
 
+@pytest.mark.unhurried
 def test_drawn_tables_have_the_property_and_the_law_that_is_worked_out() -> None:
     split = strata(public(), bp.stack(QUERY, bp.proportion(RICH)), RICH, 50)
     answers = split.drawn(0.3, 4000, np.random.default_rng(1))
@@ -57,6 +58,7 @@ def test_records_are_drawn_without_replacement() -> None:
     assert split.moments(0.5)[1][0, 0] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.unhurried
 def test_the_attack_comes_near_the_best_one_without_defence_and_with_noise() -> None:
     laws = bp.laws_by_property(public(), QUERY, RICH, (0.3, 0.5), 50)
     for noise in (None, Gaussian(1.0)):
@@ -99,6 +101,7 @@ class Middle:
         return ((X[:, 0] > self.middle) == self.up).astype(int)
 
 
+@pytest.mark.unhurried
 def test_any_classifier_and_any_table_will_do(tmp_path: Path) -> None:
     usual = shadow_attack(public(), QUERY, RICH, (0.3, 0.5), 50)
     own = shadow_attack(public(), QUERY, RICH, (0.3, 0.5), 50, classifier=Middle())

@@ -209,6 +209,7 @@ def test_gaussian_of_two_points_in_closed_form(scale: float, epsilon: float) -> 
     assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-4) + 1e-11
 
 
+@pytest.mark.unhurried
 def test_gaussian_mixtures_against_integration() -> None:
     rng = np.random.default_rng(10)
     for _ in range(10):

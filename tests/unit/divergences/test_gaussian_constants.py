@@ -26,6 +26,7 @@ def test_table() -> None:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.unhurried
 def test_analytic_constant_to_many_digits(epsilon: float) -> None:
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):

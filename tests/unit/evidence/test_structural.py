@@ -33,6 +33,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
 @pytest.mark.parametrize("delta", [0.0, 1e-3])
 @pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.unhurried
 def test_no_table_is_built_twice_for_a_report_with_its_page(name: str, delta: float, built: Counter[object]) -> None:
     """They were built 2.8, 1.6 and 1.8 times as often as they are needed."""
     report = bp.influence_report(bp.example(name), QUERIES[name], 1.0, delta=delta)

@@ -66,6 +66,7 @@ def log_of(value: Fraction) -> float:
 
 
 @pytest.mark.parametrize("seed", seeds(12, slow=40))
+@pytest.mark.unhurried
 def test_equals_exact_fractions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = oracles.random_network(rng, int(rng.integers(2, 6)), most_states=3, models=2)

@@ -197,6 +197,7 @@ def test_mixtures_that_do_not_fit_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.unhurried
 def test_sums_against_enumeration(dimension: int) -> None:
     rng = random.Random(dimension)
     for _ in range(150):
@@ -293,6 +294,7 @@ def test_numbers_of_draws_that_are_none_are_refused(n) -> None:
     ("n", "p"),
     [(1, 0.3), (2, 0.5), (15, 0.01), (16, 0.7), (17, 0.5), (50, 1e-12), (400, 0.5), (900, 0.999), (20, 1e-300)],
 )
+@pytest.mark.unhurried
 def test_binomials(n: int, p: float) -> None:
     law = Atoms.binomial(n, p, step=0.5)
     p_exact = Fraction(p)

@@ -66,6 +66,7 @@ def test_a_plan_says_by_what_it_is_ordered() -> None:
     assert all(line[header.index("mean error") :].split()[1] == "%" for line in rows)
 
 
+@pytest.mark.unhurried
 def test_a_plan_of_one_unit_goes_by_the_error() -> None:
     made = bp.plan(bp.example("student"), "count(height > 180)", epsilon=0.1, delta=1e-5)
     errors = [calibration.expected_error for calibration in made.calibrations]

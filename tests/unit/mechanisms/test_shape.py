@@ -142,6 +142,7 @@ def test_every_mechanism_checks_its_weights_and_keeps_them(kind) -> None:
 
 
 @pytest.mark.parametrize("relaxation", [None, 0.1])
+@pytest.mark.unhurried
 def test_normal_noise_comes_back_with_its_weights_and_approximations(relaxation) -> None:
     spread, other = [[4.0, 1.0], [1.0, 2.0]], [[4.0, 1.0], [1.0, 2.1]]
     two = Normal([0, 0], spread), Normal([3, 4], spread if relaxation is None else [[4.0, 1.0], [1.0, 2.2]])
@@ -264,6 +265,7 @@ def test_noise_along_directions_takes_no_weights() -> None:
     assert "shape of its own" in refusal.required
 
 
+@pytest.mark.unhurried
 def test_plans_rank_stacks_of_different_units_by_shares_of_their_ranges() -> None:
     plan = bp.plan(HOSPITAL, STAY, epsilon=1.0)
     ranked = [calibration.ranked_error for calibration in plan.calibrations]

@@ -106,6 +106,7 @@ def check(table: LogTable, model: int, law: Mapping[tuple[int, ...], Fraction], 
 # against exact fractions
 
 
+@pytest.mark.unhurried
 def test_marginals_agree_with_exact_fractions() -> None:
     rng = random.Random(1)
     zeros = tiny = 0

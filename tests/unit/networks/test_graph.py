@@ -284,6 +284,7 @@ def test_open_path_takes_one_of_several_targets() -> None:
     assert Graph(COLLIDER).open_path("a", (), given=()) is None
 
 
+@pytest.mark.unhurried
 def test_open_paths_agree_with_networkx_and_are_open() -> None:
     rng = random.Random(4)
     both = {True: 0, False: 0}

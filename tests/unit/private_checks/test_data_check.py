@@ -116,6 +116,7 @@ ENGINES = [_pandas, _objects, _polars, _lazy, _arrow, _duckdb, _parquet, _csv, _
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.unhurried
 def test_every_engine_finds_the_same(engine: Callable[[Path], Any], tmp_path: Path) -> None:
     found = bp.check_data(SCHEMA, engine(tmp_path))
     assert [(each.column, each.problem, each.rows) for each in found.findings] == EXPECTED
@@ -239,6 +240,7 @@ def test_what_an_engine_says_of_a_value_is_withheld() -> None:
     assert "CANARY" not in repr(vars(error))
 
 
+@pytest.mark.unhurried
 def test_the_shell_exits_with_0_and_1(tmp_path: Path) -> None:
     framework = bp.example("student").to_file(tmp_path / "f.toml")[-1]
     table = bp.simulate(bp.example("student"), seed=1)
@@ -281,6 +283,7 @@ def test_a_release_says_the_same_whether_it_was_checked_or_not() -> None:
     assert bp.release(best, data).value == before
 
 
+@pytest.mark.unhurried
 def test_types_are_told_where_columns_have_types(tmp_path: Path) -> None:
     assert not bp.check_data(SCHEMA, _csv(tmp_path)).kinds
     assert "String" not in str(bp.check_data(SCHEMA, _csv(tmp_path)))

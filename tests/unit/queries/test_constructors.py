@@ -199,6 +199,7 @@ def test_refusals_once_the_schema_is_known(query: Any, error: type[Exception]) -
 # Predicates and the normal form, as far as constructors rest on them.
 
 
+@pytest.mark.unhurried
 def test_predicates_are_kept_plain_and_flat() -> None:
     a, b, c = (col(name) > 1 for name in "abc")
     assert (a & b) & c == a & (b & c) == And((a, b, c))

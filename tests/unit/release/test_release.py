@@ -264,6 +264,7 @@ def test_json():
     assert "missing" in facts["missing_rule"]
 
 
+@pytest.mark.unhurried
 def test_simultaneous_intervals_hold_as_often_as_they_say():
     calibration = Calibration(stack(*[TALL] * 50), Laplace(1.0, 50))
     inside = 0

@@ -113,6 +113,7 @@ def test_a_large_influence_matrix_is_a_picture_with_what_tells_most() -> None:
     assert len(matrix.document.data["nats"]) == 70
 
 
+@pytest.mark.unhurried
 def test_a_long_query_stands_below_the_headline() -> None:
     import pandas as pd
 

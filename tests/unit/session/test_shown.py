@@ -22,15 +22,25 @@ WARD = bp.linear({"liver_enzyme": 1, "infection": 2})
 COST = bp.linear({"visits": 60, "infection": 4})
 
 
-@pytest.fixture
-def session(tmp_path: Path) -> bp.Session:
-    session = bp.Session(CLINIC, DATA, budget=2.0, ledger=tmp_path / "ledger.db")
+def begun(folder: Path) -> bp.Session:
+    session = bp.Session(CLINIC, DATA, budget=2.0, ledger=folder / "ledger.db")
     session.release(WARD, epsilon=0.7)
     return session
 
 
-def test_a_price_reads_aloud(session: bp.Session) -> None:
-    text = str(session.what_if(WARD, epsilon=0.7))
+@pytest.fixture
+def session(tmp_path: Path) -> bp.Session:
+    return begun(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> bp.Session:
+    """For tests that release nothing."""
+    return begun(tmp_path_factory.mktemp("shared"))
+
+
+def test_a_price_reads_aloud(shared: bp.Session) -> None:
+    text = str(shared.what_if(WARD, epsilon=0.7))
     for part in (
         "linear(liver_enzyme: 1, infection: 2) would add epsilon 0.1087.",
         "Alone it would cost epsilon 0.7. What columns tell is paid once, and each protected attribute is counted for",
@@ -66,8 +76,8 @@ def test_a_price_above_its_own_epsilon_says_why(tmp_path: Path) -> None:
     assert "Alone it would cost epsilon 0.1. Columns may tell more together than apart." in str(price)
 
 
-def test_a_price_that_does_not_fit_says_so(session: bp.Session) -> None:
-    price = session.what_if(bp.mean("mood_score"), epsilon=5.0, mechanism=ColumnMechanism())
+def test_a_price_that_does_not_fit_says_so(shared: bp.Session) -> None:
+    price = shared.what_if(bp.mean("mood_score"), epsilon=5.0, mechanism=ColumnMechanism())
     assert not price.fits
     assert price.remaining < 0
     assert "would add epsilon 5: more than is left." in str(price)
@@ -92,8 +102,8 @@ def test_what_cannot_be_counted_says_why_and_what_to_do(tmp_path: Path) -> None:
     assert session.remaining == 1.0
 
 
-def test_equal_noise_and_equal_cost_in_a_plan(session: bp.Session) -> None:
-    plan = bp.plan(CLINIC, WARD, 0.7, session=session)
+def test_equal_noise_and_equal_cost_in_a_plan(shared: bp.Session) -> None:
+    plan = bp.plan(CLINIC, WARD, 0.7, session=shared)
     assert plan.session is not None
     first, *_, last = plan.session.costs
     assert isinstance(first.cost.calibration.mechanism, MarkovQuiltMechanism)
@@ -104,7 +114,7 @@ def test_equal_noise_and_equal_cost_in_a_plan(session: bp.Session) -> None:
     assert last.scale == last.cost.calibration.scale
     assert "What it costs as the next release of the session" in str(plan)
     assert "session" in plan.to_dict()["data"]
-    exact = bp.plan(CLINIC, bp.mean("visits"), 0.7, session=session).session
+    exact = bp.plan(CLINIC, bp.mean("visits"), 0.7, session=shared).session
     assert exact is not None
     assert (exact.costs[0].cost.calibration.scale, exact.costs[0].scale, exact.costs[0].error) == (0, 0, 0)
     assert bp.plan(CLINIC, WARD, 0.7).session is None
@@ -143,8 +153,8 @@ def test_an_empty_history_can_be_shown(tmp_path: Path) -> None:
     assert empty.to_html()
 
 
-def test_the_page_tells_what_was_told_about_each_attribute(session: bp.Session) -> None:
-    page = str(session)
+def test_the_page_tells_what_was_told_about_each_attribute(shared: bp.Session) -> None:
+    page = str(shared)
     for part in (
         "1 release: 0.7 of epsilon 2 is spent.",
         "Told so far about infection: epsilon 0.7",
@@ -152,7 +162,7 @@ def test_the_page_tells_what_was_told_about_each_attribute(session: bp.Session) 
         "A belief of 10 % in a secret becomes at most",
         "The guarantee, word for word",
         "What the budget does not count",
-        session.head,
+        shared.head,
     ):
         assert part in page
 
@@ -165,9 +175,9 @@ def test_row_31_names_are_escaped(tmp_path: Path) -> None:
         assert "<b>week" not in shown
 
 
-def test_row_35_nothing_shown_holds_the_table(session: bp.Session) -> None:
-    assert repr(session) == "Session('data', budget=2, remaining=1.3)"
-    assert str(DATA) not in str(session)
+def test_row_35_nothing_shown_holds_the_table(shared: bp.Session) -> None:
+    assert repr(shared) == "Session('data', budget=2, remaining=1.3)"
+    assert str(DATA) not in str(shared)
 
 
 def test_the_page_on_sessions_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

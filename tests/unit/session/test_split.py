@@ -33,6 +33,13 @@ def session(tmp_path: Path) -> bp.Session:
     return bp.Session(CLINIC, DATA, budget=2.0, ledger=tmp_path / "ledger.db")
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> bp.Session:
+    """For tests that release nothing."""
+    return bp.Session(CLINIC, DATA, budget=2.0, ledger=tmp_path_factory.mktemp("shared") / "ledger.db")
+
+
+@pytest.mark.unhurried
 def test_a_split_is_within_the_budget_and_better_than_equal_parts(session: bp.Session) -> None:
     split = session.plan([COST, WARD, bp.mean("visits")])
     assert session.remaining == 2.0
@@ -44,12 +51,13 @@ def test_a_split_is_within_the_budget_and_better_than_equal_parts(session: bp.Se
     assert session.history.spent == split.total
 
 
-def test_the_influence_is_paid_once(session: bp.Session) -> None:
-    split = session.plan([WARD, bp.linear({"liver_enzyme": 2, "infection": 1})], budget=0.9)
+def test_the_influence_is_paid_once(shared: bp.Session) -> None:
+    split = shared.plan([WARD, bp.linear({"liver_enzyme": 2, "infection": 1})], budget=0.9)
     assert split.epsilon <= 0.9
     assert split.alone > 0.9 + 0.5
 
 
+@pytest.mark.unhurried
 def test_a_split_goes_on_from_what_was_released(session: bp.Session) -> None:
     session.release(WARD, epsilon=0.7)
     before = session.remaining
@@ -60,6 +68,7 @@ def test_a_split_goes_on_from_what_was_released(session: bp.Session) -> None:
     assert before - session.remaining == pytest.approx(split.epsilon, abs=1e-9)
 
 
+@pytest.mark.unhurried
 def test_a_split_takes_no_more_than_is_left(session: bp.Session) -> None:
     session.release(WARD, epsilon=1.5)
     left = session.remaining
@@ -83,6 +92,7 @@ def test_the_least_scale_at_a_cost_keeps_within_it() -> None:
         assert less is None or less > limit
 
 
+@pytest.mark.unhurried
 def test_what_column_releases_cost_is_no_longer_there_to_be_split(session: bp.Session) -> None:
     session.release(WARD, mechanism=ColumnMechanism(), epsilon=0.5)
     split = session.plan([COST, WARD])
@@ -91,7 +101,8 @@ def test_what_column_releases_cost_is_no_longer_there_to_be_split(session: bp.Se
     assert split.epsilon == pytest.approx(1.5, rel=1e-6)
 
 
-def test_a_split_that_would_pass_its_limit_is_refused(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.unhurried
+def test_a_split_that_would_pass_its_limit_is_refused(shared: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever rates were found: what counts is the total of the accountant."""
 
     def too_much(*given: Any) -> Sharing | None:
@@ -100,9 +111,10 @@ def test_a_split_that_would_pass_its_limit_is_refused(session: bp.Session, monke
 
     monkeypatch.setattr(splitting, "best_sharing", too_much)
     with pytest.raises(RefusedError, match="a total that passes it"):
-        session.plan([COST, WARD])
+        shared.plan([COST, WARD])
 
 
+@pytest.mark.unhurried
 def test_no_scales_on_a_grid_are_better() -> None:
     """Every pair of scales is tried by the accountant itself."""
     questions = [AskedQuestion.of(CLINIC, query) for query in (COST, WARD)]
@@ -150,20 +162,22 @@ def test_shares_keep_the_limit_and_nothing_near_is_better(seed: int) -> None:
             assert float(np.sum(np.array(weights) / tried)) >= found.error * (1 - 1e-3)
 
 
-def test_three_parts_of_one_column_are_stacked(session: bp.Session) -> None:
+@pytest.mark.unhurried
+def test_three_parts_of_one_column_are_stacked(shared: bp.Session) -> None:
     value = bp.col("liver_enzyme")
     parts = [value <= 20, (value > 20) & (value <= 40), value > 40]
-    split = session.plan([bp.mean("infection"), *(bp.proportion(part) for part in parts)], budget=0.5)
+    split = shared.plan([bp.mean("infection"), *(bp.proportion(part) for part in parts)], budget=0.5)
     assert split.stacked == (tuple(str(bp.proportion(part)) for part in parts),)
     assert "stack(proportion" in str(split)
     assert sum(map(len, split.questions)) == 4
 
 
-def test_what_needs_no_noise_gets_none(session: bp.Session) -> None:
-    split = session.plan([COST, bp.mean("visits")])
+def test_what_needs_no_noise_gets_none(shared: bp.Session) -> None:
+    split = shared.plan([COST, bp.mean("visits")])
     assert [made.scale > 0 for made in split.calibrations] == [True, False]
 
 
+@pytest.mark.unhurried
 def test_questions_that_cannot_be_split_are_refused(session: bp.Session) -> None:
     with pytest.raises(ParameterError, match="questions"):
         session.plan([])
@@ -177,8 +191,9 @@ def test_questions_that_cannot_be_split_are_refused(session: bp.Session) -> None
         bp.Session(CLINIC, DATA, ledger=session.ledger).release(antiviral, epsilon=50.0)
 
 
-def test_the_table_of_a_split_names_every_question(session: bp.Session) -> None:
-    split = session.plan([COST, WARD])
+@pytest.mark.unhurried
+def test_the_table_of_a_split_names_every_question(shared: bp.Session) -> None:
+    split = shared.plan([COST, WARD])
     for shown in (str(split), split.to_markdown(), split.to_html()):
         assert "If each got an equal part as an epsilon of its own" in shown
         for calibration in split.calibrations:

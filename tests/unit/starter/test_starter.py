@@ -58,6 +58,7 @@ def put(folder: Path, started: tuple[str, dict[Path, str]]) -> Path:
     return folder / "framework.toml"
 
 
+@pytest.mark.unhurried
 def test_a_learned_framework_file_is_whole(tables: tuple[Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "framework.toml"
     made = files_to_start(tables[0], place, notion="dataset", learn=tables[1], records=500, protect=["ill"])
@@ -72,6 +73,7 @@ def test_a_learned_framework_file_is_whole(tables: tuple[Path, Path], tmp_path: 
     assert bp.plan(few, read_queries(place)["first"], 1.0).best.useful
 
 
+@pytest.mark.unhurried
 def test_from_python_and_from_a_file_are_one_framework(tables: tuple[Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "framework.toml"
     made = files_to_start(tables[0], place, notion="dataset", learn=tables[1], records=500, protect=["ill"])
@@ -122,6 +124,7 @@ READERS: dict[str, Callable[[Path, Any], object]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
+@pytest.mark.unhurried
 def test_no_private_value_reaches_a_framework(tmp_path: Path, reader: str) -> None:
     rows = [[987654, CANARY, "yes"], [987655, CANARY, CANARY]]
     data = READERS[reader](tmp_path, pd.DataFrame(rows, columns=pd.Index(NAMES)))
@@ -183,6 +186,7 @@ def test_files_without_a_header(tmp_path: Path, content: bytes) -> None:
         header_of(tmp_path)
 
 
+@pytest.mark.unhurried
 def test_odd_names_stay_names(tmp_path: Path) -> None:
     rows = [["yes" if k % 3 else "no"] * len(ODD) for k in range(60)]
     data = write(tmp_path / "ours.csv", ODD, rows[:1])
@@ -273,6 +277,7 @@ def test_one_public_record_and_many_categories(tmp_path: Path) -> None:
     assert set(require_discrete(framework.network, "a test").graph.edges) == {("ill", "sex")}
 
 
+@pytest.mark.unhurried
 def test_codebooks_that_lie(tmp_path: Path, tables: tuple[Path, Path]) -> None:
     book = tmp_path / "book.csv"
     for line, words in {

@@ -205,6 +205,7 @@ def test_random_rows_get_the_epsilon_of_fractions() -> None:
 @pytest.mark.parametrize(
     "mechanism", [bp.mechanisms.QuantizationMechanism(), bp.mechanisms.OptimalMechanism(large_delta=True)]
 )
+@pytest.mark.unhurried
 def test_random_channels_hold(mechanism: bp.types.Mechanism) -> None:
     """Hostile numbers: neighbouring doubles, masses of 1e-300, secrets of probability zero, several models."""
     found, told, _ = replay.replay(79, 15, mechanism)
