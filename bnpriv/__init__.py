@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from bnpriv import errors, laws, mechanisms, noise
 
     # public modules of their own, see the reference; not in `__all__`
-    from bnpriv import accounting, attacks, networks  # noqa: F401
+    from bnpriv import accounting as accounting, attacks as attacks, networks as networks
     from bnpriv import types
 
 __version__ = "0.1.0"

@@ -261,7 +261,7 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if unfit and not sound:
         return None
     framework = assembled(root, made, sound, laws)
-    note_strange_states(root, cast("AttributeFramework | None", framework))
+    note_strange_states(root, framework)
     return framework
 
 

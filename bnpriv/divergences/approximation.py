@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.divergences.gaussian_mixture import NormalMixture
 from bnpriv.errors import SizeError
 
 CELLS_PER_DEVIATION = 4
@@ -44,45 +45,6 @@ MOST_UNSURE = 1e-3
 
 MOST_ORDERS = 60
 """Orders of Renyi divergence that are tried."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class NormalMixture:
-    """A mixture of normal laws of one variance on the line.
-
-    Parameters
-    ----------
-    means : ndarray of shape (k,)
-    logs : ndarray of shape (k,)
-        Logs of the masses.
-    variance : float
-        Above 0.
-    """
-
-    means: FloatArray
-    logs: FloatArray
-    variance: float
-
-    def log_density(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the log of the density at some points, and the mean of the component's mean given each point."""
-        exponents = self.logs - (w[:, None] - self.means) ** 2 / (2 * self.variance)
-        top = exponents.max(axis=1, keepdims=True)
-        weights = np.exp(exponents - top)
-        total = weights.sum(axis=1)
-        logs = top[:, 0] + np.log(total) - math.log(2 * math.pi * self.variance) / 2
-        return logs, weights @ self.means / total
-
-    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the mass of some cells."""
-        from scipy.special import ndtr
-
-        deviation = math.sqrt(self.variance)
-        below, above = ((ends[:, None] - self.means) / deviation for ends in (low, high))
-        # in the upper half the complements are exact where the masses are small
-        upper = below + above > 0
-        below, above = np.where(upper, -above, below), np.where(upper, -below, above)
-        return (np.asarray(ndtr(above)) - np.asarray(ndtr(below))) @ np.exp(self.logs)
 
 
 def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: float) -> float:

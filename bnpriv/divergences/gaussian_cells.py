@@ -13,8 +13,9 @@ from typing import final
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.divergences.approximation import CELL_MASS_ERROR, LOG_RATIO_ERROR, NormalMixture
+from bnpriv.divergences.approximation import CELL_MASS_ERROR, LOG_RATIO_ERROR
 from bnpriv.divergences.cells import LossCells
+from bnpriv.divergences.gaussian_mixture import NormalMixture
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import Atoms
 from bnpriv.laws.base import log_sum_exp

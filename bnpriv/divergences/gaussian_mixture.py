@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
-from bnpriv.divergences.approximation import NormalMixture
 from bnpriv.divergences.laplace import LaplacePair
 from bnpriv.errors import SizeError
 from bnpriv.laws.atoms import Atoms
@@ -48,6 +48,45 @@ TAIL_BUDGET = 1e-9
 
 LARGEST_BEND = 0.48395
 """Largest integral of the second derivative of the standard normal density over a set: 2 phi(1), rounded up."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NormalMixture:
+    """A mixture of normal laws of one variance on the line.
+
+    Parameters
+    ----------
+    means : ndarray of shape (k,)
+    logs : ndarray of shape (k,)
+        Logs of the masses.
+    variance : float
+        Above 0.
+    """
+
+    means: FloatArray
+    logs: FloatArray
+    variance: float
+
+    def log_density(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the log of the density at some points, and the mean of the component's mean given each point."""
+        exponents = self.logs - (w[:, None] - self.means) ** 2 / (2 * self.variance)
+        top = exponents.max(axis=1, keepdims=True)
+        weights = np.exp(exponents - top)
+        total = weights.sum(axis=1)
+        logs = top[:, 0] + np.log(total) - math.log(2 * math.pi * self.variance) / 2
+        return logs, weights @ self.means / total
+
+    def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return the mass of some cells."""
+        from scipy.special import ndtr
+
+        deviation = math.sqrt(self.variance)
+        below, above = ((ends[:, None] - self.means) / deviation for ends in (low, high))
+        # in the upper half the complements are exact where the masses are small
+        upper = below + above > 0
+        below, above = np.where(upper, -above, below), np.where(upper, -below, above)
+        return (np.asarray(ndtr(above)) - np.asarray(ndtr(below))) @ np.exp(self.logs)
 
 
 def too_many_atoms(atoms: int) -> bool:

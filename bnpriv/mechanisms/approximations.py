@@ -10,8 +10,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from bnpriv.bound import FloatArray, down, up, weakest
-from bnpriv.divergences.approximation import NormalMixture, mixture_excess, normal_excess_bound
+from bnpriv.divergences.approximation import mixture_excess, normal_excess_bound
 from bnpriv.divergences.gaussian import GaussianConstant, gaussian_delta, gaussian_ratio
+from bnpriv.divergences.gaussian_mixture import NormalMixture
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.evidence.constraints import AnswerLaw
 from bnpriv.laws.atoms import Atoms

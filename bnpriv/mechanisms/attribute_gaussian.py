@@ -15,7 +15,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, down, up
 from bnpriv.errors import ParameterError, Refusal
 from bnpriv.evidence.constraints import Laws
 from bnpriv.frameworks.framework import Framework
-from bnpriv.laws.normal import Normal
+from bnpriv.laws.normal import Normal, mahalanobis
 from bnpriv.mechanisms.approximations import TOO_FAR, Approximated, Trial, approximated, relaxation_refusal
 from bnpriv.mechanisms.base import Found, Mechanism, Search
 from bnpriv.mechanisms.covariance_noise import ForNormalLaws, spent_delta
@@ -25,7 +25,6 @@ from bnpriv.mechanisms.normal_laws import (
     NormalPair,
     delta_for_one_covariance,
     laws_by_pairs,
-    mahalanobis,
     normal_ratio,
     not_normal,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from bnpriv import checks, mechanisms
 from bnpriv.errors import CertificateError, ParameterError, QueryError
@@ -77,7 +78,7 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
     query = own_query(framework) if query is None else query
     if query is None or str(query) != asked:
         try:
-            query = service("query.parse")(asked)
+            query = cast(Query, service("query.parse")(asked))
         except QueryError as error:
             raise CertificateError(
                 "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
