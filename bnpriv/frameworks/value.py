@@ -61,6 +61,7 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     Examples
     --------
+    >>> from bnpriv.networks.chain import MarkovChain
     >>> from bnpriv.tables.schema import Categorical
     >>> day = MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 1440, states=["rest", "walk"])
     >>> schema = Schema(records=1440, columns={"activity": Categorical(["rest", "walk"])})
