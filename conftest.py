@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-collect_ignore = [] if find_spec("pymc") else ["bnpriv/adapters/pymc/read.py"]
+collect_ignore = [] if find_spec("pymc") else ["bnpriv/io/pymc/read.py"]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -43,9 +43,9 @@ from benchmarks.adult_study import (
     with_steps,
 )
 from benchmarks.lecture import table
-from bnpriv.attacks.result import accuracy_bound
 from bnpriv.bound import FloatArray
-from bnpriv.mechanisms.normal_laws import covariance_departure
+from bnpriv.lab.attacks.result import accuracy_bound
+from bnpriv.mechanisms.gaussian.laws import covariance_departure
 
 PAGE = ROOT / "docs" / "adult.md"
 DRAWS, SEED = 200_000, 20230425

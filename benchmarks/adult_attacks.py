@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from bnpriv.attacks.strata import strata
 from bnpriv.bound import FloatArray
-from bnpriv.laws.normal import Normal
-from bnpriv.queries.predicates import Predicate
-from bnpriv.tables.schema import Schema
+from bnpriv.core.distributions import Normal
+from bnpriv.core.queries.predicates import Predicate
+from bnpriv.core.schema import Schema
+from bnpriv.lab.attacks.result import strata
 
 SHARES = (0.45, 0.55)
 TABLES, LEARNED, SHADOW, REPETITIONS, SEED = 4000, 1000, 100, 50, 5

@@ -13,13 +13,13 @@ import numpy as np
 
 import bnpriv as bp
 from benchmarks import adult_attacks as attacks
-from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
 from bnpriv.bound import FloatArray
-from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.base import Calibration, Mechanism
-from bnpriv.noise.continuous import Gaussian, NoNoise
-from bnpriv.noise.correlated import CorrelatedGaussian
-from bnpriv.tables.inferred import inferred_schema
+from bnpriv.core.distributions import Normal
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
+from bnpriv.core.noise import Gaussian, NoNoise
+from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
+from bnpriv.tables.public import inferred_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("BNPRIV_ADULT", ROOT.parent / "shared" / "data" / "adult"))

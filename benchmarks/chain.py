@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from bnpriv.influence.chain.search import ExactInfluence, chain_scale
-from bnpriv.influence.chain.spectral import SpectralBound
-from bnpriv.networks.chain import MarkovChain
+from bnpriv.kinds.chain.column import SpectralBound
+from bnpriv.kinds.chain.network import MarkovChain
+from bnpriv.kinds.chain.search import ExactInfluence, chain_scale
 
 STEPS, STATES, EPSILON, SAMPLE = 1_000_000, 51, 1.0, 20
 

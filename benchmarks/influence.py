@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.types import InfluenceMatrix
+from bnpriv.lab.matrix import InfluenceMatrix
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = Path(

@@ -14,8 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import bnpriv as bp
-from bnpriv.divergences.gaussian import CONSTANTS, gaussian_ratio
-from bnpriv.noise.continuous import Gaussian, Laplace
+from bnpriv.core.gaussian_curve import CONSTANTS, gaussian_ratio
+from bnpriv.core.noise import Gaussian, Laplace
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "laplace-and-gaussian.md"
 

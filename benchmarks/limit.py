@@ -21,11 +21,10 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import bnpriv as bp
-from bnpriv.adapters.examples import examples
-from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.law_table import law_table
-from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.mechanisms.optimal_supports import Optimum, Question, optimum
+from bnpriv.core.distributions import Atoms
+from bnpriv.io.examples import examples
+from bnpriv.mechanisms.optimal.laws import LawTable, law_table
+from bnpriv.mechanisms.optimal.supports import Optimum, Question, optimum
 
 PROBLEMS = 300
 MOST_ANSWERS = 200

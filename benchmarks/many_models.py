@@ -21,7 +21,7 @@ import threadpoolctl
 
 import bnpriv as bp
 from benchmarks.influence import bundled, pgmpy_seconds
-from bnpriv.types import InfluenceMatrix
+from bnpriv.lab.matrix import InfluenceMatrix
 
 REPEATS = 3
 Found = TypeVar("Found")

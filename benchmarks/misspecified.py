@@ -10,9 +10,9 @@ import time
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.influence.base import influence_of
-from bnpriv.mechanisms.robustness import counted_tables, within_factor
-from bnpriv.networks.interval import vertices
+from bnpriv.core.influence.base import influence_of
+from bnpriv.core.networks.discrete import vertices
+from bnpriv.mechanisms.misspecified import counted_tables, within_factor
 
 DRAWS = 10_000
 FACTORS = (1.05, 1.2, 1.5, 2.0)

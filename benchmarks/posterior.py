@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import bnpriv as bp
-from bnpriv.networks.learning.groups import parameters_by_group
+from bnpriv.io.learning import parameters_by_group
 
 ATTRIBUTES = 12
 MOST_SECONDS = 10.0

@@ -61,11 +61,11 @@ def raw(path: Path, rows: int) -> None:
 
 def bnpriv(path: Path, rows: int) -> None:
     """Ask bnpriv."""
-    from bnpriv.queries.asked import stack
-    from bnpriv.queries.constructors import count, mean, total
-    from bnpriv.queries.predicates import col
-    from bnpriv.release.evaluate import evaluate
-    from bnpriv.tables.schema import Real, Schema
+    from bnpriv.core.columns import Real
+    from bnpriv.core.queries.asked import count, mean, stack, total
+    from bnpriv.core.queries.predicates import col
+    from bnpriv.core.schema import Schema
+    from bnpriv.tables.evaluate import evaluate
 
     schema = Schema(records=rows, columns={"height": Real(120, 220), "sat": Real(400, 1600)})
     evaluate(stack(total("height"), count(col("height") > 170), mean("sat")), schema, path)
@@ -86,7 +86,7 @@ class Cost:
 def run(task: str, path: Path, rows: int) -> Cost:
     """Do a task in this process."""
     # Both roads pay for their imports before the clock starts; duckdb itself imports pandas at the first expression.
-    ours = ("pandas", "bnpriv.release.totals", "bnpriv.tables.reader", "bnpriv.queries.constructors")
+    ours = ("pandas", "bnpriv.tables.evaluate", "bnpriv.tables.reader", "bnpriv.core.queries.asked")
     for module in ("duckdb", *(ours if task == "bnpriv" else ())):
         importlib.import_module(module)
     clock, processor = time.perf_counter(), time.process_time()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bnpriv as bp
-from bnpriv.frameworks.framework import Framework
+from bnpriv.core.frameworks.question import Framework
 
 MODELS = Path(__file__).resolve().parents[1] / "models"
 EPSILON = 1.0

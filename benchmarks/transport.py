@@ -10,11 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.whole import n_fold
-from bnpriv.transport.closeness import closeness
-from bnpriv.transport.distance import w_infinity
-from bnpriv.transport.space import lengths
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.transport.distance import closeness, w_infinity
+from bnpriv.core.transport.space import lengths
+from bnpriv.core.whole_numbers import n_fold
 
 LINE = 10**6
 SPACE = 500

@@ -6,30 +6,31 @@ from bnpriv.lazy import lazily as _lazily
 
 if TYPE_CHECKING:
     # declare
-    from bnpriv.networks.discrete import DiscreteNetwork
-    from bnpriv.networks.chain import MarkovChain
-    from bnpriv.networks.model_class import model_class
-    from bnpriv.tables.schema import Binned, Categorical, Integer, Real, Schema
-    from bnpriv.secrets.apart import apart
-    from bnpriv.secrets.properties import Secret
-    from bnpriv.secrets.states import pairs
-    from bnpriv.secrets.values import intervals
-    from bnpriv.frameworks.dataset import DatasetAttributePrivacy
-    from bnpriv.frameworks.distributional import DistributionalAttributePrivacy
-    from bnpriv.frameworks.pairs import DistributionPrivacy
-    from bnpriv.frameworks.value import ValuePrivacy
-    from bnpriv.adapters.examples import example, example_data
-    from bnpriv.adapters.files import read_network
-    from bnpriv.adapters.framework_file import read_framework, read_queries
-    from bnpriv.adapters.pgmpy import from_pgmpy
-    from bnpriv.adapters.pymc.read import from_pymc
-    from bnpriv.studies.laws_by_property import laws_by_property
-    from bnpriv.starter.start import start
+    from bnpriv.core.networks.discrete import DiscreteNetwork
+    from bnpriv.kinds.chain.network import MarkovChain
+    from bnpriv.core.networks.model_class import model_class
+    from bnpriv.core.columns import Binned, Categorical, Integer, Real
+    from bnpriv.core.schema import Schema
+    from bnpriv.core.secrets import apart
+    from bnpriv.core.secrets import Secret
+    from bnpriv.core.secrets import pairs
+    from bnpriv.core.secrets import intervals
+    from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+    from bnpriv.core.frameworks.pairs import DistributionPrivacy
+    from bnpriv.core.frameworks.value import ValuePrivacy
+    from bnpriv.io.examples import example, example_data
+    from bnpriv.io.networks.files import read_network
+    from bnpriv.io.framework_file import read_framework, read_queries
+    from bnpriv.io.pgmpy import from_pgmpy
+    from bnpriv.io.pymc.read import from_pymc
+    from bnpriv.lab.laws_by_property import laws_by_property
+    from bnpriv.io.starter.start import start
 
     # ask
-    from bnpriv.queries.predicates import col
-    from bnpriv.queries.sensitivity import column_sensitivity
-    from bnpriv.queries.constructors import (
+    from bnpriv.core.queries.predicates import col
+    from bnpriv.core.queries.sensitivity import column_sensitivity
+    from bnpriv.core.queries.asked import (
         count,
         crosstab,
         histogram,
@@ -38,44 +39,44 @@ if TYPE_CHECKING:
         moments,
         proportion,
         proportion as share,
-        total as sum,
         total,
+        total as sum,
     )
-    from bnpriv.queries.spread import covariance, std, variance
-    from bnpriv.queries.custom import custom
-    from bnpriv.queries.quantiles import median, quantile
-    from bnpriv.queries.parser import parse_query
-    from bnpriv.queries.asked import stack
+    from bnpriv.core.queries.spread import covariance, std, variance
+    from bnpriv.core.queries.custom import custom
+    from bnpriv.core.queries.spread import median, quantile
+    from bnpriv.io.query_text import parse_query
+    from bnpriv.core.queries.asked import stack
 
     # analyse
-    from bnpriv.influence.maximum import max_influence
-    from bnpriv.influence.matrix import influence_matrix
-    from bnpriv.influence.quilts import markov_quilts
-    from bnpriv.report.influence_report import influence_report
-    from bnpriv.studies.check_model import check_model
-    from bnpriv.studies.compare import compare
-    from bnpriv.studies.leaks import leaks
+    from bnpriv.core.influence.base import max_influence
+    from bnpriv.lab.matrix import influence_matrix
+    from bnpriv.core.influence.quilts import markov_quilts
+    from bnpriv.views.report.report import influence_report
+    from bnpriv.lab.check_model import check_model
+    from bnpriv.lab.compare import compare
+    from bnpriv.lab.leaks import leaks
 
     # calibrate
-    from bnpriv.mechanisms.column import ColumnMechanism
-    from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
-    from bnpriv.mechanisms.tight import TightMechanism
-    from bnpriv.mechanisms.wasserstein import WassersteinMechanism
+    from bnpriv.core.mechanisms.column import ColumnMechanism
+    from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+    from bnpriv.core.mechanisms.tight import TightMechanism
+    from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
     from bnpriv.mechanisms.plan import plan
-    from bnpriv.studies.rehearse import rehearse
-    from bnpriv.studies.tradeoff import tradeoff
+    from bnpriv.lab.rehearse import rehearse
+    from bnpriv.lab.tradeoff import tradeoff
 
     # release
-    from bnpriv.release.release import release
+    from bnpriv.core.release import release
     from bnpriv.verify.check import verify
-    from bnpriv.studies.simulate import simulate
+    from bnpriv.lab.simulate import simulate
 
     # check a table, for its owner alone
-    from bnpriv.private_checks.data_check import check_data
+    from bnpriv.tables.data_check import check_data
 
     # account
-    from bnpriv.accounting.accountant import Accountant
-    from bnpriv.session.session import Session
+    from bnpriv.core.accounting.accountant import Accountant
+    from bnpriv.ledger.session import Session
 
     # refusals, and what stands behind the rest
     from bnpriv.errors import BnprivError

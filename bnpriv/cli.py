@@ -15,21 +15,19 @@ import typer
 from typer.core import TyperGroup
 
 from bnpriv.checks import closest, spelling
+from bnpriv.core.interrupts import noting
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.paths import with_journals
-from bnpriv.render.outputs import Outputs, outputs
-from bnpriv.render.progress import working
-from bnpriv.render.text import lines_text, visible
-from bnpriv.tables.database_urls import data_files
-from bnpriv.tables.interrupts import noting
+from bnpriv.render.outputs import Outputs, outputs, working
+from bnpriv.tables.files import data_files
+from bnpriv.text import lines_text, visible
 
-# what a command needs is imported in it: `bnpriv --help` and a slip in an option are told at once
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bnpriv.frameworks.framework import Framework
-    from bnpriv.queries.base import Query
-    from bnpriv.release.result import Release
+    from bnpriv.core.frameworks.question import Framework
+    from bnpriv.core.queries.base import Query
+    from bnpriv.core.release import Release
 
 REFUSED = 2
 
@@ -89,8 +87,8 @@ def report(
     json: JsonFile = None,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
-    from bnpriv.adapters.framework_file import framework_files, read_framework
-    from bnpriv.report.influence_report import influence_report
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.views.report.report import influence_report
 
     with outputs(html, markdown, _file(json), reading=framework_files(framework)) as out:
         with working("computing influences"):
@@ -115,7 +113,7 @@ def plan(
     json: JsonFile = None,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
-    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.mechanisms.plan import plan as make_plan
 
     with outputs(html, _file(json), reading=framework_files(framework)) as out:
@@ -152,10 +150,10 @@ def release(
     json: JsonFile = None,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
-    from bnpriv.adapters.framework_file import framework_files, read_framework
+    from bnpriv.core.release import release as make_release
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.ledger.session import Session
     from bnpriv.mechanisms.plan import plan as make_plan
-    from bnpriv.release.release import release as make_release
-    from bnpriv.session.session import Session
 
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
@@ -191,8 +189,8 @@ def show(
     json: JsonFile = None,
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
-    from bnpriv.accounting.ledger import Ledger
-    from bnpriv.session.ledger_page import LedgerPage
+    from bnpriv.ledger.ledger import Ledger
+    from bnpriv.ledger.pages import LedgerPage
 
     with outputs(html, _file(json), reading=_ledger_files(ledger)) as out:
         page = LedgerPage.of(Ledger.open(ledger), account)
@@ -209,7 +207,7 @@ def verify_ledger(
     ] = None,
 ) -> None:
     """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
-    from bnpriv.accounting.ledger import Ledger
+    from bnpriv.ledger.ledger import Ledger
 
     with working("checking"):
         found = Ledger.open(ledger).verify(seen=seen or ())
@@ -224,7 +222,7 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
-    from bnpriv.accounting.ledger import Ledger
+    from bnpriv.ledger.ledger import Ledger
 
     with outputs(output, reading=_ledger_files(ledger)) as out:
         rows = Ledger.open(ledger).export()
@@ -243,8 +241,8 @@ def simulate(
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed makes the same table.")] = 0,
 ) -> None:
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
-    from bnpriv.adapters.framework_file import framework_files, read_framework
-    from bnpriv.studies.simulate import simulate as make_up
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.lab.simulate import simulate as make_up
 
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
@@ -264,7 +262,7 @@ def verify(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
-    from bnpriv.adapters.files import read_text
+    from bnpriv.io.networks.files import read_text
     from bnpriv.verify.check import verify as replay
     from bnpriv.verify.declared import MOST_BYTES
 
@@ -282,8 +280,8 @@ def check(
     json: JsonFile = None,
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
-    from bnpriv.adapters.framework_file import framework_files, read_framework
-    from bnpriv.private_checks.data_check import check_data
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.tables.data_check import check_data
 
     reading = [*framework_files(framework), *data_files(data, html, _file(json))]
     with outputs(html, _file(json), reading=reading) as out:
@@ -339,8 +337,7 @@ def init(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
-    from bnpriv.starter.ask import DEFAULT_NOTION, asked_notion
-    from bnpriv.starter.files import files_to_start
+    from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
     with working("reading what is public"):
@@ -367,7 +364,7 @@ def _put_started(
     text: str, files: Mapping[Path, str], output: Path | None, data: str, read: Sequence[str | Path | None]
 ) -> None:
     """Print a framework file, or write it with what lies beside it, and tell what is to be done next."""
-    from bnpriv.starter.files import next_steps
+    from bnpriv.io.starter.files import next_steps
 
     if output is None:
         _print(text.removesuffix("\n"))
@@ -401,8 +398,8 @@ def main() -> None:
 
 
 def _query(framework: Path, text: str) -> Query:
-    from bnpriv.adapters.framework_file import read_queries
-    from bnpriv.queries.parser import parse_query
+    from bnpriv.io.framework_file import read_queries
+    from bnpriv.io.query_text import parse_query
 
     named = read_queries(framework)
     if text in named:
@@ -426,7 +423,7 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
     ------
     RefusedError
     """
-    from bnpriv.mechanisms.column import large_delta_refusal
+    from bnpriv.core.mechanisms.column import large_delta_refusal
 
     refusal = large_delta_refusal(framework, delta)
     if refusal is not None:
@@ -436,7 +433,7 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
 
 def _left_behind(released: Release | None) -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
-    from bnpriv.accounting.interrupted import NOTHING_CHARGED, charged_text
+    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
 
     if released is None:
         return NOTHING_CHARGED
@@ -453,7 +450,7 @@ def _ledger_files(ledger: str | None) -> list[Path]:
     """The file of a ledger and what belongs to it, which no output may replace; none for a server."""
     if ledger is None:
         return []
-    from bnpriv.accounting.ledger_store import ledger_file
+    from bnpriv.ledger.store import ledger_file
 
     file = ledger_file(ledger)
     return [] if file is None else with_journals(file)

@@ -75,7 +75,7 @@ def first_digest(value: object) -> str:
 
     Examples
     --------
-    >>> from bnpriv.adapters.examples import example
+    >>> from bnpriv.io.examples import example
     >>> framework = example("student")
     >>> first_digest(framework) == digest(framework)
     True

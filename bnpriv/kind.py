@@ -91,7 +91,7 @@ class NetworkKind(Ways):
 
     def explain(self, influence: Any) -> str:
         """In words what attains an influence, or how it was found; by default how much is told."""
-        return loaded("bnpriv.influence.base:bound_text")(influence)
+        return loaded("bnpriv.core.influence.base:bound_text")(influence)
 
     def conditional(self, influence: Any, column: str) -> Any:
         """The law of a column given each of the two secrets that are told apart best, as `TwoCurves`, or a refusal."""
@@ -125,7 +125,7 @@ class NetworkKind(Ways):
 
     def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
         """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
-        return loaded("bnpriv.influence.rows:rows_one_by_one")(network, chosen)
+        return loaded("bnpriv.core.influence.finite:rows_one_by_one")(network, chosen)
 
     def lower_bound(
         self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]
@@ -149,16 +149,16 @@ class NetworkKind(Ways):
 
     def pairs(self, network: Any, attribute: str, given: object) -> tuple[Any, ...]:
         """The pairs of secrets of an attribute, from what was declared; see `pairs_of`."""
-        return loaded("bnpriv.secrets.declared:pairs_by_states")(network, attribute, given)
+        return loaded("bnpriv.core.secrets:pairs_by_states")(network, attribute, given)
 
     def usual_pairs(self, network: Any, attribute: str) -> tuple[Any, ...]:
         """The pairs that stand for the secrets of an attribute of which none are declared: all pairs of its states."""
         states = network.states.get(attribute)
-        return () if states is None else loaded("bnpriv.secrets.states:all_pairs")(states)
+        return () if states is None else loaded("bnpriv.core.secrets:all_pairs")(states)
 
     def protected_secret(self, network: Any, attribute: str, secret: str, pairs: Sequence[Any]) -> Any:
         """What is protected of an attribute, as `ProtectedSecret`; `secret` is what must not be learned, as a noun."""
-        return loaded("bnpriv.frameworks.protected:secret_by_states")(network, attribute, secret, pairs)
+        return loaded("bnpriv.core.frameworks.protected:secret_by_states")(network, attribute, secret, pairs)
 
     def centred(self, network: Any) -> tuple[str, ...]:
         """The attributes that are a number about which the records of their column may lie."""
@@ -168,15 +168,15 @@ class NetworkKind(Ways):
 
     def laws_of_records(self, framework: Any, query: Any) -> Any:
         """The `Laws` of an answer given a property of the table, where records are drawn from the network."""
-        return loaded("bnpriv.evidence.laws:from_record_tables")(framework, query)
+        return loaded("bnpriv.core.evidence.laws:from_record_tables")(framework, query)
 
     def laws_of_parameters(self, framework: Any, query: Any) -> Any:
         """The `Laws` of an answer given a parameter of the network; refused by default."""
-        return loaded("bnpriv.evidence.laws:laws_without_tables")(framework, query)
+        return loaded("bnpriv.core.evidence.laws:laws_without_tables")(framework, query)
 
     # made-up tables and answers
 
-    sampler: str = "bnpriv.studies.made_up:KindSampler"
+    sampler: str = "bnpriv.lab.sampling.game:KindSampler"
     """What draws tables and answers given a secret, the class and its module; by default it says that it cannot."""
 
     # tables of probabilities and files
@@ -191,7 +191,7 @@ class NetworkKind(Ways):
 
     def section(self, network: Any, stem: str) -> Any:
         """What a framework file called `stem` holds of the network, as `NetworkPart`; refused by default."""
-        raise loaded("bnpriv.frameworks.file_network:not_held")(network)
+        raise loaded("bnpriv.io.framework_text:not_held")(network)
 
 
 LARGEST_ALONE = Refusal(
@@ -213,12 +213,14 @@ class PrivacyNotion(Ways):
 
     secret_text: str | None = None
     """What its secrets are, as refusals name it; the name of the framework's class by default."""
-    sampler: str = "bnpriv.studies.made_up:NotionSampler"
+    sampler: str = "bnpriv.lab.sampling.game:NotionSampler"
     """What draws tables and answers as a framework declares them, the class and its module."""
 
     def influences(self, framework: Any) -> Any:
         """What columns tell about the secrets, as `Influences`, or why nothing is known of that."""
-        return loaded("bnpriv.evidence.structural:no_influences")(self.secret_text or f"a {type(framework).__name__}")
+        return loaded("bnpriv.core.evidence.structural:no_influences")(
+            self.secret_text or f"a {type(framework).__name__}"
+        )
 
     def structure(self, framework: Any) -> Any:
         """The same, whether the secrets are possible or not, computed anew; of notions that have influences."""
@@ -226,11 +228,11 @@ class PrivacyNotion(Ways):
 
     def laws(self, framework: Any, query: Any) -> Any:
         """The `Laws` of an answer under the secrets, or why they are not known."""
-        return loaded("bnpriv.evidence.laws:no_laws")(self.secret_text or f"a {type(framework).__name__}")
+        return loaded("bnpriv.core.evidence.laws:no_laws")(self.secret_text or f"a {type(framework).__name__}")
 
     def subject(self, framework: Any, query: Any) -> Any:
         """What a report is about, as `Subject`: by default the framework's own network and secrets."""
-        return loaded("bnpriv.evidence.subject:own_subject")(framework, query)
+        return loaded("bnpriv.kinds.report_target:own_subject")(framework, query)
 
     def impossibility(self, framework: Any) -> Refusal | None:
         """Why the secrets are no constraint under any model, or None if some are."""

@@ -1,39 +1,37 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
-from bnpriv.accounting.ledger_values import Budget
-from bnpriv.attacks.result import Attack
 from bnpriv.bound import Bound
-from bnpriv.divergences.curve import PrivacyCurve
-from bnpriv.divergences.loss import PrivacyLoss
-from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.guarantee import Guarantee
-from bnpriv.influence.base import Influence
-from bnpriv.influence.matrix import InfluenceMatrix
-from bnpriv.influence.quilts import MarkovQuilt, MarkovQuilts
-from bnpriv.mechanisms.base import Calibration, Mechanism
-from bnpriv.mechanisms.certificate import Certificate
+from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.influence.base import Influence
+from bnpriv.core.influence.quilts import MarkovQuilt, MarkovQuilts
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
+from bnpriv.core.mechanisms.certificate import Certificate
+from bnpriv.core.networks.base import Network, Posterior
+from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.predicates import Predicate
+from bnpriv.core.release import Release
+from bnpriv.core.secrets import SecretPair
+from bnpriv.kinds.chain.network import MarkovChain
+from bnpriv.kinds.density.network import DensityNetwork
+from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.lab.attacks.result import Attack
+from bnpriv.lab.check_model import ModelCheck
+from bnpriv.lab.compare import FrameworkComparison
+from bnpriv.lab.leaks import Leaks
+from bnpriv.lab.matrix import InfluenceMatrix
+from bnpriv.lab.rehearse import Rehearsal
+from bnpriv.lab.tradeoff import Tradeoff
+from bnpriv.ledger.history import History
+from bnpriv.ledger.prices import Price
+from bnpriv.ledger.split import BudgetSplit
+from bnpriv.ledger.values import Budget
+from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import Usefulness
-from bnpriv.networks.base import Network
-from bnpriv.networks.chain import MarkovChain
-from bnpriv.networks.density import DensityNetwork
-from bnpriv.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.networks.gaussian import GaussianNetwork
-from bnpriv.networks.posterior import Posterior
-from bnpriv.queries.base import Query
-from bnpriv.queries.predicates import Predicate
-from bnpriv.release.result import Release
-from bnpriv.report.influence_report import InfluenceReport
-from bnpriv.secrets.states import SecretPair
-from bnpriv.session.history import History
-from bnpriv.session.price import Price
-from bnpriv.session.split import BudgetSplit
-from bnpriv.studies.check_model import ModelCheck
-from bnpriv.studies.compare import FrameworkComparison
-from bnpriv.studies.leaks import Leaks
-from bnpriv.studies.rehearse import Rehearsal
-from bnpriv.studies.tradeoff import Tradeoff
+from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
     "Attack",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.laws.atoms import Atoms
+from bnpriv.core.distributions import Atoms
 
 Law = dict[float, Fraction]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.networks.density import DensityNetwork, Parameter
+from bnpriv.kinds.density.network import DensityNetwork, Parameter
 from tests.later import Later
 
 integrate = Later("scipy.integrate")

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 
-from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, moments, total
-from bnpriv.queries.predicates import col
-from bnpriv.tables.schema import Binned, Categorical, Column, Integer, Real, Schema
+from bnpriv.core.columns import Binned, Categorical, Integer, Real
+from bnpriv.core.queries.asked import count, histogram, moments, stack, total
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Column, Schema
 from tests.later import Later
 
 pa = Later("pyarrow")

@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, settings  # noqa: TID253 - tests import this
 from hypothesis import strategies as st  # noqa: TID253
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test  # noqa: TID253
 
-from bnpriv.accounting.exact import typed
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_store import LedgerStore, store_at
-from bnpriv.accounting.ledger_values import Budget, Receipt
+from bnpriv.core.accounting.entries import typed
 from bnpriv.errors import BudgetError, LedgerError
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.store import LedgerStore, store_at
+from bnpriv.ledger.values import Budget, Receipt
 from tests.ledgers import summed
 
 BUDGETS = {"a": Budget(1.0), "b": Budget(Fraction(1, 3)), "c": Budget(5e-324)}

@@ -17,8 +17,8 @@ from fractions import Fraction
 from pathlib import Path
 from types import FrameType
 
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_values import Account
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import Account
 from tests.ledgers import TENTH, child, ended, opened, released
 
 POINTS = ("call", "c_return")

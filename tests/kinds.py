@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.evidence.structural import influences
+from bnpriv.core.evidence.structural import influences
 from tests.later import Later
 
 stats = Later("scipy.stats")

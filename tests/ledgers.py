@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from bnpriv.accounting import ledger_steps
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_values import Account, Budget, Receipt
 from bnpriv.errors import BnprivError, BudgetError
+from bnpriv.ledger import ledger as ledger_steps
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import Account, Budget, Receipt
 
 TENTH: Mapping[str, object] = {"epsilon": "1/10", "delta": "0", "query": "mean(sat)"}
 

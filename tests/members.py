@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.networks.discrete import IntervalNetwork
-from bnpriv.networks.exact import from_weights
-from bnpriv.networks.interval import vertices
+from bnpriv.core.networks.discrete import IntervalNetwork, vertices
+from bnpriv.core.networks.model_class import from_weights
 
 
 def columns_of(network: IntervalNetwork) -> Iterator[tuple[str, tuple[int, ...], np.ndarray]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bnpriv as bp
-from bnpriv.networks.density import DensityNetwork
+from bnpriv.kinds.density.network import DensityNetwork
 from tests.densities import Node, density_network
 from tests.later import Later
 

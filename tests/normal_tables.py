@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.evidence.laws import laws
+from bnpriv.core.evidence.laws import laws
 
 NAMES = ("a", "b", "c", "d")
 

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from bnpriv import DiscreteNetwork, DistributionalAttributePrivacy, Integer, Schema, col, count, linear, pairs
-from bnpriv.types import Query, SecretPair
+from bnpriv.core.columns import Integer
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.queries.asked import count, linear
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Schema
+from bnpriv.core.secrets import SecretPair, pairs
 
 CONCENTRATIONS = (0.3, 1.0, 5.0, 30.0)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st  # noqa: TID253 - tests import this file when they run
 
-from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, linear, mean, moments, proportion, total
-from bnpriv.queries.crossed import CountBy, Crosstab
-from bnpriv.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.queries.quantiles import median, quantile
-from bnpriv.queries.spread import covariance, std, variance
+from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.builtin import CountBy, Crosstab
+from bnpriv.core.queries.predicates import OPERATORS, And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.core.queries.spread import covariance, median, quantile, std, variance
 
 NASTY = ["in", "true", "count", "a b", "`", "``", "a`b", '"', "\\", "é", "1x", "x;y", "\n", "and", "~", "_", "a)", "​x"]
 NAMES = st.one_of(

@@ -21,9 +21,9 @@ from fractions import Fraction
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path, examples
-from bnpriv.adapters.framework_file import names_pymc
-from bnpriv.laws.atoms import Atoms
+from bnpriv.core.distributions import Atoms
+from bnpriv.io.examples import example_path, examples
+from bnpriv.io.framework_file import names_pymc
 
 MOST_SHOWN = 10
 RECORDS = (1, 2, 3, 5, 6, 7, 9)

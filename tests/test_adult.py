@@ -11,9 +11,9 @@ import pytest
 import bnpriv as bp
 from benchmarks import adult, adult_attacks, adult_study
 from benchmarks.adult_study import HERE, PUBLISHED
-from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
-from bnpriv.attacks.result import accuracy_bound
-from bnpriv.attacks.shadow import shadow_attack
+from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.lab.attacks.result import accuracy_bound
+from bnpriv.lab.attacks.shadow import shadow_attack
 from tests.later import Later
 
 scipy_stats = Later("scipy.stats")

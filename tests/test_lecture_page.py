@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from benchmarks import lecture
-from bnpriv.divergences.gaussian import CONSTANTS
+from bnpriv.core.gaussian_curve import CONSTANTS
 
 
 def test_the_page_is_what_its_program_writes() -> None:

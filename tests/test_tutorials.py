@@ -23,7 +23,7 @@ MOST_CELLS = 25
 USED = {"bnpriv", "matplotlib", "numpy", "pandas", "pgmpy", "pymc", "scipy", "xarray"}
 """What a tutorial imports beside Python's own modules."""
 
-BESIDE_THE_FACE = {"11-privacy-loss": {"bnpriv.divergences.conversions"}}
+BESIDE_THE_FACE = {"11-privacy-loss": {"bnpriv.lab.conversions"}}
 """Public sub-modules (docs/reference.md) that are the subject of a tutorial, and that it imports therefore."""
 
 HEADING = re.compile(r"^(#+) ", re.MULTILINE)

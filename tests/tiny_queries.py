@@ -8,12 +8,12 @@ from typing import final
 
 from hypothesis import strategies as st  # noqa: TID253 - tests import this file when they run
 
-from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Indicator, Output, Power, Product, Query, Term
-from bnpriv.queries.constructors import count, crosstab, histogram, linear, mean, moments, proportion, total
-from bnpriv.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.queries.spread import covariance, std, variance
-from bnpriv.tables.schema import Categorical, Column, Integer, Real, Schema
+from bnpriv.core.columns import Categorical, Integer, Real
+from bnpriv.core.queries.asked import count, crosstab, histogram, linear, mean, moments, proportion, stack, total
+from bnpriv.core.queries.base import Indicator, Output, Power, Product, Query, Term
+from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.core.queries.spread import covariance, std, variance
+from bnpriv.core.schema import Column, Schema
 
 BOUNDS = st.sampled_from([(-2.0, 3.0), (0.0, 1.0), (-0.3, 0.9), (5.0, 6.0), (-1.0, 0.25), (-7.0, -6.5)])
 REALS = st.builds(lambda ends, steps: Real(*ends, steps=steps), BOUNDS, st.integers(4, 7))

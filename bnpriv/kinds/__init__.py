@@ -1,1 +1,1 @@
-"""Kinds of networks and notions of privacy: one object each, in one file each; see `bnpriv.kind`."""
+"""Kinds of networks beside the finite ones, each with all that it needs."""

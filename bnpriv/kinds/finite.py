@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.kind import NetworkKind, TableEnds
-from bnpriv.networks.discrete import DiscreteNetwork
 
 
 def _tables(network: DiscreteNetwork, model: int) -> TableEnds:
@@ -21,19 +21,19 @@ def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
 
 FINITE_KIND = NetworkKind(
     exact_tables=True,
-    influence="bnpriv.influence.finite:finite_influence",
-    losses="bnpriv.influence.finite:influence_losses",
-    explain="bnpriv.influence.finite:explain_tables",
-    conditional="bnpriv.influence.conditionals:two_conditionals",
-    work="bnpriv.influence.finite:influence_work",
-    budgeted="bnpriv.influence.finite:budgeted_influence",
-    rows="bnpriv.influence.junction:finite_rows",
-    lower_bound="bnpriv.influence.witness:at_least",
-    tree_choice="bnpriv.influence.tree_choice:tree_choice",
-    gradient="bnpriv.influence.sensitivity:tables_gradient",
-    laws_of_parameters="bnpriv.evidence.laws:laws_of_tables",
+    influence="bnpriv.core.influence.finite:finite_influence",
+    losses="bnpriv.core.influence.finite:influence_losses",
+    explain="bnpriv.core.influence.finite:explain_tables",
+    conditional="bnpriv.kinds.density.influence:two_conditionals",
+    work="bnpriv.core.influence.finite:influence_work",
+    budgeted="bnpriv.core.influence.finite:budgeted_influence",
+    rows="bnpriv.kinds.junction.rows:finite_rows",
+    lower_bound="bnpriv.core.influence.finite:at_least",
+    tree_choice="bnpriv.core.influence.tree_choice:tree_choice",
+    gradient="bnpriv.kinds.sensitivity:tables_gradient",
+    laws_of_parameters="bnpriv.core.evidence.laws:laws_of_tables",
     table_ends=_tables,
     is_deterministic=_is_deterministic,
-    sampler="bnpriv.studies.records:TablesSampler",
-    section="bnpriv.frameworks.file_network:tables_section",
+    sampler="bnpriv.lab.sampling.records:TablesSampler",
+    section="bnpriv.io.framework_text:tables_section",
 )

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from bnpriv.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.kind import PrivacyNotion
-from bnpriv.queries.base import Query
-from bnpriv.queries.given import GivenAnswer
 
 PARAMETER_NOTION = PrivacyNotion(
-    influences="bnpriv.evidence.structural:possible_influences",
-    structure="bnpriv.evidence.structural:structure_of_parameters",
-    laws="bnpriv.evidence.laws:laws_of_parameters",
-    impossibility="bnpriv.evidence.possible:impossible_in_structure",
-    sampler="bnpriv.studies.made_up:ParameterSampler",
+    influences="bnpriv.core.evidence.structural:possible_influences",
+    structure="bnpriv.core.evidence.structural:structure_of_parameters",
+    laws="bnpriv.core.evidence.laws:laws_of_parameters",
+    impossibility="bnpriv.core.evidence.possible:impossible_in_structure",
+    sampler="bnpriv.lab.sampling.game:ParameterSampler",
 )
 """Of `DistributionalAttributePrivacy`."""
 
 VALUE_NOTION = PrivacyNotion(
     secret_text="secrets that are values of single records",
-    influences="bnpriv.evidence.structural:possible_influences",
-    structure="bnpriv.evidence.structural:structure_of_values",
-    impossibility="bnpriv.evidence.possible:impossible_values",
-    sampler="bnpriv.studies.made_up:ValueSampler",
+    influences="bnpriv.core.evidence.structural:possible_influences",
+    structure="bnpriv.core.evidence.structural:structure_of_values",
+    impossibility="bnpriv.core.evidence.possible:impossible_values",
+    sampler="bnpriv.lab.sampling.game:ValueSampler",
 )
 """Of `ValuePrivacy`."""
 
 DATASET_NOTION = PrivacyNotion(
     secret_text="a property of the whole table",
-    laws="bnpriv.evidence.laws:laws_of_property",
-    subject="bnpriv.evidence.subject:property_subject",
-    impossibility="bnpriv.evidence.possible:impossible_properties",
-    sampler="bnpriv.studies.made_up:PropertySampler",
+    laws="bnpriv.core.evidence.laws:laws_of_property",
+    subject="bnpriv.kinds.report_target:property_subject",
+    impossibility="bnpriv.core.evidence.possible:impossible_properties",
+    sampler="bnpriv.lab.sampling.game:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""
 
@@ -44,9 +43,9 @@ def _own_query(framework: DistributionPrivacy) -> Query | None:
 
 DISTRIBUTION_NOTION = PrivacyNotion(
     secret_text="the distribution that the table comes from",
-    laws="bnpriv.evidence.given_pairs:laws_of_pairs",
-    subject="bnpriv.evidence.subject:pairs_subject",
+    laws="bnpriv.kinds.pairs_of_laws:laws_of_pairs",
+    subject="bnpriv.kinds.report_target:pairs_subject",
     own_query=_own_query,
-    sampler="bnpriv.studies.made_up:PairSampler",
+    sampler="bnpriv.lab.sampling.game:PairSampler",
 )
 """Of `DistributionPrivacy`."""

@@ -5,27 +5,27 @@ from typing import TYPE_CHECKING
 from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
-    from bnpriv.mechanisms.attribute_gaussian import AttributeGaussianMechanism
-    from bnpriv.mechanisms.base import Calibration, Mechanism
+    from bnpriv.core.mechanisms.base import Calibration, Mechanism
+    from bnpriv.core.mechanisms.certificate import Certificate, Decision
+    from bnpriv.core.mechanisms.column import ColumnMechanism
+    from bnpriv.core.mechanisms.law_decision import LawDecision
+    from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+    from bnpriv.core.mechanisms.tight import TightMechanism
+    from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
     from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
-    from bnpriv.mechanisms.certificate import Certificate, Decision
-    from bnpriv.mechanisms.chain import MarkovChainMechanism
-    from bnpriv.mechanisms.chain_decision import ChainDecision
-    from bnpriv.mechanisms.column import ColumnMechanism
-    from bnpriv.mechanisms.directional import DirectionalMechanism
-    from bnpriv.mechanisms.directional_uncertainty import DirectionalUncertaintyMechanism
-    from bnpriv.mechanisms.eigenvector import EigenvectorMechanism
-    from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
-    from bnpriv.mechanisms.law_decision import LawDecision
+    from bnpriv.mechanisms.chain import ChainDecision, MarkovChainMechanism
+    from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism
+    from bnpriv.mechanisms.gaussian.covariance import (
+        DirectionalUncertaintyMechanism,
+        EigenvectorMechanism,
+        OptimalGaussianMechanism,
+    )
     from bnpriv.mechanisms.misspecified import Misspecified
-    from bnpriv.mechanisms.optimal import OptimalMechanism
-    from bnpriv.mechanisms.optimal_gaussian import OptimalGaussianMechanism
+    from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
+    from bnpriv.mechanisms.plan import STANDARD
     from bnpriv.mechanisms.quantization import QuantizationMechanism
-    from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
-    from bnpriv.mechanisms.standard import STANDARD
-    from bnpriv.mechanisms.tight import TightMechanism
+    from bnpriv.mechanisms.translations.directional import DirectionalMechanism, ExpectedValueMechanism
     from bnpriv.mechanisms.usefulness import Usefulness
-    from bnpriv.mechanisms.wasserstein import WassersteinMechanism
 
 __all__ = [
     "STANDARD",

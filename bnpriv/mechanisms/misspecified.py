@@ -1,14 +1,11 @@
-"""What a guarantee becomes when the probabilities of the model are off by a factor.
-
-docs/claims/misspecified.md has the proofs.
-"""
+"""What a guarantee becomes when the probabilities of the model are off by a factor."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from typing import cast, final
 
@@ -16,21 +13,128 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
-from bnpriv.errors import ParameterError, Refusal, SizeError
-from bnpriv.evidence.structural import Influences, influences
-from bnpriv.influence.base import Influence, influence_of
-from bnpriv.influence.interval import interval_bounds
-from bnpriv.influence.sensitivity import SensitiveRow, influence_gradient
+from bnpriv.core.evidence.structural import Influences, influences
+from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.mechanisms.certificate import Decision, total_beyond_text
+from bnpriv.core.networks.base import Network
+from bnpriv.core.networks.discrete import IntervalNetwork
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.noise import Laplace, NoNoise
+from bnpriv.core.secrets import SecretPair
+from bnpriv.errors import NetworkError, ParameterError, Refusal, SizeError
 from bnpriv.kind import kind_of
-from bnpriv.mechanisms.calibrated import Calibrated
-from bnpriv.mechanisms.certificate import Decision
-from bnpriv.mechanisms.posterior_draws import total_beyond_text
-from bnpriv.mechanisms.robustness import counted_tables, within_factor
-from bnpriv.noise.continuous import Laplace, NoNoise
+from bnpriv.kinds.interval import interval_bounds
+from bnpriv.kinds.sensitivity import SensitiveRow, influence_gradient
+from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Document, Names, Paragraph, fact
-from bnpriv.render.shown import Shown
-from bnpriv.render.text import full_text, name_text, number_text
-from bnpriv.secrets.states import SecretPair
+from bnpriv.shown import Shown
+from bnpriv.text import full_text, name_text, number_text
+
+# --------------------------------------------------------------------------------------------------
+# Models that are off by a factor: which tables matter then, and the intervals around a model.
+#
+# docs/claims/misspecified.md has the proofs.
+# --------------------------------------------------------------------------------------------------
+
+
+def counted_tables(network: Network, protected: str, border: Iterable[str], pair: SecretPair) -> Counter[str]:
+    """Return how often tables enter P(border | first) : P(border | second), each time in both probabilities.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork or IntervalNetwork
+    protected : str
+    border : iterable of str
+        What is seen; a frontier.
+    pair : SecretPair
+
+    Returns
+    -------
+    Counter
+        Where a table is counted k times, a change of its entries by at most a factor f changes the ratio by at most
+        f^(2 k).
+
+    Examples
+    --------
+    >>> from bnpriv.networks import DiscreteNetwork
+    >>> from bnpriv.core.secrets import all_pairs
+    >>> coin, copy = [0.5, 0.5], [[0.7, 0.2], [0.3, 0.8]]
+    >>> chain = DiscreteNetwork.from_tables(
+    ...     {"a": coin, "b": copy, "c": copy},
+    ...     states={name: ["x", "y"] for name in "abc"},
+    ...     parents={"b": ["a"], "c": ["b"]},
+    ... )
+    >>> pair = all_pairs(["x", "y"])[0]
+    >>> sorted(counted_tables(chain, "a", ["c"], pair).items()), sorted(counted_tables(chain, "c", ["b"], pair).items())
+    ([('b', 1), ('c', 1)], [('a', 1), ('b', 1), ('c', 2)])
+    """
+    graph, seen = network.graph, frozenset(border)
+    if not seen:
+        return Counter()
+    above = graph.ancestral((protected,))
+    inside = graph.ancestral((*seen, protected))
+    # whether something seen is connected with a parent of the protected attribute without passing it
+    parents = frozenset(graph.parents[protected])
+    upper = any(part & parents and part & seen for part in graph.parts(seen, protected))
+    chosen = not pair.is_point
+    start = {child for child in graph.children[protected] if child in inside}
+    if upper or chosen:
+        start.add(protected)
+    entered = _connected(graph, inside, seen | {protected}, start)
+    count = Counter(entered)
+    if chosen or upper:
+        count.update(above)
+    kind = kind_of(network)
+    return Counter({name: times for name, times in count.items() if not kind.is_deterministic(network, name)})
+
+
+def _connected(graph: Graph, inside: frozenset[str], known: frozenset[str], start: set[str]) -> set[str]:
+    """Return the attributes whose tables share an unknown attribute, directly or in turn, with those of `start`."""
+    entered, todo = set(start), list(start)
+    while todo:
+        name = todo.pop()
+        hidden = {name, *graph.parents[name]} - known
+        touching = {other for other in inside if hidden.intersection((other, *graph.parents[other]))}
+        todo.extend(touching - entered)
+        entered |= touching
+    return entered
+
+
+def within_factor(network: Network, factor: float, model: int = 0) -> IntervalNetwork:
+    """Return all networks whose probabilities are within a factor of those of one model; zeros stay zero.
+
+    Raises
+    ------
+    NetworkError
+        If the network has no tables of probabilities.
+
+    Examples
+    --------
+    >>> from bnpriv.networks import DiscreteNetwork
+    >>> coin = DiscreteNetwork.from_tables({"coin": [0.25, 0.75]}, states={"coin": [0, 1]})
+    >>> within_factor(coin, 1.5).upper["coin"].round(6).tolist()
+    [0.375, 0.833333]
+    """
+    tables = kind_of(network).table_ends(network, model)
+    if tables is None:
+        raise NetworkError("tables of probabilities are needed", found=network.kind_text, remedy="Declare them.")
+    low, high, missing = tables
+    wide = factor * (1 + 8 * UNIT_ROUNDOFF) if factor > 1 else factor
+    found = IntervalNetwork.of(
+        {name: table / wide for name, table in low.items()},
+        {name: np.minimum(table * wide, 1.0) for name, table in high.items()},
+        states=network.states,
+        parents=network.graph.parents,
+        level=network.level,
+    )
+    return replace(found, missing=missing)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a guarantee becomes when the probabilities of the model are off by a factor.
+#
+# docs/claims/misspecified.md has the proofs.
+# --------------------------------------------------------------------------------------------------
 
 MOST_NEAR_SETS = 2**8
 """Near sets that are tried; beyond that only those of the decisions and the whole query."""

@@ -10,20 +10,19 @@ from typing import final
 
 import numpy as np
 
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.draws import draws_needed
+from bnpriv.core.evidence.constraints import LawPair, plain_laws
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.mechanisms.law_decision import CALIBRATIONS, DELTA_MARGIN
+from bnpriv.core.mechanisms.tight import foretold_scale
+from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import LawPair
-from bnpriv.evidence.laws import laws
-from bnpriv.evidence.sampled import SampledLaws
-from bnpriv.evidence.weighted import plain_laws
-from bnpriv.frameworks.framework import Framework
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.draws import draws_needed
-from bnpriv.mechanisms.from_draws import CALIBRATIONS, DELTA_MARGIN
-from bnpriv.mechanisms.tight import foretold_scale
-from bnpriv.networks.density import MOST_DRAWS
-from bnpriv.queries.base import Query
+from bnpriv.kinds.density.network import MOST_DRAWS
+from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.render.document import Items, Section, Table
-from bnpriv.render.text import Json, full_text, number_text, upper_percent
+from bnpriv.text import Json, full_text, number_text, upper_percent
 
 SUGGESTED_CONFIDENCE = 0.95
 """That of the guarantees that are suggested."""

@@ -9,24 +9,53 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from bnpriv import checks
+from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
+from bnpriv.core.mechanisms.column import ColumnMechanism, large_delta_refusal
+from bnpriv.core.mechanisms.law_decision import LawDecision
+from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.frameworks.framework import Framework
-from bnpriv.frameworks.question import own_query, require_framework
-from bnpriv.mechanisms.base import Calibration, Mechanism
-from bnpriv.mechanisms.column import large_delta_refusal
-from bnpriv.mechanisms.law_decision import LawDecision
+from bnpriv.mechanisms.chain import MarkovChainMechanism
+from bnpriv.mechanisms.gaussian.attribute import AttributeGaussianMechanism
+from bnpriv.mechanisms.gaussian.covariance import DirectionalUncertaintyMechanism, OptimalGaussianMechanism
 from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
-from bnpriv.mechanisms.standard import STANDARD
-from bnpriv.queries.asked import as_query
-from bnpriv.queries.base import Query
+from bnpriv.mechanisms.translations.directional import DirectionalMechanism
 from bnpriv.render.document import Document, Section
-from bnpriv.render.shown import Shown
-from bnpriv.render.text import Json, and_text
 from bnpriv.services import service
+from bnpriv.shown import Shown
+from bnpriv.text import Json, and_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# --------------------------------------------------------------------------------------------------
+# The mechanisms that a plan tries.
+# --------------------------------------------------------------------------------------------------
+
+STANDARD: tuple[Mechanism, ...] = (
+    MarkovQuiltMechanism(),
+    MarkovQuiltMechanism(noise="gaussian"),
+    TightMechanism(),
+    TightMechanism(noise="gaussian"),
+    OptimalMechanism(),
+    WassersteinMechanism(),
+    WassersteinMechanism(noise="gaussian"),
+    AttributeGaussianMechanism(),
+    MarkovChainMechanism(),
+    MarkovChainMechanism(influence="spectral"),
+    DirectionalMechanism(),
+    DirectionalUncertaintyMechanism(),
+    OptimalGaussianMechanism(),
+    ColumnMechanism(),
+    ColumnMechanism(noise="gaussian"),
+)
+"""What `plan` tries."""
 
 
 class SessionCosts(Protocol):

@@ -9,9 +9,9 @@ from bnpriv.render import document as doc
 from bnpriv.render import html
 from bnpriv.render.as_text import inline as plain
 from bnpriv.render.document import Block, Cell, Document, Fact, Inline, Live, Paragraph, Section, Text, parts_of
-from bnpriv.render.heat import heat_legend, heat_map
+from bnpriv.render.figures import heat_legend, heat_map
 from bnpriv.render.html import Html, element, join
-from bnpriv.render.text import shorten, visible
+from bnpriv.text import shorten, visible
 
 LONGEST_TITLE = 120
 

@@ -1,4 +1,4 @@
-"""Documents as plain text, in which no name can steer a terminal or begin a line of its own."""
+"""Documents as plain text and as JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
-from bnpriv.render.text import name_text, table_text, visible
+from bnpriv.text import Json, name_text, table_text, visible
+
+# --------------------------------------------------------------------------------------------------
+# Documents as plain text, in which no name can steer a terminal or begin a line of its own.
+# --------------------------------------------------------------------------------------------------
 
 
 def document_text(document: Document) -> str:
@@ -87,3 +91,23 @@ def _table(made: doc.Table) -> str:
     cells = (cell for row in made.rows for cell in row if isinstance(cell, doc.Cell) and cell.note)
     notes = [f"{inline(cell.text)}: {inline(cell.note)}" for cell in cells]
     return _joined([visible(made.caption), table_text([*map(inline, made.header)], rows), *notes, visible(made.more)])
+
+
+# --------------------------------------------------------------------------------------------------
+# Documents for machines; docs/report-schema.md names every field.
+# --------------------------------------------------------------------------------------------------
+
+REPORT_FORMAT = "bnpriv report 2"
+
+
+def document_dict(document: Document) -> Json:
+    """Return a document as values that JSON knows; its finding in words, and all that was found as data."""
+    return {
+        "format": REPORT_FORMAT,
+        "document": document.kind,
+        "headline": inline(document.headline),
+        "verdict": document.verdict or None,
+        "lead": inline(document.lead),
+        "facts": [{"question": row.question, "answer": [*map(inline, row.lines)]} for row in document.facts],
+        "data": document.data,
+    }

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, final
 
-from bnpriv.render.heat import HeatCell
+from bnpriv.render.figures import HeatCell
 from bnpriv.render.html import Html
-from bnpriv.render.text import Json
+from bnpriv.text import Json
 
 Tone: TypeAlias = Literal["good", "fair", "poor", "plain"]
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import final
 
 from bnpriv.digest import sha256
-from bnpriv.render.text import Json, shorten, visible
+from bnpriv.text import Json, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})
 LONGEST_NAME = 40

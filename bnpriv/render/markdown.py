@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bnpriv.render.text import isolated, shorten, visible
+from bnpriv.text import isolated, shorten, visible
 
 MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~$@:=^\"'&%/;")
 """Every one of these may be escaped by a backslash; TeX and HTML inside Markdown lose their meaning with it."""

@@ -1,4 +1,4 @@
-"""Files that are written all or none: each is filled beside its place, and takes it when every other one is full."""
+"""Files that are written all or none, texts that become files together, and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterable
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import TextIO, final
 
-from bnpriv.errors import FileError
+from bnpriv.errors import FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
+from bnpriv.text import visible
+
+# --------------------------------------------------------------------------------------------------
+# Files that are written all or none: each is filled beside its place, and takes it when every other one is full.
+# --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -208,3 +214,119 @@ def _keep(place: Path, kept: Path) -> None:
 
 def _unwritable(path: Path, found: str) -> FileError:
     return FileError(f"{path}: the file must be writable", found=found, remedy="Choose another.")
+
+
+# --------------------------------------------------------------------------------------------------
+# Texts that become files together, which replace nothing unless that was asked for.
+# --------------------------------------------------------------------------------------------------
+
+MOST_FILES = 1000
+"""Files that one call writes."""
+
+
+def write_new(texts: Mapping[Path, str], *, overwrite: bool) -> None:
+    """Write texts to files, all or none.
+
+    Raises
+    ------
+    FileError
+        If a file is there already and `overwrite` is false, or one cannot be written.
+    """
+    there = next((path for path in texts if os.path.lexists(path)), None)
+    if there is not None and not overwrite:
+        raise FileError(
+            f"{there}: a file that is there already is not replaced",
+            found="one",
+            remedy="Choose another name, or pass overwrite=True.",
+        )
+    with outputs(*texts) as out:
+        for path, text in texts.items():
+            out.put(path, text)
+
+
+def numbered(path: Path, count: int) -> tuple[Path, ...]:
+    """Return a name for each of several files: `path` for one, else with numbers before its ending.
+
+    Raises
+    ------
+    FileError
+        If there are too many.
+
+    Examples
+    --------
+    >>> [file.name for file in numbered(Path("model.bif"), 2)]
+    ['model-1.bif', 'model-2.bif']
+    """
+    if count > MOST_FILES:
+        raise FileError(
+            f"one call writes at most {MOST_FILES:,} files", found=f"{count:,}", remedy="Keep the models in Python."
+        )
+    if count == 1:
+        return (path,)
+    return tuple(path.with_name(f"{path.stem}-{k:0{len(str(count))}}{path.suffix}") for k in range(1, count + 1))
+
+
+# --------------------------------------------------------------------------------------------------
+# What the shell shows while it works: that it does, for how long, and notes on what takes long.
+# --------------------------------------------------------------------------------------------------
+
+FEWER_MODELS = "Fewer files in the list `file` of [network] take less."
+"""What takes less where work is done for every model; in a framework file each network file is a model."""
+
+WarningDisplay = Callable[[Warning | str, type[Warning], str, int, TextIO | None, str | None], None]
+
+
+@contextmanager
+def working(what: str) -> Generator[None]:
+    """Show on a terminal that something is under way, and for how long; warnings of ours become notes.
+
+    Parameters
+    ----------
+    what : str
+        Such as "reading the table".
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with warnings.catch_warnings():
+        warnings.showwarning = _noted(warnings.showwarning)
+        if not console.is_interactive:  # where a bar that is off prints an empty line with rich below 15
+            yield
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as progress:
+            progress.add_task(what, total=None)
+            yield
+
+
+def _noted(others: WarningDisplay) -> WarningDisplay:
+    """Return what shows a warning of ours without the line of code that it is about; `others` shows all others."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if category.__module__.partition(".")[0] != "bnpriv":
+            others(message, category, filename, lineno, file, line)
+        else:
+            print(f"note: {visible(note_text(message))}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def note_text(message: Warning | str) -> str:
+    """Return a warning for readers of the shell: what makes work short there, and no options of Python.
+
+    Examples
+    --------
+    >>> note_text(LongDrawingWarning("To draw takes about 9 s", seconds=9.0, remedy="A larger thin= takes less"))
+    'To draw takes about 9 s. Fewer files in the list `file` of [network] take less.'
+    """
+    if not isinstance(message, LongDrawingWarning):
+        return str(message)
+    return f"{message.what}. {FEWER_MODELS}" if message.remedy else f"{message.what}."

@@ -1,1 +1,1 @@
-"""Schemas, laws of columns, and the one reader of every table and file."""
+"""Tables of any engine: reading them, and the exact answer to a query."""

@@ -15,10 +15,9 @@ from urllib.parse import quote
 
 import narwhals as nw
 
+from bnpriv.core.interrupts import stoppable
 from bnpriv.errors import MissingExtraError
-from bnpriv.tables.database_urls import SQLITE, DatabaseTable, database_table, sqlite_file
-from bnpriv.tables.files import identifier
-from bnpriv.tables.interrupts import stoppable
+from bnpriv.tables.files import SQLITE, DatabaseTable, database_table, identifier, sqlite_file
 
 if TYPE_CHECKING:
     import psycopg

@@ -1,4 +1,4 @@
-"""Parquet and CSV files as lazy tables of DuckDB."""
+"""Parquet and CSV files as lazy tables, urls of databases without their passwords, and broken installations."""
 
 from __future__ import annotations
 
@@ -7,27 +7,310 @@ import csv
 import glob
 import io
 import os
+import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import metadata
+from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import narwhals as nw
 
-from bnpriv.errors import FileError
-from bnpriv.paths import user_path
-from bnpriv.tables.database_urls import is_database
-from bnpriv.tables.expressions import Frame
-from bnpriv.tables.installed import require_readers, with_imports_named
-from bnpriv.tables.interrupts import stoppable
-from bnpriv.tables.separators import refuse_other_encoding, refuse_other_separators
+from bnpriv.core.interrupts import stoppable
+from bnpriv.errors import BnprivError, FileError, InstallationError
+from bnpriv.paths import user_path, with_journals
+from bnpriv.tables.readings import Frame
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+# --------------------------------------------------------------------------------------------------
+# URLs of tables in databases; what may be a password is never shown.
+# --------------------------------------------------------------------------------------------------
+
+SQLITE, POSTGRES = "sqlite", ("postgresql", "postgres")
+WEB = ("https", "http", "ftp", "s3", "gs")
+
+_SHOWN_SIGNS = re.compile(r"(//)?[-\w.:%/\[\]]*")
+"""Hosts and databases that are shown; in others a sign that should be percent-encoded may begin a password."""
+
+_MEANT_AS_URL = re.compile(r" *(sqlite|postgres(ql)?)(\+\w+)?:|(.* )?password *=", re.IGNORECASE)
+"""What is no path either: URLs that are spelled wrongly, and PostgreSQL's other way to write an address."""
+
+
+def is_database(data: object) -> bool:
+    """Whether data are the URL of a table in a database; a path never holds a scheme.
+
+    Examples
+    --------
+    >>> is_database("sqlite:///people.db#people"), is_database("people.parquet")
+    (True, False)
+    """
+    return isinstance(data, str) and ("://" in data or _MEANT_AS_URL.match(data) is not None)
+
+
+def is_sqlite(data: object) -> bool:
+    """Whether data are the URL of a table of an SQLite file.
+
+    Examples
+    --------
+    >>> is_sqlite("sqlite:///people.db#people"), is_sqlite("postgresql://host/people#people")
+    (True, False)
+    """
+    return isinstance(data, str) and data.lower().startswith(f"{SQLITE}:///")
+
+
+def database_file(data: str) -> Path | None:
+    """Return the file that data are in: that of an SQLite database, or a path itself; None for a server."""
+    if not is_database(data):
+        return user_path(data)
+    return sqlite_file(data) if is_sqlite(data) else None
+
+
+def data_files(data: str, *outputs: Path | None) -> list[Path]:
+    """Return the files of a table, which no output may replace; none for a server.
+
+    Parameters
+    ----------
+    data : str
+        A path, of a file or a folder, or a URL.
+    *outputs : Path or None
+        What is to be written: where a folder is a table, a file that would become a part of it is returned too.
+    """
+    file = database_file(data)
+    if file is None:
+        return []
+    if is_database(data):
+        return with_journals(file)
+    if not os.path.isdir(file):
+        return [file]
+    written = (file / path.name for path in outputs if path is not None)
+    return [*file.glob("*.parquet"), *(path for path in written if path.suffix == ".parquet")]
+
+
+def sqlite_file(address: str) -> Path:
+    """Return the file of an SQLite database."""
+    return user_path(unquote(urlsplit(address).path.removeprefix("/")) or ".").absolute()
+
+
+@final
+@dataclass(frozen=True)
+class DatabaseTable:
+    """A table in a database; its address may hold a password, and is never shown."""
+
+    scheme: str
+    address: str = field(repr=False)
+    table: tuple[str, ...]
+    shown: str
+
+    def refusal(self, required: str, found: str, remedy: str) -> FileError:
+        """Return an error that names the table."""
+        return FileError(f"{required}, as for {self.shown}", found=found, remedy=remedy)
+
+
+def database_table(url: str) -> DatabaseTable:
+    """Return the parts of a URL, which is not shown: it may hold a password.
+
+    Raises
+    ------
+    FileError
+        If it is a place on the web, names no table of a database, or has signs that should be percent-encoded.
+    """
+    known = None
+    try:
+        parts = urlsplit(url)
+        table = tuple(map(unquote, parts.fragment.split(".") if parts.scheme in POSTGRES else [parts.fragment]))
+        if all(table) and 0 < len(table) < 3 and "://" in url and (parts.scheme == SQLITE or _is_plain(parts)):
+            host = "" if parts.scheme == SQLITE else parts.hostname or "localhost"
+            shown = repr(f"{parts.scheme}://{host}{parts.path}#{'.'.join(table)}"[:200])
+            known = DatabaseTable(parts.scheme, url.partition("#")[0], table, shown)
+    except ValueError:
+        known = None
+    web = next((each for each in WEB if url.lower().startswith(f"{each}://")), None)
+    if web is not None:
+        raise FileError(
+            "a table is a file on this machine, or lies in a database",
+            found=f"a place on the web, {web}://",
+            remedy="Fetch the file, and give its path.",
+        )
+    if known is None:
+        raise FileError(
+            "the URL of a table names a database, and the table behind a #",
+            found="another text, which is withheld because it may hold a password",
+            remedy="Write sqlite:///people.db#people or postgresql://user@host/database#schema.people; percent-encode "
+            "other signs.",
+        )
+    return known
+
+
+def _is_plain(parts: SplitResult) -> bool:
+    """Whether no part of the URL of a server can be the rest of a password with /, # or = in it."""
+    place = f"{parts.hostname or ''}{parts.path}"
+    return parts.scheme in POSTGRES and "@" not in parts.fragment and _SHOWN_SIGNS.fullmatch(place) is not None
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether a file of texts is one that is read here: UTF-8, with commas between the fields of its first line.
+# --------------------------------------------------------------------------------------------------
+
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "upright bars"}
+
+
+def refuse_other_encoding(path: Path) -> None:
+    """Refuse a file that is UTF-16 or UTF-32, by its first bytes.
+
+    Raises
+    ------
+    FileError
+        If it is; nothing of the file is told.
+    OSError
+        If it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or start.count(0) == 1:
+        raise FileError(
+            f"{path}: a file of texts must be UTF-8",
+            found="another encoding, such as UTF-16",
+            remedy="Save it as CSV UTF-8.",
+        )
+
+
+def refuse_other_separators(path: Path, text: str) -> None:
+    """Refuse a file whose first line has no comma between its fields, but another sign.
+
+    Parameters
+    ----------
+    path : path
+        For the message.
+    text : str
+        The beginning of the file.
+
+    Raises
+    ------
+    FileError
+        If semicolons, tabs or upright bars part that line; a name between quotes may hold them. Nothing else of the
+        line is told.
+    """
+    for sign, called in OTHER_SEPARATORS.items():
+        if _first_row(text, ",") == 1 and _first_row(text, sign) > 1:
+            raise FileError(
+                f"{path}: fields must be separated by commas",
+                found=called,
+                remedy="Save it as CSV with commas.",
+            )
+
+
+def _first_row(text: str, sign: str) -> int:
+    """Return how many fields the first line has that is no comment of a file of the UCI repository."""
+    lines = dropwhile(lambda line: line.startswith("|"), io.StringIO(text, newline=""))
+    try:
+        return len(next(csv.reader(lines, delimiter=sign), ()))
+    except csv.Error:
+        return 0
+
+
+# --------------------------------------------------------------------------------------------------
+# A broken installation is told from a broken file: libraries that do not fit each other read no table at all.
+# --------------------------------------------------------------------------------------------------
+
+T = TypeVar("T")
+
+FILE_LIBRARIES = ("duckdb", "narwhals", "pandas", "numpy")
+"""The libraries of ours that read a file, or hand a table on."""
+
+TABLE_LIBRARIES = (*FILE_LIBRARIES, "polars", "pyarrow", "dask", "pyspark", "ibis", "sqlglot", "modin", "cudf")
+"""What may be named as missing: names of a table's own may be data."""
+
+
+def require_readers() -> None:
+    """Refuse an installation in which a table of one number cannot be read: asked when a file could not be.
+
+    Whatever goes wrong here has nothing to do with anybody's data, so that the error may be quoted.
+
+    Raises
+    ------
+    InstallationError
+    """
+    import duckdb
+
+    try:
+        with duckdb.connect() as connection:
+            relation: Any = connection.sql("SELECT 1.5 AS a")
+            frame = cast("nw.LazyFrame[Any]", nw.from_native(relation))
+            frame.select(nw.col("a") + 1).collect(backend="pandas")
+            known = connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall()
+            missing = {"read_parquet", "read_csv"} - {name for (name,) in known}
+            if missing:
+                raise LookupError(f"this DuckDB has no {' and no '.join(sorted(missing))}")
+    except Exception as error:
+        raise _broken(FILE_LIBRARIES, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
+
+
+def with_imports_named(work: Callable[[], T]) -> T:
+    """Do what may need a library that is not there, or does not fit; name it where so.
+
+    Raises
+    ------
+    InstallationError
+    """
+    name = None
+    try:
+        return work()
+    except BnprivError:
+        raise
+    except ImportError as error:
+        name = _missing(error)
+    # raised here, not in the handler: the text of an error that is handled stays reachable, and may quote the data
+    libraries = FILE_LIBRARIES if name is None or name in FILE_LIBRARIES else (*FILE_LIBRARIES, name)
+    raise _broken(libraries, f"what could not be imported from {name or 'one of them'}")
+
+
+def _missing(error: BaseException | None) -> str | None:
+    """Return the library that an import failed for, if it is one that reads tables."""
+    while error is not None:
+        module = (getattr(error, "name", None) or "").partition(".")[0]
+        if module in TABLE_LIBRARIES:
+            return module
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _broken(libraries: tuple[str, ...], found: str) -> InstallationError:
+    shown = ", ".join(f"{name} {_version(name)}" for name in libraries)
+    return InstallationError(
+        "the installed libraries that read tables must fit each other",
+        found=f"{shown}; {found}",
+        remedy=f"The data are not at fault. Install what fits: python -m pip install --upgrade {_wanted(libraries)}.",
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _wanted(libraries: tuple[str, ...]) -> str:
+    """Return the requirements of bnpriv on some libraries, as a shell takes them."""
+    try:
+        said = metadata.requires("bnpriv") or []
+    except metadata.PackageNotFoundError:  # run from its source
+        said = []
+    ranges = {re.split(r"[^\w.-]", text, maxsplit=1)[0]: text for text in said if ";" not in text}
+    return " ".join(f'"{ranges.get(name, name)}"' for name in libraries)
+
+
+# --------------------------------------------------------------------------------------------------
+# Parquet and CSV files as lazy tables of DuckDB.
+# --------------------------------------------------------------------------------------------------
 
 LONGEST_HEADER = 2**20
 LONGEST_LINE = 2**24

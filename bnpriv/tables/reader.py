@@ -15,16 +15,13 @@ import narwhals as nw
 import numpy as np
 
 from bnpriv.checks import type_text
+from bnpriv.core.columns import Categorical
+from bnpriv.core.interrupts import stoppable
+from bnpriv.core.schema import Column
 from bnpriv.errors import DataError, InstallationError
-from bnpriv.tables.database_urls import is_database
 from bnpriv.tables.databases import database_frame
-from bnpriv.tables.expressions import Frame, reading
-from bnpriv.tables.files import file_frame, identifier
-from bnpriv.tables.installed import with_imports_named
-from bnpriv.tables.interrupts import stoppable
-from bnpriv.tables.partitions import in_memory
-from bnpriv.tables.readings import categories, number
-from bnpriv.tables.schema import Categorical, Column
+from bnpriv.tables.files import file_frame, identifier, is_database, with_imports_named
+from bnpriv.tables.readings import Frame, categories, in_memory, number, reading
 
 
 @contextmanager

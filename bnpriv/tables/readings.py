@@ -1,32 +1,37 @@
-"""What a value of any type counts as where numbers or categories are declared: one rule, for every engine and file.
-
-It looks at the value alone, never at the type of its column: engines infer that from all the values together, so that
-one text among numbers, or a column without any value, would change how the others are read.
-
-=============  ===============================  ================================  ====================================
-declared       a number                         a truth value                     a text
-=============  ===============================  ================================  ====================================
-numbers        itself                           0 or 1                            the number that it writes; true, false
-truth values   true for 1, false for 0          itself                            true, t, yes, y, 1; false, f, no, n, 0
-texts          the one category that writes it  the one category that writes it   itself, or without blanks around it
-=============  ===============================  ================================  ====================================
-
-Everything else is missing. Decimals are numbers, and a text that writes something may have spaces around it. The texts
-are all labels of a column: names of categories, and those that `coarsen` says count as one. A text that is no label
-counts as the one that it is without the blanks around it, spaces and tabs: files of the census write " Private".
-"""
+"""What a value of any type counts as where numbers or categories are declared: one rule for every engine."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar, cast
 
+import narwhals as nw
 import numpy as np
 
-from bnpriv.tables.schema import Categorical, Category
+from bnpriv.core.columns import Categorical, Category
+from bnpriv.core.schema import Column
+
+# --------------------------------------------------------------------------------------------------
+# What a value of any type counts as where numbers or categories are declared: one rule, for every engine and file.
+#
+# It looks at the value alone, never at the type of its column: engines infer that from all the values together, so
+# that one text among numbers, or a column without any value, would change how the others are read.
+#
+# ============= =============================== ================================ ====================================
+# declared a number a truth value a text ============= ===============================
+# ================================ ==================================== numbers itself 0 or 1 the number that it
+# writes; true, false truth values true for 1, false for 0 itself true, t, yes, y, 1; false, f, no, n, 0 texts the one
+# category that writes it the one category that writes it itself, or without blanks around it =============
+# =============================== ================================ ====================================
+#
+# Everything else is missing. Decimals are numbers, and a text that writes something may have spaces around it. The
+# texts are all labels of a column: names of categories, and those that `coarsen` says count as one. A text that is no
+# label counts as the one that it is without the blanks around it, spaces and tabs: files of the census write "
+# Private".
+# --------------------------------------------------------------------------------------------------
 
 T = TypeVar("T")
 ColumnValues = list[Any]
@@ -151,3 +156,132 @@ def _text_category(
     if issubclass(kind, (bool, np.bool_)):
         return truths.get(bool(value))
     return numbers.get(number(value))
+
+
+# --------------------------------------------------------------------------------------------------
+# The values of a column as a narwhals expression of a plain dtype: one road for every engine.
+# --------------------------------------------------------------------------------------------------
+
+Frame = nw.LazyFrame[Any]
+Type = nw.dtypes.DType
+Written = Callable[[float], Any]
+
+
+def constants(engine: nw.Implementation) -> Written:
+    """Return how a double is written in expressions of an engine.
+
+    Ibis writes SQL, in which databases read 0.30000000000000004 as a decimal, and round that a second time; a text that
+    is cast they round once.
+    """
+    return (lambda number: nw.lit(repr(float(number))).cast(nw.Float64)) if engine.is_ibis() else float
+
+
+def reading(
+    value: nw.Expr, declared: Column, dtype: Type, engine: nw.Implementation, *, as_they_are: bool = False
+) -> nw.Expr:
+    """Return a column as Float64, Boolean or String, null where it is missing; see `bnpriv.tables.readings`.
+
+    Doubles of a column of numbers stay `as_they_are` on request: NaN is missing too then, and zero may have a sign.
+    """
+    if as_they_are and not isinstance(declared, Categorical) and isinstance(dtype, (nw.Float64, nw.Float32)):
+        return value.cast(nw.Float64)
+    kind = type(declared.categories[0]) if isinstance(declared, Categorical) else float
+    if kind is not str:
+        return _truth(value, dtype, engine) if kind is bool else numeric(value, dtype, engine)
+    if dtype == nw.Boolean:
+        return value
+    assert isinstance(declared, Categorical)
+    return _label(value.cast(nw.String), declared, engine) if _is_text(dtype) else numeric(value, dtype, engine)
+
+
+def _label(text: nw.Expr, declared: Categorical, engine: nw.Implementation) -> nw.Expr:
+    """Return a text without the blanks around it, unless it is a label with them."""
+    exact = with_blanks(declared)
+    stripped = _stripped(text, engine, BLANKS)
+    return nw.when(text.is_in(exact)).then(text).otherwise(stripped) if exact else stripped
+
+
+def _is_text(dtype: Type) -> bool:
+    return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def _stripped(text: nw.Expr, engine: nw.Implementation, blanks: str = " ") -> nw.Expr:
+    """Return a text without the spaces, or other blanks, around it."""
+    return text.str.replace_all(f"^[{blanks}]+|[{blanks}]+$", "") if engine.is_ibis() else text.str.strip_chars(blanks)
+
+
+def numeric(value: nw.Expr, dtype: Type, engine: nw.Implementation) -> nw.Expr:
+    """Return the numbers that values count as: Float64, null where one counts as none, and never NaN."""
+    if _is_text(dtype):
+        text = value.cast(nw.String)
+        # some engines let line ends of several kinds follow the end
+        writes = text.str.contains(NUMBER) & ~text.str.contains(IN_NO_NUMBER)
+        word = _stripped(text, engine)
+        number = nw.when(writes).then(word).cast(nw.Float64)
+        number = nw.when(word.is_in(BOTH)).then(word.is_in(TRUE).cast(nw.Float64)).otherwise(number)
+    elif isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
+        # through its digits: from the stored whole number engines round twice
+        number = value.cast(nw.String).cast(nw.Float64)
+    elif dtype.is_integer() or dtype == nw.Boolean:
+        return value.cast(nw.Float64)
+    elif dtype.is_numeric():
+        number = value.cast(nw.Float64)
+    else:
+        return nw.when(value.is_null() & ~value.is_null()).then(nw.lit(0.0))
+    plain = nw.when(~number.is_nan()).then(number)
+    # Arrow tells -0.0 from 0.0 when it looks values up
+    return nw.when(plain == 0).then(nw.lit(0.0)).otherwise(plain)
+
+
+def _truth(value: nw.Expr, dtype: Type, engine: nw.Implementation) -> nw.Expr:
+    if dtype == nw.Boolean:
+        return value
+    number = numeric(value, dtype, engine)
+    found = nw.when(number == 1).then(nw.lit(True)).otherwise(nw.when(number == 0).then(nw.lit(False)))
+    if not _is_text(dtype):
+        return found
+    word = _stripped(value.cast(nw.String), engine)
+    said = nw.when(word.is_in(FALSE)).then(nw.lit(False)).otherwise(found)
+    return nw.when(word.is_in(TRUE)).then(nw.lit(True)).otherwise(said)
+
+
+# --------------------------------------------------------------------------------------------------
+# Dask tables, taken apart: every partition is a table of pandas, and whole-number sums of partitions add exactly.
+# --------------------------------------------------------------------------------------------------
+
+
+def over_partitions(data: object, work: Callable[[object], T]) -> Sequence[T]:
+    """Return what `work` makes of every partition of a Dask table, where Dask runs it; or of any other table, whole.
+
+    Parameters
+    ----------
+    data : table, str or path
+    work : callable
+        From a table to a value that is small.
+
+    Returns
+    -------
+    sequence
+        In the order of the partitions; one value for a table that is not Dask's.
+    """
+    native = _dask(data)
+    if native is None:
+        return [work(data)]
+    import dask
+
+    engine = cast(Any, dask)
+    return engine.compute(*(engine.delayed(work)(part) for part in native.to_delayed()))
+
+
+def in_memory(data: object, columns: Collection[str]) -> object:
+    """Return the columns that are asked for of a Dask table as a table of pandas; any other table as it is."""
+    native = _dask(data)
+    if native is None:
+        return data
+    return native.iloc[:, [place for place, name in enumerate(native.columns) if name in columns]].compute()
+
+
+def _dask(data: object) -> Any:
+    """Return the Dask table that `data` is or holds, or None."""
+    native = cast(Any, data).to_native() if type(data).__module__.startswith("narwhals.") else data
+    return native if type(native).__module__.split(".")[0] in ("dask", "dask_expr") else None

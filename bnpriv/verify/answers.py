@@ -1,4 +1,4 @@
-"""The exact laws of the doubles that are released, given each secret, by convolution with whole-number keys."""
+"""The exact laws of the doubles that are released, given each secret."""
 
 from __future__ import annotations
 
@@ -7,15 +7,34 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from bnpriv.verify.claim import Claim
-from bnpriv.verify.column_laws import column_values
+from bnpriv.verify.changes import Moves
+from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
+from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import Form
-from bnpriv.verify.nodes import Nodes
-from bnpriv.verify.secrets import pairs_of, shown
-from bnpriv.verify.values import DATASET, ONE, VALUE, Law, merged, number, refuse, require, summed
+from bnpriv.verify.networks import Nodes
+from bnpriv.verify.values import (
+    DATASET,
+    ONE,
+    SLACK,
+    UNSHOWN,
+    VALUE,
+    ZERO,
+    Law,
+    StopError,
+    merged,
+    number,
+    refuse,
+    require,
+    summed,
+)
+
+# --------------------------------------------------------------------------------------------------
+# The exact laws of the doubles that are released, given each secret, by convolution with whole-number keys.
+# --------------------------------------------------------------------------------------------------
 
 
 class AnswerLaws:
@@ -163,3 +182,103 @@ class AnswerLaws:
         self.claim.spend(len(first) * len(second))
         pairs = product(first.items(), second.items())
         return summed((tuple(map(operator.add, a, b)), p * q) for (a, p), (b, q) in pairs)
+
+
+# --------------------------------------------------------------------------------------------------
+# A bound where the law of all records is too large: the law of one, for every record that may change.
+# --------------------------------------------------------------------------------------------------
+
+Case = tuple[Law, Law, int]
+"""The laws of what a record adds given each of two secrets, and how many records may change."""
+
+
+def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -> bool:
+    """Whether the law of one record bears the claim, times the number of records that change."""
+    cases = _cases(claim, answers)
+    if cases is None:
+        return False
+    rounding = Moves(claim).rounding
+    for first, second, records in cases:
+        laws = [{tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (first, second)]
+        ratio, _ = comparison.largest(merged([laws[0]]), merged([laws[1]]))
+        claim.note(records * (ratio.ln() + SLACK) + rounding)
+    return claim.worst <= claim.epsilon
+
+
+def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
+    """What is to be compared; None where the bound is not known for it."""
+    found, sides = list[Case](), claim.model.get("sides", [])
+    if any("network" not in side for side in sides):
+        return None
+    for first, second in zip(sides[::2], sides[1::2], strict=True):
+        found.append((answers.one_record(first), answers.one_record(second), claim.n))
+    for secret, theta in product(claim.model.get("protect", {}).values(), range(claim.network.models)):
+        if claim.model["notion"] != DATASET:
+            return None
+        both, parts = answers.stacked(secret), defaultdict[int, Law](summed)
+        for record, _, p in answers.records(claim.network, theta, both):
+            key = both.key(record)
+            parts[key[0]][key[1:]] += p
+        if len(parts) > 2:
+            return None
+        low, high = min(parts), max(parts)
+        if low < high:
+            least, unit = both.exact([claim.n * low])[0], Fraction(high - low, both.under[0])
+            found.append((parts[low], parts[high], farthest(secret, claim.n, least, unit)))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Laws of columns that refute a promise of quilts: declared ones, or columns that show their parameters.
+#
+# A quilt bears a claim whatever the columns are like, given the parameters that drive them. Where none bears it, the
+# claim is false if it is false under some laws of columns; otherwise nothing is shown.
+# --------------------------------------------------------------------------------------------------
+
+
+def by_quilts_unless_refuted(claim: Claim) -> str:
+    """What holds by the best quilts; where none suffices, look for laws of columns that refute the claim."""
+    moves = Moves(claim)
+    try:
+        return moves.by_quilts()
+    except StopError as stop:
+        if stop.args[0] != UNSHOWN:
+            raise
+        unshown = stop
+    claim.work, claim.worst = 0, ZERO
+    try:
+        _refute(claim, moves)
+    except StopError as stop:
+        if stop.args[0] == "fails":
+            raise
+    raise unshown
+
+
+def _refute(claim: Claim, moves: Moves) -> None:
+    """Compare the laws of the answer for every attribute, model and pair."""
+    answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
+    free = [name for name in claim.form.reads if name not in declared]
+    told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
+    _, *records = moves.changes.shown()
+    for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
+        for pair in pairs:
+            laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}
+            answers.model = {**claim.model, "laws": {**declared, **laws}}
+            for label, first, second in answers.told_apart(name, [pair], theta):
+                comparison.compare(label + told, first, second)
+
+
+def _showing(claim: Claim, column: str, name: str, pair: Any, theta: int, records: list[Any]) -> list[Any]:
+    """A law for every state of what drives a column: what one record holds, or another, by its chances."""
+    states, chances = claim.network.states, (summed(), summed())
+    nodes = claim.network.driven.get(column, [column] if column in states else [])
+    for (secret, *places), p in claim.joint(name, *nodes, theta=theta).items():
+        for side, chosen in zip(chances, pair, strict=True):
+            if states[name][secret] in chosen:
+                side[tuple(places)] += p
+    first, second = chances
+    masses = [sum(each.values()) for each in chances]
+    claim.spend(math.prod(len(states[node]) for node in nodes))
+    cells = product(*(range(len(states[node])) for node in nodes))
+    likelier = [first[cell] * masses[1] >= second[cell] * masses[0] for cell in cells]
+    return [{"values": [records[not each][column]], "masses": ["0x1p+0"]} for each in likelier]

@@ -14,14 +14,10 @@ from decimal import Context, localcontext
 from pathlib import Path
 from typing import Any, Literal
 
-from bnpriv.verify.answers import AnswerLaws
-from bnpriv.verify.claim import HIDE_RECORDS, Claim
-from bnpriv.verify.compared import NoisyPair
+from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
+from bnpriv.verify.changes import Moves
+from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair, StoredRows
 from bnpriv.verify.declared import declared
-from bnpriv.verify.moves import Moves
-from bnpriv.verify.noise import StoredRows
-from bnpriv.verify.one_record import borne_by_records
-from bnpriv.verify.showing import by_quilts_unless_refuted
 from bnpriv.verify.values import VALUE, ZERO, StopError, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]

@@ -1,16 +1,168 @@
-"""What a calibration claims: a query, a model, noise, epsilon and delta; and the work and findings of one check."""
+"""What a calibration claims: a query, a model, noise, secrets; and two laws compared after the noise."""
 
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left
+from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from bnpriv.verify.forms import Form
-from bnpriv.verify.nodes import Nodes
-from bnpriv.verify.noise import StoredRows, weights_of
-from bnpriv.verify.values import SLACK, UNSHOWN, ZERO, Law, StopError, number, require
+from bnpriv.verify.networks import Nodes
+from bnpriv.verify.values import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, number, require, summed
+
+# --------------------------------------------------------------------------------------------------
+# Pairs of secrets that must not be told apart, and how many records change from one to the other.
+# --------------------------------------------------------------------------------------------------
+
+
+def shown(pair: Any) -> str:
+    """A pair of secrets in words."""
+    return " against ".join(" or ".join(map(str, side)) for side in pair)
+
+
+def pairs_of(secret: Any, values: list[Fraction]) -> list[Any]:
+    """The pairs of sets of possible values of a property that must not be told apart."""
+    if "pairs" not in secret:
+        most = secret.get("at_most", math.inf) * (1 + 1e-12)
+        return [((a,), (b,)) for a, b in combinations(values, 2) if b - a <= most]
+    return [[sorted({v for x in side for v in _meant(x, values)}) for side in pair] for pair in secret["pairs"]]
+
+
+def _meant(number: Any, values: Sequence[Fraction]) -> list[Fraction]:
+    """The values that are rounded to a number; if there is none, the nearest one, unless it is far off."""
+    if not values:
+        return []
+    exact = Fraction(number)
+    nearest = min(values, key=lambda value: abs(value - exact))
+    far = abs(nearest - exact) > Fraction(1, 10**9) * max(1, abs(exact))
+    return [value for value in values if float(value) == number] or ([] if far else [nearest])
+
+
+def farthest(secret: Any, n: int, least: Fraction, unit: Fraction) -> int:
+    """How many records change at most from one secret of a pair to the other, for a property that counts."""
+    if "pairs" not in secret:
+        return min(n, math.floor(secret["at_most"] / unit * (1 + 1e-12))) if "at_most" in secret else n
+    sides = [[[k for x in side for k in _counts(x, n, least, unit)] for side in pair] for pair in secret["pairs"]]
+    return max((abs(a - b) for first, second in sides for a in first for b in second), default=0)
+
+
+def _counts(number: Any, n: int, least: Fraction, unit: Fraction) -> list[int]:
+    """How many records may count where a property that counts is written as a number."""
+    first, last = ((Fraction(number) + sign * Fraction(math.ulp(number)) - least) / unit for sign in (-1, 1))
+    around = range(max(0, math.floor(first)), min(n, math.ceil(last)) + 1)
+    require(len(around) <= 10**5, "a value of a secret that stands for very many")
+    values = [least + k * unit for k in around]
+    return [around[values.index(value)] for value in _meant(number, values)]
+
+
+# --------------------------------------------------------------------------------------------------
+# Noise as a stored calibration says it, replayed for `bnpriv.verify`: weights, tails, and the rows of a channel.
+#
+# Nothing of the rest of bnpriv is imported. The rows of a channel are whole numbers: what it makes of a law is a sum
+# of products that are all positive.
+# --------------------------------------------------------------------------------------------------
+
+MOST_NOISY_NUMBERS = 2**20
+"""Numbers that an answer may have."""
+
+
+def recursions(masses: Sequence[Decimal], decay: Sequence[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
+    """What reaches every point from itself and the left, and from the right, through noise that decays."""
+    left, right = [masses[0]], [ZERO]
+    for mass, r in zip(masses[1:], decay, strict=True):
+        left.append(mass + left[-1] * r)
+    for mass, r in zip(masses[:0:-1], decay[::-1], strict=True):
+        right.append((mass + right[-1]) * r)
+    return left, right[::-1]
+
+
+def smoothed(masses: list[Decimal], decays: Sequence[Sequence[Decimal]]) -> list[Decimal]:
+    """A law on a grid, the last axis the fastest, after noise that decays along each axis; in its place."""
+    stride = 1
+    for decay in reversed(decays):
+        size = len(decay) + 1
+        for start in range(len(masses)):
+            if start // stride % size == 0:
+                line = slice(start, start + stride * size, stride)
+                masses[line] = map(operator.add, *recursions(masses[line], decay))
+        stride *= size
+    return masses
+
+
+def weights_of(noise: Any) -> list[Fraction]:
+    """The weight of every number of an answer: it has noise of the scale over its weight."""
+    written, count = noise.get("weights"), noise["dimension"]
+    require(type(count) is int and count <= MOST_NOISY_NUMBERS, "the numbers of an answer")  # a list of as many is made
+    require(not written or all(type(weight) in (int, float) for weight in written), "the weights of the noise")
+    found = [Fraction(weight) for weight in written or [1] * count]
+    require(all(weight > 0 for weight in found), "the weights of the noise")
+    return found
+
+
+def _whole(digits: Any) -> int:
+    """A whole number that is written in digits, as a text."""
+    require(isinstance(digits, str), "a number of a channel that is no text")
+    return int(digits)
+
+
+class StoredRows:
+    """A channel: for every input a law on the outputs, in whole numbers over one denominator."""
+
+    def __init__(self, facts: Any) -> None:
+        self.inputs, self.outputs = (list(map(float.fromhex, facts[name])) for name in ("inputs", "outputs"))
+        self.denominator = _whole(facts["denominator"])
+        for numbers in (self.inputs, self.outputs):
+            require(numbers and all(map(math.isfinite, numbers)), "a channel without inputs or outputs")
+            require(all(a < b for a, b in pairwise(numbers)), "inputs or outputs that do not increase")
+        self.rows = [[(k, _whole(digits)) for k, digits in row] for row in facts["numerators"]]
+        self.size = sum(map(len, self.rows))
+        require(len(self.rows) == len(self.inputs) and self.denominator > 0, "a channel of another shape")
+        for value, row in zip(self.inputs, self.rows, strict=True):
+            places = [k for k, _ in row]
+            known = all(type(k) is int and 0 <= k < len(self.outputs) for k in places)
+            require(known and all(j < k for j, k in pairwise(places)), "a row that does not list outputs in order")
+            if min((n for _, n in row), default=0) < 0 or sum(n for _, n in row) != self.denominator:
+                raise StopError("fails", f"the row of {value!r} is no law: its numbers do not sum to the denominator")
+
+    def nearest(self, value: float) -> int:
+        """The place of the input that is nearest to a double, the lower one of two."""
+        k = bisect_left(self.inputs, value)
+        if k == len(self.inputs):
+            return k - 1
+        exact = Fraction(value)
+        below = k > 0 and exact - Fraction(self.inputs[k - 1]) <= Fraction(self.inputs[k]) - exact
+        return k - 1 if below else k
+
+    def released(self, law: Law) -> Law:
+        """The law of what is released, given that of the exact answer, which may be any double."""
+        gathered: dict[int, Decimal] = {}
+        for (value,), mass in law.items():
+            k = self.nearest(value)
+            gathered[k] = gathered.get(k, ZERO) + mass
+        cells = ((j, p * n) for k, p in gathered.items() for j, n in self.rows[k])
+        return {(self.outputs[j],): mass / self.denominator for j, mass in summed(cells).items()}
+
+
+def laplace_excess(left: Sequence[Decimal], right: Sequence[Decimal], decay: Sequence[Decimal]) -> Decimal:
+    """The mass by which a signed law with Laplace noise is positive, from what `recursions` returns."""
+    found = max(ZERO, left[0] + right[0]) + max(ZERO, left[-1])
+    for a, b, r in zip(left, right, decay, strict=False):
+        # between two atoms the density is a exp(-t) + b exp(t): it changes its sign at most once
+        turn = min(max((-a / b).sqrt(), ONE), 1 / r) if a * b < 0 else ONE
+        for low, high in ((ONE, turn), (turn, 1 / r)):
+            found += max(ZERO, a * (1 / low - 1 / high) + b * (high - low))
+    return found / 2
+
+
+# --------------------------------------------------------------------------------------------------
+# What a calibration claims: a query, a model, noise, epsilon and delta; and the work and findings of one check.
+# --------------------------------------------------------------------------------------------------
 
 MOST_WORK = 1_000_000
 """Products of masses in one check: a few seconds."""
@@ -84,3 +236,73 @@ class Claim:
         low, high = float(max(ZERO, self.worst - 2 * SLACK)), float(self.worst)
         excess = f" but for delta {self.delta:.6g}" if self.delta else ""
         return f"epsilon in [{math.nextafter(low, 0)!r}, {math.nextafter(high, math.inf)!r}]{excess}, {how}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Two laws after the noise: their largest ratio of densities, and the excess of one over the other.
+# --------------------------------------------------------------------------------------------------
+
+
+class NoisyPair:
+    """Compares laws after the noise of a claim."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim, self.decays = claim, dict[Any, Decimal]()
+
+    def compare(self, label: str, first: Law, second: Law) -> None:
+        """Take note of the largest ratio of two laws after the noise; stop where it, or delta, passes the claim."""
+        claim, (ratio, output) = self.claim, self.largest(first, second)
+        told, shown = ratio.ln() + SLACK, f"the answer {', '.join(map(repr, output))} of {label} shows it"
+        if told > claim.epsilon and claim.delta:
+            excess = max(self.excess(first, second), self.excess(second, first))
+            slack = SLACK * (1 + claim.epsilon.exp() / 10**14)
+            if excess + slack > claim.delta:
+                status = "fails" if excess - slack > claim.delta else UNSHOWN
+                raise StopError(status, f"delta is {excess:.9g} where {claim.delta:.9g} is claimed, {shown}")
+            told = claim.epsilon
+        claim.held(shown, told)
+
+    def largest(self, first: Law, second: Law) -> tuple[Decimal, Any]:
+        """The largest ratio of the densities of two laws after the noise, and the output that shows it."""
+        union = sorted(first.keys() | second.keys())
+        if self.claim.noise == "DiscreteLaplace" and any(x != int(x) for point in union for x in point):
+            raise StopError("fails", "an answer that is no whole number, which discrete noise refuses")
+        axes = [sorted(set(numbers)) for numbers in zip(*union, strict=True)]
+        self.claim.spend(4 * (math.prod(map(len, axes)) if self.claim.scale else len(union)))
+        points = list(product(*axes)) if self.claim.scale else union
+        f, g = (self.smooth([law.get(point, ZERO) for point in points], axes) for law in (first, second))
+        ordered = ((*sorted((p, q)), point) for p, q, point in zip(f, g, points, strict=True) if p or q)
+        return max(((high / low if low else INFINITE), point) for low, high, point in ordered)
+
+    def smooth(self, masses: list[Decimal], axes: Sequence[Sequence[Any]]) -> list[Decimal]:
+        """Return masses on a grid after the noise, up to a factor."""
+        if not self.claim.scale:
+            return masses
+        weighed = zip(axes, self.claim.weights, strict=True)
+        return smoothed(masses, [[self.decay(low, high, w) for low, high in pairwise(axis)] for axis, w in weighed])
+
+    def decay(self, low: Any, high: Any, weight: Fraction) -> Decimal:
+        """By what factor the density of the noise falls from one number to another."""
+        gap = decimal(weight * (Fraction(high) - Fraction(low)))
+        if gap not in self.decays:
+            self.decays[gap] = (-gap / self.claim.scale).exp()
+        return self.decays[gap]
+
+    def excess(self, first: Law, second: Law) -> Decimal:
+        """The hockey-stick divergence of two laws after the noise."""
+        ratio, weight = self.claim.epsilon.exp(), self.claim.weights[0]
+        signed = {p: first.get(p, ZERO) - ratio * second.get(p, ZERO) for p in first.keys() | second.keys()}
+        if not self.claim.scale:
+            return sum((mass for mass in signed.values() if mass > 0), ZERO)
+        require(len(next(iter(signed))) == 1, "several numbers with delta above 0")
+        points: list[Any] = sorted(x for (x,) in signed)
+        if whole := self.claim.noise == "DiscreteLaplace":
+            self.claim.spend(int(points[-1] - points[0]))
+            points = list(range(int(points[0]), int(points[-1]) + 1))
+        decay = [self.decay(low, high, weight) for low, high in pairwise(points)]
+        left, right = recursions([signed.get((x,), ZERO) for x in points], decay)
+        if not whole:
+            return laplace_excess(left, right, decay)
+        q, ends = self.decay(0, 1, weight), max(ZERO, left[0] + right[0]) + max(ZERO, left[-1])
+        inner = sum(max(ZERO, a + b) for a, b in zip(left, right, strict=True))
+        return (inner + ends * q / (1 - q)) * (1 - q) / (1 + q)

@@ -12,11 +12,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-from bnpriv.verify.bif import bif_nodes
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
-from bnpriv.verify.nodes import Nodes
+from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
-from bnpriv.verify.xmlbif import xmlbif_nodes
 
 MOST_BYTES = 2**24
 NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.frameworks.odds import belief_text
-from bnpriv.networks.discrete import DiscreteNetwork
-from bnpriv.render.text import number_text, upper_text
-from bnpriv.report.slider import slider_of
+from bnpriv.core.frameworks.guarantee import belief_text
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.text import number_text, upper_text
+from bnpriv.views.report.slider import slider_of
 from tests import oracles
 from tests.kinds import KINDS, dataset
 

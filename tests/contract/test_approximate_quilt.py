@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.structural import influences
-from bnpriv.influence.finite import losses_of
-from bnpriv.influence.losses import Losses
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.finite import losses_of
+from bnpriv.core.influence.losses import Losses
 from tests import oracles
 from tests.seeds import seeds
 

@@ -10,7 +10,7 @@ import networkx as nx
 import pytest
 
 import bnpriv as bp
-from bnpriv.noise.sampling import SecureSampler
+from bnpriv.core.noise import SecureSampler
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.posterior_draws import APPROXIMATE_SCALES, PURE_SCALES, WEIGHTINGS
-from bnpriv.mechanisms.standard import STANDARD
-from bnpriv.noise.intervals import is_none
+from bnpriv.core.mechanisms.base import Mechanism
+from bnpriv.core.mechanisms.certificate import APPROXIMATE_SCALES, PURE_SCALES, WEIGHTINGS
+from bnpriv.core.noise import is_none
+from bnpriv.mechanisms.plan import STANDARD
 from tests.later import Later
 from tests.oracles import loss
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.mechanisms.quilt_search import scales
 from bnpriv.errors import CertificateError, ParameterError, QueryError, RefusedError, SchemaError
-from bnpriv.mechanisms.quilt_scales import scales
-from bnpriv.mechanisms.standard import STANDARD
+from bnpriv.mechanisms.plan import STANDARD
 
 TALL = bp.count(bp.col("height") > 180)
 HIGH = bp.count(bp.col("sat") >= 1200)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.chain.search import ExactInfluence, chain_scale
-from bnpriv.influence.chain.spectral import SpectralBound
-from bnpriv.networks.chain import MarkovChain
+from bnpriv.kinds.chain.column import SpectralBound
+from bnpriv.kinds.chain.network import MarkovChain
+from bnpriv.kinds.chain.search import ExactInfluence, chain_scale
 
 Starts = ("given", "stationary", "any")
 
@@ -319,7 +319,7 @@ def test_other_queries_and_frameworks_are_refused() -> None:
 
 def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:
     """Also where the first steps visit states to which the chain never comes back."""
-    from bnpriv.influence.chain import steps
+    from bnpriv.kinds.chain.kind import steps
 
     monkeypatch.setattr(steps, "SETTLED", 50.0)
     rng = np.random.default_rng(7)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.chain import steps
-from bnpriv.influence.chain.search import ExactInfluence, chain_scale, together
-from bnpriv.networks.chain import MarkovChain
+from bnpriv.kinds.chain.kind import steps
+from bnpriv.kinds.chain.network import MarkovChain
+from bnpriv.kinds.chain.search import ExactInfluence, chain_scale, together
 from tests.contract.test_chain import brute_force, output_epsilon, paths, quilts, told
 
 RARE = 1e-12

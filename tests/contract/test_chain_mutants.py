@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.chain.factors import Factors
-from bnpriv.influence.chain.search import ChainQuilt, ExactInfluence, _StepSearch, chain_scale
-from bnpriv.influence.chain.steps import Step
+from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, _StepSearch, chain_scale
+from bnpriv.kinds.chain.steps import Factors, Step
 from tests.contract.test_chain import brute_force, random_chain
 from tests.contract.test_gaussian_network import mahalanobis, random_network
 
@@ -81,7 +80,7 @@ def test_the_sound_network_survives() -> None:
 
 
 def test_columns_one_by_one(monkeypatch) -> None:
-    import bnpriv.influence.gaussian as module
+    import bnpriv.kinds.gaussian.influence as module
 
     real = module._unit_distance
     monkeypatch.setattr(
@@ -95,7 +94,7 @@ def test_columns_one_by_one(monkeypatch) -> None:
 
 
 def test_variance_for_deviation(monkeypatch) -> None:
-    import bnpriv.influence.gaussian as module
+    import bnpriv.kinds.gaussian.influence as module
 
     real = module._unit_distance
 

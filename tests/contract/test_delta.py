@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.mechanisms.base import Mechanism
+from bnpriv.core.networks.base import ImportReport
+from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.core.whole_numbers import add, n_fold
+from bnpriv.kinds.density.network import DensityNetwork, Parameter
 from bnpriv.kinds.finite import FINITE_KIND
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
-from bnpriv.laws.whole import add, n_fold
-from bnpriv.mechanisms.base import Mechanism
-from bnpriv.mechanisms.standard import STANDARD
-from bnpriv.networks.density import DensityNetwork, Parameter
-from bnpriv.networks.reading import Reading
+from bnpriv.mechanisms.plan import STANDARD
 from tests import oracles
 from tests.seeds import seeds
 
@@ -124,7 +123,7 @@ def test_draws() -> None:
         parameters={"rate": Parameter(name="rate", lower=0, upper=np.inf, log_density=lambda x: np.log(x) - x)},
         model_hash="counts",
         simulator=counts,
-        reading=Reading(nodes=(), columns={"y": ("rate",)}, identity="counts"),
+        reading=ImportReport(nodes=(), columns={"y": ("rate",)}, identity="counts"),
     ).with_sampling(draws=4000, cells=64)
     schema = bp.Schema(records=300, columns={"y": bp.Integer(0, 20)})
     secrets = {"rate": bp.intervals((1.0, 2.0))}

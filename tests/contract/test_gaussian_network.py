@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.laplace_normal import laplace_normal_excess
+from bnpriv.kinds.gaussian.influence import laplace_normal_excess
 from tests.kinds import KINDS
 from tests.later import Later
 

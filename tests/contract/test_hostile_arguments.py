@@ -17,12 +17,12 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
-from bnpriv.attacks.likelihood_ratio import likelihood_ratio_attack
-from bnpriv.attacks.shadow import shadow_attack
-from bnpriv.laws.normal import Normal
-from bnpriv.noise.continuous import Laplace
-from bnpriv.noise.correlated import CorrelatedGaussian
-from bnpriv.noise.directional import DirectionalLaplace
+from bnpriv.core.distributions import Normal
+from bnpriv.core.noise import Laplace
+from bnpriv.lab.attacks.likelihood_ratio import likelihood_ratio_attack
+from bnpriv.lab.attacks.shadow import shadow_attack
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
+from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from tests.later import Later
 
 pd = Later("pandas")

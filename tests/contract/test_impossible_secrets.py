@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.possible import impossibility
-from bnpriv.frameworks.framework import Framework
+from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.frameworks.question import Framework
 
 STATES = {"u": ["a", "b", "c"], "w": ["0", "1"], "x": ["0", "1"]}
 PARENTS = {"x": ["u", "w"]}

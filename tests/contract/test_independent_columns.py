@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.evidence.structural import influences
 from bnpriv.errors import Refusal
-from bnpriv.evidence.structural import influences
 from tests import oracles
 from tests.contract.test_quilt_scale import brute_scale
 from tests.kinds import KINDS, table

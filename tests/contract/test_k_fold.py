@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.composition import composed_delta
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_excess, gaussian_mu
+from bnpriv.core.composition import composed_delta
+from bnpriv.core.evidence import dataset as counts
+from bnpriv.core.evidence.constraints import Constraint, RecordPair
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_excess, gaussian_mu
+from bnpriv.core.mechanisms.k_fold import Coupled, sums_of_records
+from bnpriv.core.transport.distance import w_infinity
 from bnpriv.errors import Refusal
-from bnpriv.evidence import counts
-from bnpriv.evidence.constraints import Constraint, RecordPair
-from bnpriv.evidence.laws import laws
-from bnpriv.mechanisms.k_fold import Coupled, sums_of_records
-from bnpriv.transport.distance import w_infinity
 from tests.contract.test_law_mechanisms import Law, LawCase, dataset_case, given, sums
 
 FEW, MANY = 20, pytest.param(150, marks=pytest.mark.slow)
@@ -430,11 +430,11 @@ def test_compositions_at_the_ends_of_the_range(part: float, gap: float, records:
 
 def test_every_record_that_changes_pays_for_its_own_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where sums are too long the k records are coupled one by one, each but for the tolerance of a comparison."""
-    monkeypatch.setattr("bnpriv.mechanisms.wasserstein.sums_of_records", lambda *_: None)
+    monkeypatch.setattr("bnpriv.core.mechanisms.wasserstein.sums_of_records", lambda *_: None)
     query = bp.count(bp.col("a") == 1)
     scales = []
     for slack in (1e-12, 0.01):
-        monkeypatch.setattr("bnpriv.mechanisms.wasserstein.tolerance", lambda *_, slack=slack: slack)
+        monkeypatch.setattr("bnpriv.core.mechanisms.wasserstein.tolerance", lambda *_, slack=slack: slack)
         framework = framework_of({"a": bits(0.35, 0.55)}, 50_000, bp.apart(at_most=20))
         scales.append(bp.WassersteinMechanism().calibrate(framework, query, epsilon=0.5).scale)
     assert scales[0] == pytest.approx(20 / 0.5)

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.divergences.composition as composition_module
-import bnpriv.divergences.gaussian_mixture as mixture_module
-import bnpriv.divergences.laplace as laplace_module
-import bnpriv.mechanisms.k_fold as k_fold_module
-import bnpriv.mechanisms.tight as tight_module
-from bnpriv.divergences.composition import LossMasses, composed_delta
-from bnpriv.divergences.gaussian import gaussian_delta
-from bnpriv.evidence.constraints import RecordPair
-from bnpriv.mechanisms.k_fold import Coupled, bounded_scale, sums_of_records
+import bnpriv.core.composition as composition_module
+import bnpriv.core.gaussian_mixture as mixture_module
+import bnpriv.core.mechanisms.k_fold as k_fold_module
+import bnpriv.core.mechanisms.tight as tight_module
+import bnpriv.core.privacy_curves as laplace_module
+from bnpriv.core.composition import LossMasses, composed_delta
+from bnpriv.core.evidence.constraints import RecordPair
+from bnpriv.core.gaussian_curve import gaussian_delta
+from bnpriv.core.mechanisms.k_fold import Coupled, bounded_scale, sums_of_records
 from tests.contract.test_k_fold import (
     CLOSE,
     EVEN,
@@ -210,8 +210,8 @@ def rounding_is_paid(k: int = 3, rounding: float = 0.8, epsilon: float = 0.3, de
 
 
 def _constraint(record: RecordPair):
+    from bnpriv.core.evidence.constraints import Constraint
     from bnpriv.errors import Refusal
-    from bnpriv.evidence.constraints import Constraint
 
     refusal = Refusal(required="nothing", found="nothing", remedy="Nothing.")
     return Constraint(protected="s", model=0, record=record, pairs=refusal)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.laws import laws
+from bnpriv.core.evidence.laws import laws
 from tests import oracles
 from tests.seeds import seeds
 

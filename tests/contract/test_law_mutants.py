@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.divergences.laplace as laplace_module
-import bnpriv.divergences.product as product_module
-import bnpriv.evidence.dataset as dataset_module
-import bnpriv.evidence.parameters as parameters_module
-import bnpriv.mechanisms.search as search_module
-import bnpriv.mechanisms.tight as tight_module
-import bnpriv.mechanisms.wasserstein as wasserstein_module
-from bnpriv.laws.atoms import mixture
-from bnpriv.laws.whole import WholeLaw
+import bnpriv.core.evidence.dataset as dataset_module
+import bnpriv.core.evidence.parameters as parameters_module
+import bnpriv.core.mechanisms.base as search_module
+import bnpriv.core.mechanisms.tight as tight_module
+import bnpriv.core.mechanisms.wasserstein as wasserstein_module
+import bnpriv.core.privacy_curves as laplace_module
+import bnpriv.core.privacy_curves as product_module
+from bnpriv.core.distributions import mixture
+from bnpriv.core.whole_numbers import WholeLaw
 from tests.contract.test_law_mechanisms import CASES, cases, claim_holds
 
 pytestmark = pytest.mark.mutants

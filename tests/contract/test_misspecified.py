@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.structural import influences
-from bnpriv.influence.base import influence_of
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.base import influence_of
+from bnpriv.core.secrets import SecretPairs, all_pairs
 from bnpriv.mechanisms import misspecified as module
-from bnpriv.mechanisms.robustness import counted_tables, within_factor
-from bnpriv.secrets.states import SecretPairs, all_pairs
+from bnpriv.mechanisms.misspecified import counted_tables, within_factor
 from tests import oracles
 from tests.kinds import patients
 from tests.members import members

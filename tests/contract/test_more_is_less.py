@@ -11,10 +11,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.mechanisms.base import Mechanism
 from bnpriv.errors import RefusedError, SizeError
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.base import Mechanism
 from tests import kinds
 
 DELTAS = (0.0, 1e-300, 1e-15, 1e-9, 1e-3, 0.05, 0.5)

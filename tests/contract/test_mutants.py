@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.evidence.structural as evidence_module
-import bnpriv.influence.ratios as ratios_module
-import bnpriv.mechanisms.quilt_search as quilt_module
-from bnpriv.networks.graph import Graph
-from bnpriv.secrets.states import SecretPair
+import bnpriv.core.evidence.structural as evidence_module
+import bnpriv.core.influence.ratios as ratios_module
+import bnpriv.core.mechanisms.quilt_search as quilt_module
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import SecretPair
 from tests import oracles
 from tests.contract.test_output_law import cases, claim_holds
 

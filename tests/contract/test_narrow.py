@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bnpriv as bp
-from bnpriv.networks.reading import Reading
+from bnpriv.core.networks.base import ImportReport
 from tests.narrow import KINDS, Narrow, narrow
 
 
@@ -45,7 +45,7 @@ def test_no_noise_is_not_an_answer() -> None:
         parameters=network.parameters,
         model_hash=network.model_hash,
         simulator=network.simulator,
-        reading=Reading(nodes=(), columns={"y": ("y",)}, identity=network.model_hash),
+        reading=ImportReport(nodes=(), columns={"y": ("y",)}, identity=network.model_hash),
     )
     schema = bp.Schema(records=50, columns={"y": bp.Real(-5, 15)})
     secrets = {"a": bp.intervals((0.3, 1.0))}

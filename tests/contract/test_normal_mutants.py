@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.evidence.normal as normal_module
-import bnpriv.evidence.translation as translation_module
-import bnpriv.mechanisms.departures as departures_module
-import bnpriv.mechanisms.tight_normal as tight_module
-import bnpriv.mechanisms.wasserstein as wasserstein_module
+import bnpriv.core.mechanisms.law_decision as departures_module
+import bnpriv.core.mechanisms.tight_normal as tight_module
+import bnpriv.core.mechanisms.wasserstein as wasserstein_module
+import bnpriv.kinds.gaussian.normal as normal_module
+import bnpriv.kinds.gaussian.normal as translation_module
 from tests.contract.test_normal_mechanisms import MECHANISMS, clamped_holds, of_one_record, whole_holds
 from tests.normal_tables import question
 

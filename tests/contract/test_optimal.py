@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.laws import laws
-from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.channel_facts import Meaning
-from bnpriv.mechanisms.limit import least_error
-from bnpriv.mechanisms.optimal import OptimalMechanism, pairs_of
-from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.mechanisms.optimal_repair import RATIO_BITS, Constraints
-from bnpriv.mechanisms.optimal_supports import Question, optimum
-from bnpriv.noise.channel import Channel
-from bnpriv.noise.sampling import SecureSampler
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.noise import SecureSampler
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.laws import LawTable
+from bnpriv.mechanisms.optimal.limit import least_error
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism, pairs_of
+from bnpriv.mechanisms.optimal.supports import RATIO_BITS, Constraints, Question, optimum
+from bnpriv.mechanisms.serialize import Meaning
 from bnpriv.verify.check import verify
 from tests.channels import (
     EXAMPLE,

@@ -7,14 +7,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import bnpriv.evidence.constraints as constraints_module
-import bnpriv.mechanisms.optimal as optimal_module
-import bnpriv.mechanisms.optimal_laws as laws_module
-import bnpriv.mechanisms.optimal_repair as repair_module
-import bnpriv.noise.channel as channel_module
-from bnpriv.mechanisms.optimal import OptimalMechanism
-from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.noise.channel import Channel
+import bnpriv.core.evidence.constraints as constraints_module
+import bnpriv.mechanisms.optimal.channel as channel_module
+import bnpriv.mechanisms.optimal.laws as laws_module
+import bnpriv.mechanisms.optimal.mechanism as optimal_module
+import bnpriv.mechanisms.optimal.supports as repair_module
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.laws import LawTable
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from tests.channels import EXAMPLE, Problem, count_of, holds, needed_delta, problems
 
 pytestmark = pytest.mark.mutants

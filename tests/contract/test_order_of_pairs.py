@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.errors import RefusedError
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.optimal import OptimalMechanism
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from tests.contract.test_units_of_answers import EVERY, Pair
 
 SPREAD = np.array([[4.0, 1.0], [1.0, 2.0]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.structural import influences
+from bnpriv.core.evidence.structural import influences
 from tests import oracles
 
 SEARCHES = [(0, 100), (1, 100), *(pytest.param(seed, 1000, marks=pytest.mark.slow) for seed in range(10))]

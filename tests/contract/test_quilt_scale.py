@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.evidence.structural import influences
+from bnpriv.core.evidence.structural import influences
 from tests import oracles
 from tests.seeds import seeds
 

@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.influence.witness as witness_module
-import bnpriv.mechanisms.quilt as quilt_module
-import bnpriv.mechanisms.quilt_search as search_module
-import bnpriv.networks.factors as factors_module
-from bnpriv.evidence.structural import influences
-from bnpriv.influence.base import influence_of
-from bnpriv.influence.ratios import PartBound, RatioTables
-from bnpriv.influence.witness import at_least
-from bnpriv.networks.graph import Graph
-from bnpriv.secrets.declared import pairs_of
-from bnpriv.secrets.states import SecretPair
+import bnpriv.core.influence.finite as witness_module
+import bnpriv.core.mechanisms.quilt as quilt_module
+import bnpriv.core.mechanisms.quilt_search as search_module
+import bnpriv.core.networks.factors as factors_module
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.base import influence_of
+from bnpriv.core.influence.finite import lower_bound
+from bnpriv.core.influence.ratios import PartBound, RatioTables
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import SecretPair, pairs_of
 from tests import oracles
 
 
@@ -106,7 +105,7 @@ def witness_holds(cases: int = 40) -> bool:
         for pair in pairs_of(network, protected, pairs):
             for model in range(2):
                 law = oracles.joint(network, model)
-                told = at_least(network, protected, pair, model, others)
+                told = lower_bound(network, protected, pair, model, others)
                 for some in (others[:1], others[:3], others):
                     true = oracles.influence(network, law, tuple(some), protected, pair)
                     if true > -np.inf and told(some) > true + 1e-12:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from bnpriv.bound import Bound
-from bnpriv.evidence import structural
-from bnpriv.influence.chain import search, steps
-from bnpriv.influence.chain.factors import Factors
+from bnpriv.core.evidence import structural
+from bnpriv.core.queries import sensitivity
+from bnpriv.kinds.chain.kind import search, steps
+from bnpriv.kinds.chain.steps import Factors
 from bnpriv.mechanisms import chain
-from bnpriv.queries import sensitivity
 from tests.contract import test_chain_any_start as any_start
 from tests.contract import test_single_values as single
 

@@ -17,7 +17,7 @@ import pytest
 from scipy.special import logsumexp
 
 import bnpriv as bp
-from bnpriv.queries.sensitivity import record_sensitivity
+from bnpriv.core.queries.sensitivity import record_sensitivity
 
 Record = Mapping[str, Fraction]
 Table = Sequence[Record]

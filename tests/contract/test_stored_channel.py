@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.mechanisms.optimal_program as program_module
-import bnpriv.mechanisms.optimal_supports as supports_module
+import bnpriv.mechanisms.optimal.program as program_module
+import bnpriv.mechanisms.optimal.supports as supports_module
+from bnpriv.core.distributions import Atoms
 from bnpriv.errors import CertificateError
-from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.optimal import OptimalMechanism
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from tests.channels import EXAMPLE, Problem, count_of, needed_delta, problems
 
 Record = dict[str, Any]

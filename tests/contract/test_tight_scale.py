@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import Constraint, LawPair
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.mechanisms.base import least_scale
+from bnpriv.core.mechanisms.wasserstein import _DistanceSearch
+from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.errors import Refusal
-from bnpriv.evidence.constraints import Constraint, LawPair
-from bnpriv.evidence.laws import laws
-from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.search import least_scale
-from bnpriv.mechanisms.wasserstein import _DistanceSearch
 from tests import oracles
 
 SEARCHES = [(0, 200), (1, 200), *(pytest.param(seed, 2000, marks=pytest.mark.slow) for seed in range(4))]

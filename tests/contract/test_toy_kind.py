@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.influence.base import Influence
+from bnpriv.core.influence.base import Influence
+from bnpriv.core.networks.base import NOTHING_READ, NetworkMethods
+from bnpriv.core.networks.graph import Graph
 from bnpriv.kind import NetworkKind
-from bnpriv.networks.base import NetworkMethods
-from bnpriv.networks.graph import Graph
-from bnpriv.networks.reading import NOTHING_READ
 from tests.contract.test_verbs_by_kinds import VERBS
 from tests.kinds import Kind, refused_or, table
 from tests.later import Later

@@ -12,9 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import mechanisms
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.base import LARGEST
-from bnpriv.laws.normal import Normal
+from bnpriv.core.distributions import LARGEST, Atoms, Normal
 
 EVERY: list[bp.types.Mechanism] = [
     bp.WassersteinMechanism(),

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.divergences.laplace as laplace_module
-import bnpriv.mechanisms.column as column_module
-import bnpriv.mechanisms.law_table as table_module
-import bnpriv.mechanisms.optimal as optimal_module
-import bnpriv.mechanisms.optimal_repair as repair_module
-import bnpriv.mechanisms.optimal_supports as supports_module
+import bnpriv.core.mechanisms.base as search_module
+import bnpriv.core.mechanisms.column as column_module
+import bnpriv.core.mechanisms.quilt_search as quilt_module
+import bnpriv.core.mechanisms.tight as tight_module
+import bnpriv.core.mechanisms.wasserstein as wasserstein_module
+import bnpriv.core.privacy_curves as laplace_module
+import bnpriv.core.secrets as secrets_module
+import bnpriv.mechanisms.optimal.laws as table_module
+import bnpriv.mechanisms.optimal.mechanism as optimal_module
+import bnpriv.mechanisms.optimal.supports as repair_module
+import bnpriv.mechanisms.optimal.supports as supports_module
+import bnpriv.mechanisms.quantization as bins_module
 import bnpriv.mechanisms.quantization as quantization_module
-import bnpriv.mechanisms.quantization_bins as bins_module
-import bnpriv.mechanisms.quilt_search as quilt_module
-import bnpriv.mechanisms.search as search_module
-import bnpriv.mechanisms.tight as tight_module
-import bnpriv.mechanisms.wasserstein as wasserstein_module
-import bnpriv.secrets.states as secrets_module
 from bnpriv.bound import Bound
-from bnpriv.mechanisms.optimal_laws import LawTable
+from bnpriv.mechanisms.optimal.laws import LawTable
 from tests import replay
 
 pytestmark = pytest.mark.mutants

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import bnpriv as bp
-from bnpriv.queries.sensitivity import column_sensitivity
-from bnpriv.queries.weighted import Weighted
+from bnpriv.core.queries.asked import Weighted
+from bnpriv.core.queries.sensitivity import column_sensitivity
 
 SCHEMA = bp.Schema(
     records=10, columns={"x": bp.Real(-0.3, 0.9, steps=1000), "y": bp.Integer(0, 7), "z": bp.Real(0, 10, steps=50)}

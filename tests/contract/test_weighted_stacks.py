@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.mechanisms.shape as shape_module
-from bnpriv.divergences.gaussian import gaussian_mu
-from bnpriv.evidence.constraints import LawPair
-from bnpriv.evidence.laws import laws
-from bnpriv.evidence.structural import influences
-from bnpriv.laws.normal import Normal
-from bnpriv.noise.continuous import Laplace
-from bnpriv.queries.weighted import Weighted
+import bnpriv.core.mechanisms.weights as shape_module
+from bnpriv.core.distributions import Normal
+from bnpriv.core.evidence.constraints import LawPair
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.gaussian_curve import gaussian_mu
+from bnpriv.core.noise import Laplace
+from bnpriv.core.queries.asked import Weighted
 from tests import normal_tables, oracles
 from tests.contract.test_law_mechanisms import CASES, SLACK, Law, Pair, cases, claim_holds, law_loss
 
@@ -237,7 +237,9 @@ def test_other_weights_of_the_sensitivity_are_found(monkeypatch, change) -> None
 @pytest.mark.mutants
 def test_laws_without_weights_are_found(monkeypatch) -> None:
     # the room has a function of the same name
-    monkeypatch.setattr(importlib.import_module("bnpriv.evidence.laws"), "WeightedLaws", lambda plain, weights: plain)
+    monkeypatch.setattr(
+        importlib.import_module("bnpriv.core.evidence.laws"), "WeightedLaws", lambda plain, weights: plain
+    )
     assert law_bug_is_found()
 
 

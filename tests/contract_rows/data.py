@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.noise import SecureSampler
 from bnpriv.errors import DataError, FileError, InstallationError
-from bnpriv.noise.sampling import SecureSampler
-from bnpriv.release.evaluate import evaluate
+from bnpriv.tables.evaluate import evaluate
 from tests.contract_rows.evidence import ROOT, all_refused, calibrated, pair_of_nodes, refusal, row, within
 from tests.later import Later
 
@@ -120,7 +120,7 @@ def _(folder: Path) -> str:
 
 FORKED = """
 import os
-from bnpriv.noise.sampling import SecureSampler
+from bnpriv.core.noise import SecureSampler
 SecureSampler().laplace([0.0] * 4, 1.0)
 for _ in range(3):
     if os.fork() == 0:

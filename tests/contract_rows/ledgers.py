@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 
 import bnpriv as bp
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.accounting.ledger_steps import LEDGER_STEPS
 from bnpriv.errors import BudgetError, DataError, LedgerError, RefusedError
+from bnpriv.ledger.ledger import LEDGER_STEPS, Ledger
 from tests.contract_rows.evidence import ROOT, STUDENT, calibrated, framework, pair_of_nodes, refusal, row, shell
 from tests.later import Later
 from tests.ledgers import (

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import bnpriv as bp
+from bnpriv.core.influence.quilts import markov_quilt
 from bnpriv.errors import FileError, NetworkError, SecretError, SeparationError, SizeError
-from bnpriv.influence.quilts import markov_quilt
 from tests.contract_rows.evidence import ROOT, NotShownError, all_refused, framework, pair_of_nodes, refusal, row
 
 YES_NO = ["no", "yes"]

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.accounting.ledger_values import Budget
 from bnpriv.errors import BnprivError, ParameterError, QueryError, RefusedError, SizeError
-from bnpriv.release.evaluate import try_sensitivity
+from bnpriv.ledger.values import Budget
+from bnpriv.tables.evaluate import try_sensitivity
 from tests.contract_rows.evidence import STUDENT, TALL, all_refused, calibrated, framework, pair_of_nodes, refusal, row
 from tests.later import Later
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import bnpriv as bp
 from bnpriv.errors import BnprivError, FileError
-from bnpriv.render.plotting import axes, label
+from bnpriv.render.figures import axes, label
 from tests.contract_rows.evidence import ROOT, refusal, row, shell
 from tests.mutation import mutate
 

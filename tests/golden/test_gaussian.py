@@ -7,7 +7,7 @@ import math
 import mpmath
 import pytest
 
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
+from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
 
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 SIGMA = {

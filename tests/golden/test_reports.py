@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 import pytest
 
-from bnpriv.adapters.examples import examples
+from bnpriv.io.examples import examples
 from tests.golden.update import ASKED, DRAWN, FOLDER, UNSHOWN, content, example, of_kind
 
 NUMBER = re.compile(r"-?0x[01]\.[0-9a-f]+p[+-]\d+|-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.laws.atoms import mixture
+from bnpriv.core.distributions import mixture
 
 TIGHT, WASSERSTEIN = bp.TightMechanism(), bp.WassersteinMechanism()
 

@@ -6,10 +6,8 @@ import math
 
 import pytest
 
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
-from bnpriv.transport.closeness import bounded_closeness, closeness
-from bnpriv.transport.distance import w_infinity
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.transport.distance import bounded_closeness, closeness, w_infinity
 
 
 def both(f: Atoms, g: Atoms, delta: float = 0.0) -> list[float]:

@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 import bnpriv as bp
-import bnpriv.mechanisms.optimal as optimal_module
+import bnpriv.mechanisms.optimal.mechanism as optimal_module
 import bnpriv.mechanisms.plan as plan_module
 from bnpriv.mechanisms.proved_limit import Limit, limit_of
 from tests import kinds

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 import bnpriv
-import bnpriv.mechanisms
-from bnpriv.mechanisms.base import Mechanism
+from bnpriv.core.mechanisms.base import Mechanism
 
 ROOT = Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "docs" / "claims"
@@ -27,8 +26,9 @@ MECHANISM_NAME = re.compile(r"\b[A-Z]\w*Mechanism\b")
 
 def mechanisms() -> dict[str, type[Mechanism]]:
     """Return every mechanism class of the package by its name."""
-    for found in pkgutil.walk_packages(bnpriv.mechanisms.__path__, "bnpriv.mechanisms."):
-        importlib.import_module(found.name)
+    for found in pkgutil.walk_packages(bnpriv.__path__, "bnpriv."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
     classes: dict[str, type[Mechanism]] = {}
     todo = Mechanism.__subclasses__()
     while todo:

@@ -12,38 +12,35 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "bnpriv"
 
 ROOMS: tuple[str, ...] = (
-    "lazy",
     "errors",
-    "kind",
-    "services",
     "checks",
+    "text",
     "paths",
     "bound",
+    "toml",
+    "lazy",
     "digest",
+    "kind",
+    "services",
     "render",
+    "shown",
+    "core",
+    "kinds",
+    "mechanisms",
+    "loss",
+    "views",
+    "tables",
+    "ledger",
+    "io",
+    "lab",
+    "verify",
+    # faces: they name what the rooms define
     "laws",
     "noise",
-    "divergences",
-    "transport",
-    "tables",
     "networks",
-    "queries",
-    "secrets",
-    "frameworks",
-    "influence",
-    "kinds",
-    "evidence",
-    "mechanisms",
     "accounting",
-    "release",
-    "session",
     "attacks",
-    "studies",
-    "report",
-    "private_checks",
-    "adapters",
-    "starter",
-    "verify",
+    "release",
     "types",
     "cli",
     "__main__",
@@ -224,14 +221,14 @@ def test_heavy_libraries_are_imported_where_they_are_used() -> None:
 def package(tmp_path: Path) -> Path:
     """Make a small package called bnpriv that keeps the rules."""
     root = tmp_path / "bnpriv"
-    (root / "queries").mkdir(parents=True)
+    (root / "core").mkdir(parents=True)
     files = {
         "__init__.py": "from bnpriv.mechanisms.plan import plan\n",
         "errors.py": "",
         "checks.py": "from bnpriv.errors import X\n",
-        "mechanisms.py": "from bnpriv import checks\nfrom bnpriv.queries.base import Query\n",
-        "queries/__init__.py": "from . import base\n",
-        "queries/base.py": "from ..errors import X\nimport numpy as np\n",
+        "mechanisms.py": "from bnpriv import checks\nfrom bnpriv.core.base import Query\n",
+        "core/__init__.py": "from . import base\n",
+        "core/base.py": "from ..errors import X\nimport numpy as np\n",
     }
     for name, text in files.items():
         (root / name).write_text(text, encoding="utf-8")
@@ -260,42 +257,42 @@ def package(tmp_path: Path) -> Path:
     ],
 )
 def test_an_import_from_a_later_room_is_found(package: Path, text: str) -> None:
-    (package / "queries" / "base.py").write_text(text + "\n", encoding="utf-8")
+    (package / "core" / "base.py").write_text(text + "\n", encoding="utf-8")
     assert any("later room" in problem for problem in violations(package)), text
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "from bnpriv.queries.parser import parse",
-        "import bnpriv.queries.parser",
-        "from bnpriv.queries import parser",
+        "from bnpriv.core.parser import parse",
+        "import bnpriv.core.parser",
+        "from bnpriv.core import parser",
         "from . import parser",
         "def f():\n    from .parser import parse",
-        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bnpriv.queries.parser import parse",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from bnpriv.core.parser import parse",
     ],
 )
 def test_a_circle_of_files_is_found(package: Path, text: str) -> None:
-    (package / "queries" / "parser.py").write_text("from bnpriv.queries.base import Query\n", encoding="utf-8")
+    (package / "core" / "parser.py").write_text("from bnpriv.core.base import Query\n", encoding="utf-8")
     assert circles(package) == {}
-    (package / "queries" / "base.py").write_text(text + "\n", encoding="utf-8")
-    found = circles(package)["queries"]
-    assert [name for name in found[0] if not name.endswith("queries")] == [
-        "bnpriv.queries.base",
-        "bnpriv.queries.parser",
+    (package / "core" / "base.py").write_text(text + "\n", encoding="utf-8")
+    found = circles(package)["core"]
+    assert [name for name in found[0] if not name.endswith("core")] == [
+        "bnpriv.core.base",
+        "bnpriv.core.parser",
     ]
 
 
 def test_a_circle_through_the_start_of_a_package_is_found(package: Path) -> None:
-    # importing bnpriv.queries.cells.one runs cells/__init__.py, which asks for base
-    cells = package / "queries" / "cells"
+    # importing bnpriv.core.cells.one runs cells/__init__.py, which asks for base
+    cells = package / "core" / "cells"
     cells.mkdir()
-    (cells / "__init__.py").write_text("from bnpriv.queries.cells.two import x\n", encoding="utf-8")
+    (cells / "__init__.py").write_text("from bnpriv.core.cells.two import x\n", encoding="utf-8")
     (cells / "one.py").write_text("", encoding="utf-8")
-    (cells / "two.py").write_text("from bnpriv.queries.base import x\n", encoding="utf-8")
+    (cells / "two.py").write_text("from bnpriv.core.base import x\n", encoding="utf-8")
     assert circles(package) == {}
-    (package / "queries" / "base.py").write_text("from bnpriv.queries.cells.one import y\n", encoding="utf-8")
-    assert circles(package)["queries"] == [["bnpriv.queries.base", "bnpriv.queries.cells", "bnpriv.queries.cells.two"]]
+    (package / "core" / "base.py").write_text("from bnpriv.core.cells.one import y\n", encoding="utf-8")
+    assert circles(package)["core"] == [["bnpriv.core.base", "bnpriv.core.cells", "bnpriv.core.cells.two"]]
 
 
 def test_a_new_module_must_be_placed(package: Path) -> None:

@@ -162,4 +162,4 @@ def test_the_table_names_no_file_that_is_gone() -> None:
 
 def test_a_test_that_does_not_use_a_source_is_found() -> None:
     """The check can fail."""
-    assert not reaches(ROOT / "tests/meta/test_names.py", "bnpriv.adapters.pymc.affine")
+    assert not reaches(ROOT / "tests/meta/test_names.py", "bnpriv.io.pymc.gaussian")

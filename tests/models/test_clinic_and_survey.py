@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path, examples
-from bnpriv.mechanisms.base import Calibration
-from bnpriv.queries.base import Query
+from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.queries.base import Query
+from bnpriv.io.examples import example_path, examples
 from tests.later import Later
 
 duckdb = Later("duckdb")
@@ -468,7 +468,7 @@ EXACT = {
 PROGRAM = """
 from pathlib import Path
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
+from bnpriv.io.examples import example_path
 for name in ("clinic", "survey"):
     print(Path(bp.__file__).parent in example_path(name).parents, bp.example(name).network.models)
     print(Path(bp.__file__).parent in bp.example_data(name).parents)

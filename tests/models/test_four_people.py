@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
-from bnpriv.evidence.constraints import Constraint, Laws
-from bnpriv.evidence.laws import laws
-from bnpriv.laws.atoms import Atoms
-from bnpriv.transport.distance import w_infinity
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import Constraint, Laws
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.transport.distance import w_infinity
+from bnpriv.io.examples import example_path
 from tests.later import Later
 
 duckdb = Later("duckdb")

@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_module, example_path, examples
+from bnpriv.io.examples import example_module, example_path, examples
 from tests.later import Later, optional
 
 duckdb = Later("duckdb")

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bnpriv.adapters.examples import example, example_data, example_path
-from bnpriv.adapters.framework_file import read_queries
-from bnpriv.frameworks.framework import Framework
-from bnpriv.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.tables.schema import Categorical, Integer
+from bnpriv.core.columns import Categorical, Integer
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.io.examples import example, example_data, example_path
+from bnpriv.io.framework_file import read_queries
 from tests.later import Later
 
 pd = Later("pandas")

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
 from bnpriv.cli import main
-from bnpriv.evidence import pace
+from bnpriv.core import progress as pace
+from bnpriv.io.examples import example_path
 
 STUDENT = str(example_path("student"))
 DATA = str(bp.example_data("student"))
@@ -254,7 +254,7 @@ def test_the_shell_loads_what_a_command_needs_when_it_runs() -> None:
         "pgmpy",
         "networkx",
         "sqlalchemy",
-        "bnpriv.adapters.files",
+        "bnpriv.io.networks.files",
     ]
     done = subprocess.run([sys.executable, "-c", code, *heavy], text=True, stdout=subprocess.PIPE, check=True)
     assert done.stdout.strip() == ""
@@ -329,7 +329,7 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
     def broken(*_: object) -> None:
         raise bp.errors.DataError("a table must be readable", found="one that is not", remedy="Look at it.")
 
-    monkeypatch.setattr(import_module("bnpriv.release.evaluate"), "evaluate_many", broken)
+    monkeypatch.setattr(import_module("bnpriv.tables.evaluate"), "evaluate_many", broken)
     asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5"]
     code, _, err = shell(*asked, "--ledger", str(tmp_path / "ledger.db"), "--budget", "0.9")
     told = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."

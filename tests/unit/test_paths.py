@@ -11,9 +11,9 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.adapters.examples import example_path
 from bnpriv.errors import BnprivError
+from bnpriv.io.examples import example_path
+from bnpriv.ledger.ledger import Ledger
 from bnpriv.render import outputs
 
 ASKED = ["--query", "count(height > 180)", "--epsilon", "1"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_ratio
+from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_ratio
 from tests.normal_tables import Question, question, whole_table
 
 Mechanism = bp.mechanisms.AttributeGaussianMechanism

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.gaussian import gaussian_delta, gaussian_mu
+from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms.baselines import group_sensitivity
-from bnpriv.mechanisms.standard import STANDARD
-from bnpriv.render.text import upper_text
+from bnpriv.mechanisms.plan import STANDARD
+from bnpriv.text import upper_text
 
 Group, Record = bp.mechanisms.GroupPrivacyMechanism, bp.mechanisms.RecordPrivacyMechanism
 

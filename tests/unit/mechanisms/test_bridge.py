@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.gaussian_mixture import gaussian_mixture_delta
-from bnpriv.divergences.laplace import LaplacePair
-from bnpriv.laws.atoms import Atoms
-from bnpriv.mechanisms.bridge import _of_gaussian, least_level, price
-from bnpriv.noise.continuous import Gaussian
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
+from bnpriv.core.noise import Gaussian
+from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.mechanisms.baselines import _of_gaussian, least_level, price
 
 Group = bp.mechanisms.GroupPrivacyMechanism
 Record = bp.mechanisms.RecordPrivacyMechanism

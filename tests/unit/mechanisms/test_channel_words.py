@@ -7,15 +7,15 @@ import re
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.mechanisms.law_decision import LEANS_ON
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.channel_facts import ALONE, LEANS_ON
-from bnpriv.mechanisms.optimal import OptimalMechanism
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.quantization import QuantizationMechanism
+from bnpriv.mechanisms.serialize import ALONE
 from bnpriv.mechanisms.usefulness import usefulness
-from bnpriv.noise.channel import Channel
 
 
 def counts(records: int = 8, *shares: float) -> bp.DistributionPrivacy:

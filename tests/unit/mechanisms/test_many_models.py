@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.laplace import LaplacePair
+from bnpriv.core import progress as pace
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence import constraints
+from bnpriv.core.evidence.constraints import RecordPair
+from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.errors import LongDrawingWarning
-from bnpriv.evidence import constraints, pace
-from bnpriv.evidence.constraints import RecordPair
-from bnpriv.laws.atoms import Atoms
-from bnpriv.laws.whole import WholeLaw
 
 
 def public_framework(models: int, records: int = 40) -> bp.DatasetAttributePrivacy:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from tests.unit.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
+from tests.unit.core.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
 
 TIGHT = bp.TightMechanism(large_delta=True)
 

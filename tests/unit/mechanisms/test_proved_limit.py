@@ -10,14 +10,12 @@ import pytest
 from scipy.optimize import linprog
 
 import bnpriv as bp
-from bnpriv.frameworks.question import own_query
-from bnpriv.laws.atoms import Atoms, mixture
-from bnpriv.mechanisms.few_pairs import few_pairs
-from bnpriv.mechanisms.law_table import law_table
-from bnpriv.mechanisms.optimal_laws import LawTable
-from bnpriv.mechanisms.proved_limit import Limit, _Program, limit_of, proved_limit, reached_limit
-from bnpriv.noise.channel import Averaged, Channel
-from bnpriv.types import Plan
+from bnpriv.core.distributions import Atoms, mixture
+from bnpriv.core.frameworks.question import own_query
+from bnpriv.mechanisms.optimal.channel import Averaged, Channel
+from bnpriv.mechanisms.optimal.laws import LawTable, law_table
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.proved_limit import Limit, _Program, few_pairs, limit_of, proved_limit, reached_limit
 
 
 def table(atoms: Any, laws: Any, pairs: Any = None, error: float = 0.0, rounding: float = 0.0) -> LawTable:

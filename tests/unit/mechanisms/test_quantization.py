@@ -10,12 +10,12 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.mechanisms.quantization as quantization_module
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.noise import NoNoise
 from bnpriv.errors import RefusedError
-from bnpriv.laws.atoms import Atoms
+from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.proved_limit import limit_of
 from bnpriv.mechanisms.quantization import QuantizationMechanism
-from bnpriv.noise.channel import Channel
-from bnpriv.noise.continuous import NoNoise
 from tests.unit.mechanisms.test_quantization_bins import by_brute_force
 
 

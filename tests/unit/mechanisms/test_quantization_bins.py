@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from bnpriv.mechanisms.quantization_bins import best_bins
+from bnpriv.mechanisms.quantization import best_bins
 
 MEASURES = ("absolute", "squared", "zero-one")
 

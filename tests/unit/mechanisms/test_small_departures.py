@@ -8,16 +8,15 @@ import math
 import pytest
 
 import bnpriv as bp
-from bnpriv.divergences.gaussian import gaussian_delta
-from bnpriv.evidence.laws import laws
-from bnpriv.laws.atoms import Atoms
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.gaussian_curve import gaussian_delta
+from bnpriv.core.mechanisms.tight import record_loss
+from bnpriv.core.mechanisms.tight_normal import _moved
+from bnpriv.core.noise import NoNoise
+from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism
-from bnpriv.mechanisms.directional import DirectionalMechanism
-from bnpriv.mechanisms.expected_value import ExpectedValueMechanism
-from bnpriv.mechanisms.tight import record_loss
-from bnpriv.mechanisms.tight_normal import _moved
-from bnpriv.noise.continuous import NoNoise
-from bnpriv.queries.sensitivity import column_sensitivity
+from bnpriv.mechanisms.translations.directional import DirectionalMechanism, ExpectedValueMechanism
 from tests.contract.test_law_mechanisms import hockey_stick, law_loss
 
 

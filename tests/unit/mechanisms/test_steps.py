@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.laws.normal import Normal
-from bnpriv.mechanisms.steps import EXACT_NOTE, STEPS_NOTE, steps_notes, with_steps_covered
-from bnpriv.noise.continuous import Gaussian, Laplace, NoNoise
-from bnpriv.noise.correlated import CorrelatedGaussian
-from bnpriv.noise.directional import DirectionalLaplace
-from bnpriv.queries.normal_form import normal_form
+from bnpriv.core.distributions import Normal
+from bnpriv.core.noise import Gaussian, Laplace, NoNoise
+from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
+from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.usefulness import EXACT_NOTE, STEPS_NOTE, steps_notes, with_steps_covered
 
 M = bp.mechanisms
 SCHEMA = bp.Schema(records=100, columns={"sick": bp.Integer(0, 1), "old": bp.Integer(0, 1), "age": bp.Integer(0, 100)})

@@ -31,9 +31,9 @@ from bnpriv.render.document import (
     Table,
     fact,
 )
-from bnpriv.render.heat import HeatCell
+from bnpriv.render.figures import HeatCell
 from bnpriv.render.html import Html
-from bnpriv.render.shown import Shown
+from bnpriv.shown import Shown
 
 HOSTILE = "<img src=x onerror=alert(1)>\n# *b* [a](javascript:x) `c` \x1b[2J \u202e"
 

@@ -16,8 +16,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.adapters.examples import example_path
 from bnpriv.errors import FileError
+from bnpriv.io.examples import example_path
 from bnpriv.render import outputs
 
 STUDENT = str(example_path("student"))
@@ -35,7 +35,7 @@ WORKING = {
 }
 """What works for minutes, by its module, which the shell asks for it."""
 
-import_module("bnpriv.session.session")  # it keeps what it imports: it must not be loaded while that is taken away
+import_module("bnpriv.ledger.session")  # it keeps what it imports: it must not be loaded while that is taken away
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_row_41_nothing_is_drawn_for_what_cannot_be_written(shell, places, monke
 
 
 def test_row_41_simulate_opens_its_output_first(shell, places, monkeypatch) -> None:
-    monkeypatch.setattr(import_module("bnpriv.studies.simulate"), "simulate", None)
+    monkeypatch.setattr(import_module("bnpriv.lab.simulate"), "simulate", None)
     (places / "folder.csv").mkdir()
     for output in (places / "none" / "x.csv", places / "folder.csv"):
         code, out, err = shell("simulate", STUDENT, "-o", str(output))
@@ -138,7 +138,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
 from importlib import import_module
 from bnpriv.cli import main
-room = import_module("bnpriv.release.release")
+room = import_module("bnpriv.core.release")
 real = room.release
 def told(*arguments):
     print("touched", file=sys.stderr)

@@ -7,10 +7,10 @@ import warnings
 
 import pytest
 
+from bnpriv.core import progress as pace
+from bnpriv.core.progress import SHORTER
 from bnpriv.errors import LongDrawingWarning
-from bnpriv.evidence import pace
-from bnpriv.evidence.pace import SHORTER
-from bnpriv.render.progress import working
+from bnpriv.render.outputs import working
 
 
 def test_a_note_has_no_lines_of_code_and_no_options_of_python(capsys: pytest.CaptureFixture[str]) -> None:

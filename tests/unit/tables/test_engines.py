@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bnpriv.core.columns import Categorical, Integer, Real
+from bnpriv.core.queries.asked import count, histogram, mean, moments, stack, total
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.custom import custom
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, SizeError
-from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, mean, moments, total
-from bnpriv.queries.custom import custom
-from bnpriv.queries.parser import parse_query
-from bnpriv.queries.predicates import col
-from bnpriv.release import totals as scanning
-from bnpriv.release.evaluate import evaluate
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.io.query_text import parse_query
+from bnpriv.tables import evaluate as scanning
+from bnpriv.tables.evaluate import evaluate
 from tests import hostile_tables as hostile
 from tests.later import Later
 

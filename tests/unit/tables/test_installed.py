@@ -8,12 +8,13 @@ from typing import Any
 import narwhals as nw
 import pytest
 
+from bnpriv.core.columns import Real
+from bnpriv.core.queries.asked import total
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, InstallationError
-from bnpriv.queries.constructors import total
-from bnpriv.release.evaluate import evaluate
-from bnpriv.starter.header import header_of
-from bnpriv.tables.installed import require_readers, with_imports_named
-from bnpriv.tables.schema import Real, Schema
+from bnpriv.io.starter.header import header_of
+from bnpriv.tables.evaluate import evaluate
+from bnpriv.tables.files import require_readers, with_imports_named
 from tests.later import Later
 
 duckdb = Later("duckdb")

@@ -18,14 +18,15 @@ import pytest
 
 import bnpriv as bp
 from bnpriv import cli
-from bnpriv.accounting.ledger import Ledger
-from bnpriv.adapters.examples import example_path
-from bnpriv.private_checks.data_check import check_data
-from bnpriv.release.evaluate import evaluate
-from bnpriv.tables import interrupts
-from bnpriv.tables.interrupts import interruptible, noting, stoppable
+from bnpriv.core import interrupts
+from bnpriv.core.columns import Real
+from bnpriv.core.interrupts import interruptible, noting, stoppable
+from bnpriv.core.schema import Schema
+from bnpriv.io.examples import example_path
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.tables.data_check import check_data
+from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.public import public_table
-from bnpriv.tables.schema import Real, Schema
 
 SECONDS = 2.0
 ENDLESS = "SELECT range % 7 + 0.5 AS x FROM range(1000000000000000)"
@@ -127,7 +128,7 @@ def test_row_49_engines_in_memory(engine: str) -> None:
     import pandas as pd
     import polars as pl
 
-    from bnpriv.release import totals
+    from bnpriv.tables import evaluate as totals
 
     def slow(table: object) -> object:
         for _ in range(10**9):
@@ -262,7 +263,7 @@ def _stopping(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     if place == "store":
         monkeypatch.setattr(Ledger, "store", stop)
     else:
-        module = {"check_rows": "bnpriv.release.charged", "evaluate_many": "bnpriv.release.evaluate"}[place]
+        module = {"check_rows": "bnpriv.ledger.charged", "evaluate_many": "bnpriv.tables.evaluate"}[place]
         monkeypatch.setattr(import_module(module), place, stop)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from bnpriv.core.columns import Binned, Categorical
 from bnpriv.errors import SchemaError
 from bnpriv.tables.readings import categories, keys_of
-from bnpriv.tables.schema import Binned, Categorical
 
 SIZE = 300
 

@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from bnpriv import queries
-from bnpriv.adapters.framework_file import read_framework
+from bnpriv.core.columns import Real
+from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, DataError, FileError
-from bnpriv.queries.parser import parse_query
-from bnpriv.release.evaluate import evaluate
-from bnpriv.starter.files import files_to_start
-from bnpriv.starter.header import header_of
+from bnpriv.io.framework_file import read_framework
+from bnpriv.io.query_text import parse_query
+from bnpriv.io.starter.files import files_to_start
+from bnpriv.io.starter.header import header_of
+from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.files import LONGEST_HEADER
-from bnpriv.tables.schema import Real, Schema
 from tests.later import Later
 
 duckdb = Later("duckdb")

@@ -9,9 +9,10 @@ import narwhals as nw
 import pytest
 
 from bnpriv import queries
+from bnpriv.core.columns import Categorical, Integer, Real
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError
-from bnpriv.release.evaluate import evaluate
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
+from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 
 dd = Later("dask.dataframe")

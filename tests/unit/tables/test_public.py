@@ -12,11 +12,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, FileError
-from bnpriv.networks.learning.fingerprint import fingerprint_of
-from bnpriv.networks.learning.groups import parameters_by_group
-from bnpriv.studies.check_model import check_model
-from bnpriv.tables.inferred import inferred_schema
-from bnpriv.tables.public import public_columns, public_table
+from bnpriv.io.learning import parameters_by_group
+from bnpriv.lab.check_model import check_model
+from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.tables.public import inferred_schema, public_columns, public_table
 from tests.later import Later
 
 pa = Later("pyarrow")

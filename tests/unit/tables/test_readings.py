@@ -19,13 +19,13 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from bnpriv.queries.asked import stack
-from bnpriv.queries.base import Query
-from bnpriv.queries.constructors import count, histogram, total
-from bnpriv.queries.predicates import col
-from bnpriv.release.evaluate import evaluate
+from bnpriv.core.columns import Categorical, Integer, Real
+from bnpriv.core.queries.asked import count, histogram, stack, total
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Schema
+from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.files import file_frame
-from bnpriv.tables.schema import Categorical, Integer, Real, Schema
 from tests.hostile_tables import (
     DECLARED,
     FLOATS,

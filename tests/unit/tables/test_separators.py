@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import bnpriv as bp
 from bnpriv.cli import app
+from bnpriv.core.schema import Schema
 from bnpriv.errors import FileError
-from bnpriv.starter.header import header_of
-from bnpriv.tables.schema import Schema
+from bnpriv.io.starter.header import header_of
 
 SCHEMA = Schema(records=2, columns={"age": bp.Integer(0, 100), "sex": bp.Categorical(["f", "m"])})
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
-from bnpriv.laws.atoms import Atoms
+from bnpriv.core.distributions import Atoms
+from bnpriv.io.examples import example_path
 from tests import replay
 from tests.later import Later
 

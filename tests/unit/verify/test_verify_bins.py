@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.adapters.examples import example_path
-from bnpriv.mechanisms import facts
-from bnpriv.starter.files import files_to_start
-from bnpriv.verify.column_laws import column_values
+from bnpriv.io.examples import example_path
+from bnpriv.io.starter.files import files_to_start
+from bnpriv.mechanisms import serialize as facts
+from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import Form
-from bnpriv.verify.xmlbif import xmlbif_nodes
+from bnpriv.verify.networks import xmlbif_nodes
 from tests.later import Later
 
 pd = Later("pandas")

@@ -10,10 +10,10 @@ from itertools import product
 import pytest
 
 import bnpriv as bp
-from bnpriv.mechanisms.facts import _column, query_facts
-from bnpriv.queries.base import Query
-from bnpriv.queries.weighted import Weighted
-from bnpriv.tables.schema import Schema
+from bnpriv.core.queries.asked import Weighted
+from bnpriv.core.queries.base import Query
+from bnpriv.core.schema import Schema
+from bnpriv.mechanisms.serialize import _column, query_facts
 from bnpriv.verify.changes import Changes, united
 from bnpriv.verify.forms import Form
 from bnpriv.verify.values import StopError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from bnpriv.verify.check import ARITHMETIC
-from bnpriv.verify.compared import NoisyPair
+from bnpriv.verify.claim import NoisyPair
 from bnpriv.verify.values import ZERO, StopError
 
 

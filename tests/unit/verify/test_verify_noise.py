@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.laws.atoms import Atoms
+from bnpriv.core.distributions import Atoms
 from bnpriv.verify.check import Verdict
 from tests import replay
 

@@ -13,21 +13,17 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.verify import answers, one_record, showing
+from bnpriv.verify import answers
+from bnpriv.verify import answers as one_record
+from bnpriv.verify import answers as showing
 from bnpriv.verify.answers import AnswerLaws
-from bnpriv.verify.bif import bif_nodes
-from bnpriv.verify.changes import Changes
+from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.check import ARITHMETIC
-from bnpriv.verify.claim import MOST_WORK
-from bnpriv.verify.column_laws import PI, column_values, tail
-from bnpriv.verify.columns import column_facts, laws_of_bins
-from bnpriv.verify.compared import NoisyPair
+from bnpriv.verify.claim import MOST_WORK, NoisyPair, StoredRows, farthest, pairs_of, smoothed
+from bnpriv.verify.columns import PI, column_facts, column_values, laws_of_bins, tail
 from bnpriv.verify.declared import _same_tables, declared
 from bnpriv.verify.forms import Form
-from bnpriv.verify.moves import Moves
-from bnpriv.verify.nodes import Nodes
-from bnpriv.verify.noise import StoredRows, smoothed
-from bnpriv.verify.secrets import farthest, pairs_of
+from bnpriv.verify.networks import Nodes, bif_nodes
 from bnpriv.verify.values import ZERO, StopError, alike
 
 SIZE = 300

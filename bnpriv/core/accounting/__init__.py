@@ -1,0 +1,1 @@
+"""What several releases tell together, exactly and without any data."""

@@ -1,0 +1,719 @@
+"""What a column may hold: numbers between bounds, whole numbers, categories, and numbers with bins."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal, cast, final
+
+from bnpriv import checks
+from bnpriv.core.distributions import SUM_TOLERANCE
+from bnpriv.core.frozen import ReadOnly
+from bnpriv.errors import BnprivError, SchemaError
+
+# --------------------------------------------------------------------------------------------------
+# The kinds of columns: numbers between bounds, whole numbers, and categories.
+# --------------------------------------------------------------------------------------------------
+
+Category = str | int | bool
+
+State = Category | float
+"""A state of an attribute of a network."""
+
+LARGEST_BOUND = 2.0**100
+LEAST_GRID = 2.0**-1000
+
+
+def decimal(number: float) -> Fraction:
+    """Return the number for which a double was written: itself if it is whole, else the shortest decimal read as it.
+
+    So weights and bounds that were declared as .1, .2 and .3 add up as they do on paper, and sums of them meet.
+
+    Examples
+    --------
+    >>> decimal(0.1) + decimal(0.2) == decimal(0.3)
+    True
+    """
+    return Fraction(int(number)) if number.is_integer() else Fraction(repr(float(number)))
+
+
+@final
+@dataclass(frozen=True)
+class Real:
+    """A column of numbers between two bounds, rounded to a public grid where it is summed.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Bounds in the column's own unit; values outside count as the nearest bound.
+    missing : float, optional
+        What a missing value counts as; the middle of the bounds by default.
+    steps : int
+        The grid has ``steps`` steps of width ``(upper - lower) / steps``.
+
+    Raises
+    ------
+    SchemaError
+        If the bounds are missing, not finite, huge, equal or inverted, or `missing` lies outside them, or the grid is
+        finer than doubles are.
+
+    Examples
+    --------
+    >>> Real(120, 220).missing
+    170.0
+    """
+
+    lower: float
+    upper: float
+    missing: float | None = field(default=None, kw_only=True)
+    steps: int = field(default=2**20, kw_only=True)
+
+    def __post_init__(self) -> None:
+        lower, upper = _bounds(self.lower, self.upper)
+        missing = (lower + upper) / 2 if self.missing is None else _inside("missing", self.missing, lower, upper)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "steps", checks.whole("steps", self.steps, error=SchemaError))
+        if not self.steps <= 2**31:
+            raise SchemaError(
+                "a grid may have at most 2^31 steps", found=checks.shown(self.steps), remedy="Use a coarser grid."
+            )
+        if not float(self.grid) >= LEAST_GRID:
+            raise SchemaError(
+                "a step of the grid must be at least 2^-1000 wide",
+                found=f"bounds {lower:g} and {upper:g}",
+                remedy="Measure the column in a smaller unit.",
+            )
+
+    @property
+    def whole(self) -> bool:
+        """Return whether values are rounded to whole numbers: they are not."""
+        return False
+
+    @property
+    def grid(self) -> Fraction:
+        """Return the exact width of one step."""
+        return (decimal(self.upper) - decimal(self.lower)) / self.steps
+
+    @property
+    def origin(self) -> Fraction:
+        """Return the exact number that stands for step 0: the lower bound."""
+        return decimal(self.lower)
+
+    @property
+    def rate(self) -> float:
+        """Return the steps per unit, as the double that every engine multiplies by."""
+        return self.steps / (self.upper - self.lower)
+
+    def step(self, x: float) -> int:
+        """Return the grid step of a value inside the bounds: the reference that every engine agrees with.
+
+        ``floor((x - lower) * rate + 0.5)`` in doubles, each operation rounded once. It never decreases in `x`, is 0 at
+        the lower bound and `steps` at the upper one. (Not a division: Polars divides by multiplying with the inverse.)
+
+        Examples
+        --------
+        >>> Real(120, 220).step(170.0) == 2**19
+        True
+        """
+        return math.floor((x - self.lower) * self.rate + 0.5)
+
+
+@final
+@dataclass(frozen=True)
+class Integer:
+    """A column of whole numbers between two bounds.
+
+    Parameters
+    ----------
+    lower, upper : int
+        Bounds; values outside count as the nearest bound, fractions are rounded to the nearest whole number.
+    missing : int, optional
+        What a missing value counts as; the middle of the bounds, rounded down, by default.
+
+    Raises
+    ------
+    SchemaError
+        If the bounds are missing, not whole, equal or inverted, or `missing` lies outside them.
+
+    Examples
+    --------
+    >>> Integer(0, 121).missing
+    60
+    """
+
+    lower: int
+    upper: int
+    missing: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        lower, upper = _bounds(self.lower, self.upper)
+        if not (lower.is_integer() and upper.is_integer()):
+            raise SchemaError(
+                "the bounds of an Integer column must be whole numbers",
+                found=f"{lower:g} and {upper:g}",
+                remedy="Use Real for a column of fractions.",
+            )
+        if not upper - lower <= 2**31 or not max(abs(lower), abs(upper)) <= 2**52:
+            raise SchemaError(
+                "the bounds of an Integer column must be at most 2^31 apart and 2^52 large",
+                found=f"{lower:g} and {upper:g}",
+                remedy="Use Real, which rounds to a grid.",
+            )
+        middle = int((lower + upper) // 2)
+        missing = middle if self.missing is None else _inside("missing", self.missing, lower, upper)
+        if not missing == int(missing):
+            raise SchemaError(
+                "missing must be a whole number in an Integer column", found=f"{missing:g}", remedy="Round it."
+            )
+        object.__setattr__(self, "lower", int(lower))
+        object.__setattr__(self, "upper", int(upper))
+        object.__setattr__(self, "missing", int(missing))
+
+    @property
+    def whole(self) -> bool:
+        """Return whether values are rounded to whole numbers: they are."""
+        return True
+
+    @property
+    def rate(self) -> float:
+        """Return the steps per unit: one."""
+        return 1.0
+
+    @property
+    def steps(self) -> int:
+        """Return the number of steps of width 1 between the bounds."""
+        return self.upper - self.lower
+
+    @property
+    def grid(self) -> Fraction:
+        """Return the exact width of one step."""
+        return Fraction(1)
+
+    @property
+    def origin(self) -> Fraction:
+        """Return the exact number that stands for step 0: the lower bound."""
+        return Fraction(self.lower)
+
+    def step(self, x: float) -> int:
+        """Return the grid step of a value inside the bounds: ``floor(x + 0.5) - lower``; conditions read the same.
+
+        Examples
+        --------
+        >>> Integer(0, 120).step(17.5)
+        18
+        """
+        return math.floor(x + 0.5) - self.lower
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Categorical:
+    """A column of declared categories.
+
+    Parameters
+    ----------
+    categories : sequence of str, int or bool
+        All values that count; anything else is missing. A text is read with the blanks around it removed unless it is
+        declared with them.
+    coarsen : mapping from category to sequence of str or int, optional
+        Labels of the raw table that count as a category, besides its own name.
+    missing : str, int or bool, optional
+        What a missing value counts as; the first category by default.
+
+    Raises
+    ------
+    SchemaError
+        If there is no category, one is repeated, they are of several types or in no order, or `missing` is none of
+        them; if a label counts as two categories, or is another one's name.
+
+    Examples
+    --------
+    >>> Categorical(["f", "m"]).missing
+    'f'
+    >>> Categorical(["white", "blue"], coarsen={"white": ["Sales", "Tech-support"]}).labels
+    {'white': 'white', 'blue': 'blue', 'Sales': 'white', 'Tech-support': 'white'}
+    """
+
+    categories: Sequence[Category]
+    coarsen: Mapping[Category, Sequence[Category]] = field(default_factory=ReadOnly[Any, Any], kw_only=True)
+    missing: Category | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        categories = label_list("the categories of a Categorical column", self.categories)
+        if len({type(value) for value in categories}) > 1 or not isinstance(categories[0], (str, int, bool)):
+            raise SchemaError(
+                "categories must all be strings, all whole numbers, or all booleans",
+                found=checks.listing(sorted({type(value).__name__ for value in categories})),
+                remedy="Use Real for fractions; convert mixed categories to strings.",
+            )
+        if len(set(categories)) != len(categories):
+            raise SchemaError("categories must be distinct", found=checks.listing(categories), remedy="List each once.")
+        missing = categories[0] if self.missing is None else plain(self.missing)
+        if missing not in categories or type(missing) is not type(categories[0]):
+            raise SchemaError(
+                "missing must be one of the categories", found=repr(missing), remedy="Choose one, or add a category."
+            )
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "coarsen", _coarsened(self.coarsen, categories))
+        object.__setattr__(self, "missing", missing)
+
+    def __repr__(self) -> str:
+        # what is not coarsened is written, and hashed, as it was before columns could be
+        coarsen = f", coarsen={self.coarsen!r}" if self.coarsen else ""
+        return f"Categorical(categories={self.categories!r}{coarsen}, missing={self.missing!r})"
+
+    def __hash__(self) -> int:
+        return hash((self.categories, self.missing))
+
+    @property
+    def labels(self) -> Mapping[Category, Category]:
+        """Return which category every declared label counts as, names of categories first."""
+        named = {category: category for category in self.categories}
+        return {**named, **{raw: category for category, listed in self.coarsen.items() for raw in listed}}
+
+
+def label_list(what: str, labels: object) -> tuple[Category, ...]:
+    """Return labels in their order; a set has none, and its first one would differ from run to run.
+
+    Raises
+    ------
+    SchemaError
+        If they are no list, or none.
+    """
+    found = checks.type_text(labels)
+    if isinstance(labels, (str, bytes, Mapping, Set)) or not isinstance(labels, Iterable):
+        raise SchemaError(f"{what} must be a list", found=found, remedy="List them.")
+    listed = tuple(plain(value) for value in cast("Iterable[Category]", labels))
+    if not listed:
+        raise SchemaError(f"{what} must be a list of at least one", found="an empty list", remedy="List them.")
+    return listed
+
+
+def _coarsened(given: object, categories: tuple[Category, ...]) -> Mapping[Category, tuple[Category, ...]]:
+    """Return the raw labels of every category that has some, in the order of the categories."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(
+            "coarsen must map categories to lists of labels",
+            found=checks.type_text(given),
+            remedy='Write coarsen={"white": ["Sales", "Tech-support"]}.',
+        )
+    declared = {plain(cast(Category, name)): labels for name, labels in cast("Mapping[object, object]", given).items()}
+    unknown = [name for name in declared if name not in categories]
+    if unknown:
+        raise SchemaError(
+            f"coarsen must name categories: {checks.listing(categories)}",
+            found=checks.listing(map(repr, unknown)),
+            remedy=checks.spelling(unknown[0], categories),
+        )
+    found = {
+        category: tuple(dict.fromkeys(_raw_labels(category, declared[category])))
+        for category in categories
+        if category in declared
+    }
+    meant: dict[Category, Category] = {category: category for category in categories}
+    for category, labels in found.items():
+        for label in labels:
+            if meant.setdefault(label, category) != category:
+                raise SchemaError(
+                    "a label counts as one category, and the name of a category as that one",
+                    found=f"{label!r} as {meant[label]!r} and as {category!r}",
+                    remedy="Leave it out of one of them.",
+                )
+    return ReadOnly({name: tuple(each for each in labels if each != name) for name, labels in found.items()})
+
+
+def _raw_labels(category: Category, given: object) -> tuple[Category, ...]:
+    """Return labels of the type of their category: a whole number that counts as a text may be written as one."""
+    labels = label_list(f"the labels of {category!r}", given)
+    if isinstance(category, str):
+        labels = tuple(str(each) if type(each) is int else each for each in labels)
+    wrong = [each for each in labels if type(each) is not type(category)]
+    if wrong or isinstance(category, bool):
+        raise SchemaError(
+            "labels that are coarsened must be texts, or whole numbers like their categories",
+            found=checks.listing(sorted({type(each).__name__ for each in wrong or labels})),
+            remedy="Declare the categories as texts.",
+        )
+    return labels
+
+
+def probabilities(what: str, declared: Mapping[object, object], error: type[BnprivError]) -> Mapping[float, float]:
+    """Return the probabilities of numbers in increasing order, whole ones as whole numbers.
+
+    Raises
+    ------
+    BnprivError
+        Of the given type, if they are no law.
+    """
+    if not declared:
+        raise error(f"{what} must have numbers", found="none", remedy="Write {0: 0.2, 40: 0.8}.")
+    found: dict[float, float] = {}
+    for key, mass in declared.items():
+        value = checks.number(f"what {what} names", key, error=error) + 0.0
+        found[int(value) if value.is_integer() else value] = checks.number(
+            f"a probability of {what}", mass, error=error
+        )
+    total = math.fsum(found.values())
+    if not (min(found.values()) >= 0 and abs(total - 1) <= SUM_TOLERANCE and len(found) == len(declared)):
+        wrong = f"a sum of {total:.12g}" if min(found.values()) >= 0 else f"{min(found.values()):g}"
+        raise error(
+            f"{what} must have probabilities of at least 0 that sum to one, one for each number",
+            found=wrong if len(found) == len(declared) else "a number twice",
+            remedy="Correct it.",
+        )
+    return ReadOnly({value: found[value] for value in sorted(found)})
+
+
+def plain(value: Category) -> Category:
+    """Turn the scalars of NumPy into Python's, so that categories and constants compare by type."""
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
+
+
+def _bounds(lower: object, upper: object) -> tuple[float, float]:
+    remedy = "Declare bounds from public knowledge of the column, never from the data."
+    low = checks.number("the lower bound", lower, error=SchemaError, remedy=remedy)
+    high = checks.number("the upper bound", upper, error=SchemaError, remedy=remedy)
+    if not low < high:
+        raise SchemaError("lower must be below upper", found=f"{low:g} and {high:g}", remedy=remedy)
+    if not max(abs(low), abs(high)) <= LARGEST_BOUND:
+        raise SchemaError("bounds must be at most 2^100 in size", found=f"{low:g} and {high:g}", remedy=remedy)
+    return low, high
+
+
+def _inside(what: str, value: object, lower: float, upper: float) -> float:
+    result = checks.number(what, value, error=SchemaError)
+    if not lower <= result <= upper:
+        raise SchemaError(
+            f"{what} must lie between the bounds {lower:g} and {upper:g}",
+            found=f"{result:g}",
+            remedy="Choose a value inside.",
+        )
+    return result
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns of numbers whose node in a network has bins as states: the network sees the bin, a query the number.
+# --------------------------------------------------------------------------------------------------
+
+Spread = Literal["uniform", "whole numbers"]
+"""How numbers lie inside a bin where their probabilities are not declared one by one."""
+
+Inside = Spread | Mapping[float, float]
+"""The law of a number given its bin."""
+
+MOST_BINS = 10_000
+"""Bins of a column, and of a question; the plan of so many takes half a minute."""
+
+SPREADS: tuple[Spread, ...] = ("uniform", "whole numbers")
+
+_WITHIN = (
+    'Write within="whole numbers", within="uniform", or for every bin one of these or probabilities of its numbers.'
+)
+
+
+@final
+@dataclass(frozen=True)
+class Binned:
+    """A column of numbers whose node in a network has bins as states.
+
+    A query sees the number, the network sees the bin that it lies in. A bin holds its lower edge and not its upper one;
+    the last bin holds both.
+
+    Parameters
+    ----------
+    edges : sequence of float
+        Two or more increasing numbers; values outside count as the first or the last of them.
+    labels : sequence of str, optional
+        Names of the bins, which are the states of the node; ``"[17, 25)"`` and so on by default.
+    within : {"uniform", "whole numbers"} or mapping from labels to laws
+        How numbers lie inside a bin, which is a model: evenly; evenly on whole numbers, which the values are then
+        rounded to; or for every label one of these or the probabilities of its numbers.
+    missing : float, optional
+        What a missing value counts as; the middle between the outer edges by default.
+    steps : int, optional
+        Steps of the grid to which numbers are rounded where they are summed, 2^20 by default; whole numbers are their
+        own grid.
+    observed : bool
+        Whether `within` holds frequencies of a public table, as `from_public` counts them; guarantees say so.
+
+    Raises
+    ------
+    SchemaError
+        If edges do not increase, labels are not as many as bins or repeated, or `within` is no law of every bin.
+
+    Examples
+    --------
+    >>> age = Binned([17, 25, 45, 90], within="whole numbers")
+    >>> age.labels
+    ('[17, 25)', '[25, 45)', '[45, 90]')
+    >>> age.bin_of(25), age.lower, age.upper
+    ('[25, 45)', 17, 90)
+    """
+
+    edges: tuple[float, ...]
+    labels: tuple[str, ...] = field(default=cast("tuple[str, ...]", None), kw_only=True)
+    within: Spread | Mapping[str, Inside] = field(default="uniform", kw_only=True)
+    missing: float = field(default=cast(float, None), kw_only=True)
+    steps: int = field(default=cast(int, None), kw_only=True)
+    observed: bool = field(default=False, kw_only=True)
+    numbers: Real | Integer = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        edges = _edges(self.edges)
+        labels = _default_labels(edges) if cast(Any, self.labels) is None else _labels(self.labels, len(edges) - 1)
+        within = _within(self.within, labels)
+        chosen = cast("int | None", self.steps)
+        whole = _is_whole(within, edges, chosen)
+        numbers = (
+            Integer(cast(int, edges[0]), cast(int, edges[-1]), missing=cast("int | None", self.missing))
+            if whole
+            else Real(
+                edges[0],
+                edges[-1],
+                missing=cast("float | None", self.missing),
+                steps=2**20 if chosen is None else chosen,
+            )
+        )
+        object.__setattr__(self, "edges", tuple(map(int, edges)) if whole else edges)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "within", within)
+        object.__setattr__(self, "missing", numbers.missing)
+        object.__setattr__(self, "steps", numbers.steps)
+        object.__setattr__(self, "observed", checks.flag("observed", self.observed))
+        object.__setattr__(self, "numbers", numbers)
+        for label in labels:
+            _check_numbers(self, label)
+
+    @classmethod
+    def from_public(
+        cls,
+        edges: Iterable[float],
+        values: Iterable[object],
+        *,
+        labels: Iterable[str] | None = None,
+        missing: float | None = None,
+        steps: int | None = None,
+    ) -> Binned:
+        """Return bins inside which numbers are as frequent as in a column of a public table.
+
+        Parameters
+        ----------
+        edges : sequence of float
+        values : iterable of numbers
+            The column, such as ``table["age"]``; None and NaN are left out, what lies outside counts as the outer edge.
+        labels, missing, steps
+            As for `Binned`.
+
+        Raises
+        ------
+        SchemaError
+            If a value is no number, or a bin holds none.
+
+        Examples
+        --------
+        >>> Binned.from_public([0, 2, 4], [0, 1, 1, 1, 3]).within["[0, 2)"]
+        {0: 0.25, 1: 0.75}
+        """
+        ends = _edges(edges)
+        names = _default_labels(ends) if labels is None else _labels(labels, len(ends) - 1)
+        found: dict[str, Counter[float]] = {label: Counter() for label in names}
+        for value in values:
+            if value is None or type(value).__name__ == "NAType" or value != value:
+                continue
+            known = min(max(checks.number("a value", value, error=SchemaError), ends[0]), ends[-1])
+            found[names[_place(ends, known)]][known] += 1
+        empty = [label for label, counted in found.items() if not counted]
+        if empty:
+            raise SchemaError(
+                "every bin must hold a value of the public table",
+                found=f"none in {checks.listing(map(repr, empty))}",
+                remedy="Join it with its neighbour, or declare within yourself.",
+            )
+        within = {
+            label: {value: counts / counted.total() for value, counts in counted.items()}
+            for label, counted in found.items()
+        }
+        optional: dict[str, Any] = {"missing": missing, "steps": steps}
+        return cls(ends, labels=names, within=within, observed=True, **optional)
+
+    def __hash__(self) -> int:
+        return hash((self.edges, self.labels, self.missing, self.steps))
+
+    @property
+    def lower(self) -> float:
+        """Return the first edge."""
+        return self.numbers.lower
+
+    @property
+    def upper(self) -> float:
+        """Return the last edge."""
+        return self.numbers.upper
+
+    @property
+    def whole(self) -> bool:
+        """Return whether values are rounded to whole numbers."""
+        return self.numbers.whole
+
+    @property
+    def grid(self) -> Fraction:
+        """Return the exact width of one step."""
+        return self.numbers.grid
+
+    @property
+    def origin(self) -> Fraction:
+        """Return the exact number that stands for step 0: the first edge."""
+        return self.numbers.origin
+
+    @property
+    def rate(self) -> float:
+        """Return the steps per unit, as the double that every engine multiplies by."""
+        return self.numbers.rate
+
+    def step(self, x: float) -> int:
+        """Return the grid step of a value inside the bounds, as `Real.step` or `Integer.step`."""
+        return self.numbers.step(x)
+
+    def ends(self, label: str) -> tuple[float, float]:
+        """Return the edges of a bin."""
+        place = self.labels.index(label)
+        return self.edges[place], self.edges[place + 1]
+
+    def bin_of(self, x: float) -> str:
+        """Return the label of the bin that a number counts as.
+
+        Examples
+        --------
+        >>> bins = Binned([0, 0.1, 0.2])
+        >>> bins.bin_of(0.1), bins.bin_of(-7), bins.bin_of(0.2)
+        ('[0.1, 0.2]', '[0, 0.1)', '[0.1, 0.2]')
+        """
+        inside = min(max(x, self.lower), self.upper)
+        return self.labels[_place(self.edges, math.floor(inside + 0.5) if self.whole else inside)]
+
+    def inside(self, label: str) -> Inside:
+        """Return the law of a number given its bin."""
+        return self.within if isinstance(self.within, str) else self.within[label]
+
+
+def _place(edges: tuple[float, ...], x: float) -> int:
+    return min(bisect_right(edges, x), len(edges) - 1) - 1
+
+
+def _edges(given: object) -> tuple[float, ...]:
+    remedy = "Write edges=[17, 25, 45, 90], from public knowledge of the column, never from the data."
+    listed = checks.listed(given)
+    if listed is None or len(listed) < 2:
+        found = checks.type_text(given) if listed is None else f"{len(listed)} edges"
+        raise SchemaError("a Binned column needs a list of two or more edges", found=found, remedy=remedy)
+    if len(listed) > MOST_BINS + 1:
+        found = f"{len(listed) - 1:,}"
+        raise SchemaError(f"a column has at most {MOST_BINS:,} bins", found=found, remedy="Write fewer edges.")
+    # -0.0 is 0 here
+    edges = tuple(checks.number("an edge", edge, error=SchemaError, remedy=remedy) + 0.0 for edge in listed)
+    wrong = next(((low, high) for low, high in pairwise(edges) if not low < high), None)
+    if wrong is not None:
+        raise SchemaError("edges must increase", found=f"{wrong[0]!r} before {wrong[1]!r}", remedy=remedy)
+    return edges
+
+
+def _default_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
+    texts = [str(int(edge)) if edge.is_integer() and abs(edge) < 1e15 else repr(edge) for edge in edges]
+    bins = [f"[{low}, {high})" for low, high in pairwise(texts)]
+    return (*bins[:-1], bins[-1][:-1] + "]")
+
+
+def _labels(given: object, bins: int) -> tuple[str, ...]:
+    labels = label_list("the labels of bins", given)
+    texts = {label for label in labels if isinstance(label, str)}  # others may have no hash
+    if len(labels) != bins or len(texts) != bins:
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise SchemaError(
+            f"{bins} bins need as many different texts as labels",
+            found=f"{len(labels)} labels, {len(texts)} different texts, of type {checks.listing(kinds)}",
+            remedy="Name every bin once, spelled as the states of the node; there is one bin less than edges.",
+        )
+    return tuple(checks.text("a label", label, error=SchemaError) for label in cast("tuple[str, ...]", labels))
+
+
+def _within(given: object, labels: tuple[str, ...]) -> Spread | Mapping[str, Inside]:
+    if isinstance(given, str):
+        return _spread("within", given)
+    if not isinstance(given, Mapping):
+        raise SchemaError("within must say how numbers lie in a bin", found=checks.type_text(given), remedy=_WITHIN)
+    laws = cast("Mapping[str, object]", given)
+    unknown, missing = [name for name in laws if name not in labels], [name for name in labels if name not in laws]
+    if unknown or missing:
+        raise SchemaError(
+            f"within must have a law for exactly the bins {checks.listing(map(repr, labels))}",
+            found=f"one for {checks.listing(map(repr, unknown))}"
+            if unknown
+            else f"none for {checks.listing(map(repr, missing))}",
+            remedy=_remedy(unknown, missing) if unknown else _WITHIN,
+        )
+    inside: dict[str, Inside] = {label: _law_inside(label, laws[label]) for label in labels}
+    return ReadOnly(inside)
+
+
+def _remedy(unknown: Sequence[str], missing: Sequence[str]) -> str:
+    """Return what to do about laws of strange bins: one bin may be misspelt, several come from other edges."""
+    near = checks.closest(unknown[0], missing) if len(unknown) == len(missing) == 1 else None
+    # labels that name numbers look alike though they mean other numbers
+    if near is not None and not any(letter.isdigit() for letter in near):
+        return f"Did you mean {near!r}?"
+    return "Give every bin that the edges make one law under its label, and no other, or change the edges."
+
+
+def _spread(what: str, given: str) -> Spread:
+    return cast(Spread, checks.member(what, given, SPREADS, error=SchemaError))
+
+
+def _law_inside(label: str, given: object) -> Inside:
+    what = f"the law inside {label!r}"
+    if isinstance(given, str):
+        return _spread(what, given)
+    if not isinstance(given, Mapping):
+        raise SchemaError(
+            f"{what} must be a mapping from numbers to probabilities",
+            found=checks.type_text(given),
+            remedy=_WITHIN,
+        )
+    return probabilities(what, cast("Mapping[object, object]", given), SchemaError)
+
+
+def _is_whole(within: Spread | Mapping[str, Inside], edges: tuple[float, ...], steps: int | None) -> bool:
+    """Return whether the values are whole numbers: where some bin says so, or all numbers are."""
+    laws: list[Inside] = [within] if isinstance(within, str) else list(within.values())
+    said = "whole numbers" in laws
+    possible = all(edge.is_integer() for edge in edges) and all(
+        law == "whole numbers" or (not isinstance(law, str) and all(isinstance(value, int) for value in law))
+        for law in laws
+    )
+    if said and (not possible or steps is not None):
+        raise SchemaError(
+            'where a bin holds "whole numbers" all edges and all numbers must be whole, and have no steps',
+            found="steps, which are for fractions" if possible else "fractions",
+            remedy='Round the edges, or use within="uniform".',
+        )
+    return possible and steps is None
+
+
+def _check_numbers(column: Binned, label: str) -> None:
+    law = column.inside(label)
+    numbers = () if isinstance(law, str) else law
+    outside = sum(not (column.lower <= x <= column.upper and column.bin_of(x) == label) for x in numbers)
+    if outside:
+        raise SchemaError(
+            f"the numbers inside {label!r} must lie in that bin, which holds its lower edge and not its upper one",
+            found=f"{outside} outside",
+            remedy="Move them to the bin that holds them.",
+        )

@@ -1,0 +1,427 @@
+"""Law evidence: the laws of an answer that a guarantee must keep alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
+from bnpriv.core.distributions import Atoms, Normal, magnitude
+from bnpriv.core.transport.line import tolerance
+from bnpriv.core.transport.space import lengths
+from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed
+from bnpriv.errors import Refusal
+
+AnswerLaw = Atoms | Normal
+
+
+def log_ratio(first: Atoms, second: Atoms) -> float:
+    """Return the largest log ratio of the masses of two laws, rounded up; infinite if one alone has an atom."""
+    if not np.array_equal(first.points, second.points):
+        return math.inf
+    rounding = UNIT_ROUNDOFF * max(magnitude(first.logs), magnitude(second.logs))
+    return up(float(np.max(np.abs(first.logs - second.logs))) + first.error + second.error + rounding)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawFacts:
+    """How two laws were learned from independent draws (docs/claims/draws.md).
+
+    Parameters
+    ----------
+    draws : int
+        Of each law.
+    confidence : float or None
+        That of the guarantees; None for estimates.
+    moved : float
+        How far apart, in the 1-norm, gathering nearby draws can have moved two answers, each by half of it at most.
+    variance : float
+        The larger mean square of such a move, to the mean of the draws that are gathered.
+    drift : float
+        How far rounding may have taken such a mean off.
+    share : float
+        How often the rarer of the two secrets came up among the draws; 1 where nothing had to be waited for.
+    effective : float, optional
+        How many independent draws those of a posterior are worth that lie in the rarer of the two secrets; None where
+        parameters are not taken from draws.
+    """
+
+    draws: int
+    confidence: float | None
+    moved: float
+    variance: float
+    drift: float
+    share: float = 1.0
+    effective: float | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Departure:
+    """How far the answers of a table are from two normal laws, as records are clamped (docs/claims/normal_records.md).
+
+    Parameters
+    ----------
+    mass : float
+        Probability, under either secret, that some record is clamped; what is then released is not bounded.
+    moves : ndarray of shape (d,)
+        How far apart each number of the answers under two secrets of the pair is at most, if the tables are moved into
+        each other record by record, clamped or not; before grids and doubles move them.
+    """
+
+    mass: float
+    moves: FloatArray
+
+    def farthest(self, norm: float) -> float:
+        """Return the largest distance of two answers in the 1-norm or 2-norm, rounded up."""
+        return up(float(lengths(self.moves[:, np.newaxis], norm)[0]), 2 * self.moves.size + 8)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LawPair:
+    """The laws of the answer given the two secrets of a pair; both directions count.
+
+    Parameters
+    ----------
+    pair : str
+        The two secrets in words.
+    first, second : Atoms or Normal
+        In the unit of the answer.
+    rounding : float
+        By how much, in the 1-norm, two answers may be further apart than the atoms that stand for them; 0 where the
+        atoms are the doubles that are released, one for one.
+    distinct : bool, optional
+        Whether different exact answers are different atoms although there is rounding.
+    kind : {"exact", "certified", "estimate"}
+    sampled : DrawFacts, optional
+        How they were learned from draws; None for laws that were computed.
+    departure : Departure, optional
+        What the answers of a table owe to normal laws; None where the laws are those of the answer.
+    """
+
+    pair: str
+    first: AnswerLaw
+    second: AnswerLaw
+    rounding: float
+    distinct: bool = False
+    kind: Kind = "exact"
+    sampled: DrawFacts | None = None
+    departure: Departure | None = None
+
+    @property
+    def free(self) -> bool:
+        """Return whether there may be no noise: only where equal atoms are equal answers."""
+        return self.rounding == 0 or self.distinct
+
+    @cached_property
+    def log_ratio(self) -> float:
+        """Return how much the answer tells as it is: the largest log ratio of its two laws, rounded up.
+
+        Infinite for laws from draws, and where different answers may share an atom. Normal laws of the exact answer
+        that are the same give the same law of whatever it is rounded to.
+        """
+        if self.sampled is not None or self.departure is not None:
+            return math.inf
+        first, second = self.first, self.second
+        if isinstance(first, Atoms) and isinstance(second, Atoms):
+            return log_ratio(first, second) if self.free else math.inf
+        if isinstance(first, Atoms) or isinstance(second, Atoms):
+            return math.inf
+        same = np.array_equal(first.mean, second.mean) and np.array_equal(first.covariance, second.covariance)
+        return 0.0 if same else math.inf
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Return the share of mass that distances of the two laws do not see, as `bnpriv.core.transport.line`."""
+        return tolerance(self.first, self.second)
+
+    @cached_property
+    def distances(self) -> dict[float, Bound]:
+        """Hold the cheap bounds on the distance of the laws that were asked for before, by the norm."""
+        return {}
+
+
+MOST_APART = 2**51
+"""Whole numbers up to this one, over one denominator, are different doubles."""
+
+LARGEST_NORMAL_DENOMINATOR = 2**900
+"""One over it is a double of full precision."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RecordPair:
+    """Two laws of what one record adds, and how many independent records change from one to the other.
+
+    Parameters
+    ----------
+    pair : str
+        The secrets that are furthest apart, in words.
+    numerators : tuple of WholeLaw
+        The two laws, of numerators over `denominators`.
+    denominators : tuple of int
+        One for each number of the answer, at least 1.
+    distances : sequence of int
+        How many records may change: positive, increasing.
+    kind : {"exact", "certified", "estimate"}
+    """
+
+    pair: str
+    numerators: tuple[WholeLaw, WholeLaw]
+    denominators: tuple[int, ...]
+    distances: Sequence[int]
+    kind: Kind
+
+    @property
+    def distance(self) -> int:
+        """Return the largest number of records that change."""
+        return self.distances[-1]
+
+    @cached_property
+    def log_ratio(self) -> float:
+        """Return how much the answer tells as it is, at most: what one record does, for all that change; rounded up."""
+        return up(self.distance * log_ratio(self.first, self.second)) if self.distinct else math.inf
+
+    @cached_property
+    def compared(self) -> dict[float, Sequence[LawPair] | None]:
+        """Hold the laws of the sums of records that were asked for before, by the rounding of the answer."""
+        return {}
+
+    @cached_property
+    def first(self) -> Atoms:
+        """Return the first law in the unit of the answer, rounded to doubles."""
+        return self._rounded(self.numerators[0])
+
+    @cached_property
+    def second(self) -> Atoms:
+        """Return the second law in the unit of the answer, rounded to doubles."""
+        return self._rounded(self.numerators[1])
+
+    @cached_property
+    def distinct(self) -> bool:
+        """Return whether different exact numbers are different doubles; only then may there be no noise."""
+        if all(map(self._apart_as_doubles, range(len(self.denominators)))):
+            return True
+        both = [np.concatenate(parts) for parts in zip(*(law.columns for law in self.numerators), strict=True)]
+        exact = WholeLaw.of(both, np.zeros(len(both[0])), 0.0).size
+        doubles = np.concatenate([self.first.points, self.second.points])
+        return len(np.unique(doubles, axis=0)) == exact
+
+    def _apart_as_doubles(self, place: int) -> bool:
+        """Return whether fractions of one denominator are certain to be different doubles, as small numerators are.
+
+        Two numerators up to N are apart by a share of 1 / N of the larger one; rounding moves each by 2**-53 of itself.
+        """
+        numerators = [law.columns[place] for law in self.numerators]
+        small = all(int(np.abs(each).max()) <= MOST_APART for each in numerators)
+        return small and self.denominators[place] <= LARGEST_NORMAL_DENOMINATOR
+
+    def sums(self, records: int) -> RecordPair:
+        """Return the pair of the laws of what so many records add together, which change as one.
+
+        Raises
+        ------
+        SizeError
+            If there are too many sums; found out before they are allocated.
+        """
+        first, second = (summed((law, records)) for law in self.numerators)
+        return replace(self, numerators=(first, second), distances=(1,))
+
+    def scaled(self, weights: Sequence[int]) -> RecordPair:
+        """Return the pair with every number of the answer multiplied by a power of two, given by its exponent."""
+        laws = [
+            replace(law, columns=tuple(_doubled(column, w) for column, w in zip(law.columns, weights, strict=True)))
+            for law in self.numerators
+        ]
+        below = tuple(d << max(0, -w) for d, w in zip(self.denominators, weights, strict=True))
+        return replace(self, numerators=(laws[0], laws[1]), denominators=below)
+
+    def _rounded(self, law: WholeLaw) -> Atoms:
+        pairs = zip(law.columns, self.denominators, strict=True)
+        columns = [nearest_doubles(column, denominator) for column, denominator in pairs]
+        return Atoms.from_logs(np.stack(columns, axis=1), law.logs, law.error)
+
+
+def _doubled(column: NDArray[Any], times: int) -> NDArray[Any]:
+    """Return whole numbers doubled so many times, with as many digits as that takes."""
+    return column if times <= 0 else np.array([int(value) << times for value in column.tolist()], dtype=object)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constraint:
+    """What one protected attribute asks under one model: by the per-record rule, by exact laws, or by either.
+
+    Parameters
+    ----------
+    protected : str
+        The protected attribute.
+    model : int
+        The index in Theta.
+    record : RecordPair or None
+        None where the answer is no sum of records that a secret changes one by one.
+    pairs : sequence of LawPair, or Refusal
+        The exact laws, or why they are not computed.
+    served : frozenset of int, optional
+        Which of the chosen pairs of secrets are possible under the model; None for all.
+    """
+
+    protected: str
+    model: int
+    record: RecordPair | None
+    pairs: Sequence[LawPair] | Refusal
+    served: frozenset[int] | None = None
+
+    def left_to_hide(self, epsilon: float) -> Constraint | None:
+        """Return the constraint without the pairs that are alike as they are; None where nothing is left to be hidden.
+
+        A pair is left out if its largest log ratio is at most epsilon. Noise, or any other change of the answer, then
+        keeps it alike (docs/claims/tight.md).
+        """
+        if self.record is not None and self.record.log_ratio <= epsilon:
+            return None
+        if isinstance(self.pairs, Refusal):
+            return self
+        left = tuple(pair for pair in self.pairs if not pair.log_ratio <= epsilon)
+        if len(left) == len(self.pairs):
+            return self
+        return replace(self, pairs=left) if left else None
+
+
+class Laws(Protocol):
+    """The laws of one query's answer under the secrets of a framework."""
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        ...
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        ...
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Return the pairs that are no constraint, with the reason."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold outside the library."""
+        ...
+
+    @property
+    def closed_form(self) -> bool:
+        """Whether the laws have a closed form, which is as quick for the answer's numbers with weights."""
+        ...
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected attribute and model."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# The laws of an answer whose numbers are weighed: those of the answer, scaled.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WeightedLaws:
+    """The laws of an answer times powers of two, one for each number; the atoms are scaled without rounding.
+
+    Parameters
+    ----------
+    plain : Laws
+        Those of the answer itself.
+    weights : tuple of float
+        At least 1.
+    """
+
+    plain: Laws
+    weights: tuple[float, ...]
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        return self.plain.dimension
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, rounding the answer to doubles can move two weighted answers apart."""
+        return self._stretched(self.plain.rounding)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Return the pairs that are no constraint, with the reason."""
+        return self.plain.dropped
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Return what must hold outside the library."""
+        return self.plain.assumptions
+
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected attribute and model."""
+        return self._constraints
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        return tuple(self._constraint(each) for each in self.plain.constraints())
+
+    def _constraint(self, plain: Constraint) -> Constraint:
+        record = plain.record
+        if record is not None:
+            record = record.scaled([math.frexp(weight)[1] - 1 for weight in self.weights])
+        pairs: Sequence[LawPair] | Refusal = plain.pairs
+        if not isinstance(pairs, Refusal):
+            known: dict[int, AnswerLaw] = {}  # one law stands in many pairs
+            pairs = tuple(self._pair(pair, known) for pair in pairs)
+        return replace(plain, record=record, pairs=pairs)
+
+    def _pair(self, plain: LawPair, known: dict[int, AnswerLaw]) -> LawPair:
+        for law in (plain.first, plain.second):
+            if id(law) not in known:
+                known[id(law)] = law.weighted(self.weights)
+        draws = plain.sampled
+        if draws is not None:
+            draws = replace(
+                draws,
+                moved=self._stretched(draws.moved),
+                variance=self._stretched(self._stretched(draws.variance)),
+                drift=self._stretched(draws.drift),
+            )
+        departure = plain.departure
+        if departure is not None:
+            departure = replace(departure, moves=departure.moves * np.array(self.weights))
+        return replace(
+            plain,
+            first=known[id(plain.first)],
+            second=known[id(plain.second)],
+            rounding=self._stretched(plain.rounding),
+            sampled=draws,
+            departure=departure,
+        )
+
+    def _stretched(self, length: float) -> float:
+        """Return a bound of a length in the 1-norm once every number is weighed: no number grows more than one."""
+        return length * max(self.weights)
+
+
+def plain_laws(evidence: Laws) -> Laws:
+    """Return the laws of the answer itself, whether its numbers are weighed or not."""
+    return evidence.plain if isinstance(evidence, WeightedLaws) else evidence

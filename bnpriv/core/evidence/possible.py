@@ -1,0 +1,98 @@
+"""Whether the secrets of a framework are possible: where none is, a guarantee would promise nothing and is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bnpriv.core.evidence.dataset import can_vary
+from bnpriv.core.evidence.structural import structural_evidence
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.influence.base import impossible_secrets, influence_of
+from bnpriv.core.networks.base import Network
+from bnpriv.core.secrets import Pair
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
+from bnpriv.kind import notion_of
+
+
+def impossibility(framework: object) -> Refusal | None:
+    """Return why the secrets of a protected attribute are no constraint under any model, or None if some are.
+
+    Parameters
+    ----------
+    framework : Framework
+
+    Returns
+    -------
+    Refusal or None
+        Of the first attribute all of whose pairs hold a secret of probability zero, under every model.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> impossibility(bp.example("student")) is None
+    True
+    """
+    return notion_of(framework).impossibility(framework)
+
+
+def impossible_in_structure(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Refusal | None:
+    """Why all pairs of secrets of an attribute are impossible, as its influences say."""
+    return structural_evidence(framework).impossible()
+
+
+def impossible_values(framework: ValuePrivacy) -> Refusal | None:
+    """Why all pairs of values are impossible: of a chain, whether no step has two values."""
+    chain = framework.chain
+    if chain is None:
+        return structural_evidence(framework).impossible()
+    if any(chain.varies(model) for model in range(chain.models)):
+        return None
+    return Refusal(
+        required="two values must be possible at some step of the chain",
+        found="one at every step",
+        remedy="Correct the transition matrix or the start.",
+    )
+
+
+def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
+    """Why a property of the table has one value only, under every model."""
+    if framework.forward is not None:
+        return None  # draws do not tell what is impossible from what is rare
+    for name, secret in framework.protect.items():
+        try:
+            varies = any(can_vary(framework, secret, model) for model in range(framework.models))
+        except BnprivError:
+            continue  # the law of the column is not known; mechanisms that need it say so
+        if not varies:
+            return Refusal(
+                required=f"some two values of the secret of {name!r} must have positive probability",
+                found="none in any model",
+                remedy="Correct the model, or choose another secret.",
+            )
+    return None
+
+
+def require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
+    """Refuse secrets all of whose pairs are impossible under every model.
+
+    Parameters
+    ----------
+    network : network
+        Of any kind.
+    secrets : mapping from str to sequence of Pair
+        The pairs of every protected attribute.
+
+    Raises
+    ------
+    SecretError
+        If those of one attribute are.
+    """
+    for name, pairs in secrets.items():
+        try:
+            possible = influence_of(network, (), name, pairs).pair is not None
+        except (NetworkError, SizeError):
+            continue  # what needs the law of the attribute refuses its size, or this kind of network
+        if not possible:
+            raise impossible_secrets(name)

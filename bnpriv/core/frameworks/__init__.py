@@ -1,0 +1,1 @@
+"""Notions of privacy: who must not learn what, over which model."""

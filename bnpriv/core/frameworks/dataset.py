@@ -1,0 +1,291 @@
+"""Dataset attribute privacy: hide a property of a protected column of this very table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, final
+
+from bnpriv import checks
+from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
+from bnpriv.core.columns import Categorical
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_level
+from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
+from bnpriv.core.frozen import Cache, ReadOnly
+from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
+from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.queries.builtin import Count, Proportion
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.schema import Schema, require_schema
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, neighbours_text
+from bnpriv.digest import digest
+from bnpriv.errors import BnprivError, FrameworkError, SecretError
+from bnpriv.kind import kind_of
+from bnpriv.services import service
+from bnpriv.shown import HasCard
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
+
+SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
+"""Tables from which ranges of a property are suggested, and the numbers that they may hold."""
+
+
+@final
+@dataclass(frozen=True)
+class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+    """Hide a property of a protected column of this table, such as how many patients have a disease.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork, GaussianNetwork or DensityNetwork
+        How the columns of one record depend on each other, of level "records"; several models are the class Theta.
+        A node's states are the values of its column, or bins of them with a law declared in `laws`; a node of a
+        GaussianNetwork is the column itself. Or a model that draws whole tables, of parameters and the columns that
+        they drive, as `bnpriv.from_pymc` reads it: laws given the property are then learned from drawn tables.
+    schema : Schema
+        The columns of the table and the number of records.
+    protect : mapping from str to Secret
+        For every protected column the property that is hidden, and which values of it must not be told apart. Over a
+        GaussianNetwork a mean, total or linear, as the values are before they are clamped to their bounds. Over a
+        model that draws tables chosen pairs of intervals or values, as the table holds them: inside their bounds.
+    source : str
+        Where the model comes from; printed in every certificate. It must not be the data to be released.
+    laws : mapping, optional
+        For a column whose states are bins: its law inside each of them. A `Binned` column has its own, which is used
+        where none is given here.
+
+    Raises
+    ------
+    FrameworkError
+        If the network is not of level "records", and draws no tables.
+    NetworkError
+        If it is given by intervals.
+    SecretError
+        If nothing is protected, or a secret is about another column.
+
+    Notes
+    -----
+    Definition 3 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022): records are independent draws. Of a
+    model that draws tables they are so given its parameters; docs/claims/conditional_draws.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> network = bp.DiscreteNetwork.from_tables(
+    ...     {"ill": [0.9, 0.1], "smokes": [[0.8, 0.4], [0.2, 0.6]]},
+    ...     states={"ill": ["no", "yes"], "smokes": ["no", "yes"]},
+    ...     parents={"smokes": ["ill"]},
+    ...     level="records",
+    ... )
+    >>> yes_or_no = bp.Categorical(["no", "yes"])
+    >>> schema = Schema(records=1000, columns={"ill": yes_or_no, "smokes": yes_or_no})
+    >>> hidden = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=20))
+    >>> DatasetAttributePrivacy(network, schema, {"ill": hidden}, source="a textbook").protected
+    ('ill',)
+    """
+
+    network: Network
+    schema: Schema
+    protect: Mapping[str, Secret]
+    source: str = field(kw_only=True)
+    laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
+    column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
+    kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
+
+    notion = "dataset attribute privacy"
+    kind = "bnpriv.kinds.notions:DATASET_NOTION"
+
+    def __post_init__(self) -> None:
+        require_network(self.network)
+        require_schema(self.schema)
+        if self.network.states and self.forward is None:
+            require_discrete(self.network, self.notion)
+        if self.forward is None:
+            require_level(self.network, "records", self.notion)
+        checks.text("source", self.source, error=FrameworkError)
+        if not isinstance(self.protect, Mapping) or not self.protect:
+            raise SecretError(
+                "protect maps protected columns to secrets",
+                found="nothing" if not self.protect else checks.type_text(self.protect),
+                remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
+            )
+        object.__setattr__(self, "protect", ReadOnly(self.protect))
+        for name, secret in self.protect.items():
+            _check_secret(name, secret, self)
+        laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
+        inside = bin_laws(self.schema, self.network.states, laws)
+        object.__setattr__(self, "column_laws", {**inside, **laws})
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Return the protected columns."""
+        return tuple(self.protect)
+
+    @cached_property
+    def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
+        """The pairs of values of the property of every protected column: chosen ones both ways round, or a distance."""
+        return {name: _pairs(secret) for name, secret in self.protect.items()}
+
+    @property
+    def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
+        """Return what is protected of every protected column, in words."""
+        bounded = self.forward is not None or bool(self.network.states)
+        return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
+
+    @property
+    def forward(self) -> Forward | None:
+        """Return what draws whole tables, where the network is one of parameters and columns; None for one of records.
+
+        What single columns tell about a property is then not asked: records tell about each other by the parameters.
+        """
+        return None if self.network.level == "records" else forward_of(self.network)
+
+    @property
+    def from_draws(self) -> bool:
+        """Whether the network draws whole tables."""
+        return self.forward is not None
+
+    @property
+    def properties(self) -> Mapping[str, Secret]:
+        """The properties that are hidden, of independent records; none where a network draws whole tables."""
+        return self.protect if self.forward is None else {}
+
+    @property
+    def linear_gaussian(self) -> bool:
+        """Whether records are drawn from a linear-Gaussian network."""
+        return bool(kind_of(self.network).centred(self.network))
+
+    @property
+    def may_be_normal(self) -> bool:
+        """Whether sums over records may be nearly normal: of numbers, which have no states."""
+        return self.forward is None and not self.network.states
+
+    @property
+    def models(self) -> int:
+        """Return how many models the adversary may hold."""
+        return self.network.models
+
+    @property
+    def document(self) -> Document:
+        """Return what is declared: who is kept from learning what, the network and the columns."""
+        secrets = self.protected_secrets
+        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
+
+    def file_parts(self) -> object:
+        """Return what a file says of the framework.
+
+        Raises
+        ------
+        FileError
+            If no file can.
+        """
+        return service("framework.file_parts.dataset")(self)
+
+    def fingerprint(self) -> str:
+        """Return a hash of everything that a calibration depends on."""
+        secrets = [(name, digest(secret)) for name, secret in sorted(self.protect.items())]
+        facts = (self.notion, self.source, self.schema, secrets, sorted(self.column_laws.items()))
+        return fingerprint(facts, (self.network,))
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+
+def _pairs(secret: Secret) -> tuple[Pair, ...]:
+    if isinstance(secret.pairs, Apart):
+        return (ValuesApart(secret.pairs.at_most),)
+    if secret.pairs is None:
+        return (ValuesApart(math.inf),)
+    return tuple(dict.fromkeys(way for pair in secret.pairs.chosen for way in (pair, pair.reverse)))
+
+
+def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
+    network, schema, forward = framework.network, framework.schema, framework.forward
+    known = network.attributes if forward is None else tuple(forward.reading.columns)
+    checks.member("a protected column", name, known, error=SecretError)
+    checks.member("a protected column", name, schema.columns, error=SecretError)
+    if not isinstance(secret, Secret) or secret.column != name:
+        raise SecretError(
+            f"the secret of {name!r} must be a property of that column",
+            found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
+            remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
+        )
+    for column in sorted(secret.property.columns):
+        checks.member("a column of a secret", column, known, error=SecretError)
+    shared = secret.touching if network.states or forward is not None else None
+    shared = secret.near if forward is not None and shared is None else shared
+    if shared is not None:
+        raise SecretError(
+            "the secrets of a pair must be disjoint: a property of a table takes single values often",
+            found=f"{shared}, which may have a value in common",
+            remedy="Leave out the end that two ranges have in common, and numbers that stand for one value.",
+        )
+    if forward is not None:
+        _check_drawn(name, secret, schema, forward)
+    elif not network.states:
+        _check_normal(name, secret, schema)
+    elif len(secret.property.columns) > 1:
+        raise SecretError(
+            f"the secret of {name!r} must be a property of that column alone",
+            found=str(secret.property),
+            remedy="A linear of several columns needs records with a joint normal law, a GaussianNetwork.",
+        )
+
+
+def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) -> None:
+    """Refuse pairs that are not listed: draws are kept for each secret of a pair."""
+    normal_form(secret.property, schema)
+    if secret.pairs is None or isinstance(secret.pairs, Apart):
+        text = "" if secret.pairs is None else _suggested(secret, secret.pairs.at_most, schema, forward)
+        raise SecretError(
+            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
+            "learned from tables that have a value, and such pairs hold values that come up in no table",
+            found=str(secret),
+            remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
+            "values, pairs=pairs((40, 50)).",
+        )
+    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
+        raise SecretError(
+            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
+        )
+
+
+def _suggested(secret: Secret, distance: float, schema: Schema, forward: Forward) -> str:
+    """Return ranges next to each other that come up in drawn tables, as long as a distance; empty if none are known."""
+    names = tuple(sorted(secret.property.columns))
+    tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
+    columns = [schema[name] for name in names]
+    in_words = any(isinstance(each, Categorical) and str in map(type, each.categories) for each in columns)
+    if not tables or in_words:  # the columns of a model are drawn as numbers
+        return ""
+    try:
+        drawn = forward.simulate(names, tables, seed=0, given={}, records=schema.records)
+        values = answers(normal_form(secret.property, schema), {name: drawn[name] for name in names})
+    except BnprivError:  # what cannot be drawn is refused where draws are needed
+        return ""
+    return neighbours_text(values.reshape(-1), distance, touching=False)
+
+
+def _check_normal(name: str, secret: Secret, schema: Schema) -> None:
+    """Refuse what is not linear in a column that may be any number, and values of it without a distance."""
+    if isinstance(secret.property, (Count, Proportion)):
+        raise SecretError(
+            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
+            found=str(secret.property),
+            remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
+        )
+    normal_form(secret.property, schema)
+    if secret.pairs is None:
+        raise SecretError(
+            f"the secret of {name!r} needs a distance: any two values of a normal number cannot be hidden",
+            found="all pairs of values",
+            remedy="Pass pairs=apart(at_most=5), or pairs=intervals(((30, 40), (50, 60))).",
+        )
+    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
+        raise SecretError(
+            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
+        )

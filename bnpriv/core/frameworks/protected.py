@@ -1,0 +1,223 @@
+"""What is protected of one attribute, in words: the secret, and which pairs of its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import final
+
+from bnpriv.core.columns import Categorical
+from bnpriv.core.networks.base import Network
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.builtin import Count, Linear, Mean, Proportion
+from bnpriv.core.queries.predicates import Comparison, Predicate
+from bnpriv.core.schema import Schema
+from bnpriv.core.secrets import (
+    Apart,
+    ContinuousPair,
+    IntervalPair,
+    Pair,
+    Secret,
+    SecretPair,
+    ValuesApart,
+    of_states,
+    of_values,
+)
+from bnpriv.kind import kind_of
+from bnpriv.text import Json, and_text, full_text, name_text, visible
+
+MOST_NAMED_PAIRS = 6
+"""Pairs of secrets that are named."""
+
+ALL_PAIRS = "all pairs"
+
+MOST_NAMED_VALUES = 6
+"""Values that are named."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ProtectedSecret:
+    """What is protected of one attribute.
+
+    Parameters
+    ----------
+    attribute : str
+        The protected attribute.
+    secret : str
+        What must not be learned, as a noun: "the number of records with ill = yes in this table".
+    pairs : str
+        Which pairs of its values are protected: "all pairs", "values at most 1 apart", "low against high".
+    distance : float, optional
+        In the secret's unit, how far apart the two values of a protected pair may be at most, where the pairs are
+        chosen by their distance.
+    bounds_belief : bool
+        Whether the odds of every secret against all other values are bounded, and so the belief in it. So it is where
+        all pairs are protected; where only some are, a belief in one value against all others may move further.
+    """
+
+    attribute: str
+    secret: str
+    pairs: str
+    distance: float | None = None
+    bounds_belief: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.secret} ({self.pairs})"
+
+    @property
+    def sentence(self) -> str:
+        """Return what is protected as a line of its own."""
+        return f"{self.secret[:1].upper()}{self.secret[1:]} ({self.pairs})."
+
+    def to_json(self) -> Json:
+        """Return the facts as plain values."""
+        return {
+            "attribute": self.attribute,
+            "secret": self.secret,
+            "pairs": self.pairs,
+            "distance": self.distance,
+            "bounds_belief": self.bounds_belief,
+        }
+
+
+def pairs_secret(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    """What is protected of an attribute of a network, as its kind says it."""
+    return kind_of(network).protected_secret(network, attribute, secret, pairs)
+
+
+def secret_by_states(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
+    """What is protected of an attribute: pairs of its states, or of values where it may be any number."""
+    states = network.states.get(attribute)
+    if states is None:
+        return interval_secret(attribute, secret, of_values(pairs), ())
+    return state_secret(attribute, secret, of_states(pairs), states)
+
+
+def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], states: Sequence[object]) -> ProtectedSecret:
+    """Return what is protected of an attribute with finitely many states."""
+    whole = len(pairs) == len(states) * (len(states) - 1) and all(pair.is_point for pair in pairs)
+    return ProtectedSecret(
+        attribute=attribute,
+        secret=secret,
+        pairs=_all_text(states) if whole else chosen_text(pairs),
+        bounds_belief=whole or bounds_belief(pairs, states),
+    )
+
+
+def _all_text(states: Sequence[object]) -> str:
+    if len(states) > MOST_NAMED_VALUES:
+        return f"{ALL_PAIRS} of its {len(states)} values"
+    shown = [name_text(str(state)) for state in states]
+    return " against ".join(shown) if len(shown) == 2 else f"{ALL_PAIRS} of {and_text(shown)}"
+
+
+def chosen_text(pairs: Iterable[Pair]) -> str:
+    """Return chosen pairs of secrets in words, each in one direction."""
+    reverse: set[Pair] = set()
+    named: list[str] = []
+    for pair in pairs:
+        if pair not in reverse:
+            named.append(visible(str(pair)))
+            reverse.add(pair.reverse)
+    more = [f"{len(named) - MOST_NAMED_PAIRS} more pairs"] if len(named) > MOST_NAMED_PAIRS else []
+    return and_text([*named[:MOST_NAMED_PAIRS], *more])
+
+
+def bounds_belief(pairs: Iterable[SecretPair], states: Iterable[object]) -> bool:
+    """Return whether for every secret all other states together are made up of secrets that it is paired with.
+
+    Then the odds of the secret against its complement are an average of odds that are bounded.
+    """
+    every = frozenset(states)
+    partners: dict[frozenset[object], set[frozenset[object]]] = {}
+    for pair in pairs:
+        partners.setdefault(frozenset(pair.first), set()).add(frozenset(pair.second))
+    return bool(partners) and all(_made_up(every - side, found) for side, found in partners.items())
+
+
+def _made_up(rest: frozenset[object], parts: set[frozenset[object]]) -> bool:
+    """Return whether a set is one of `parts`, or the disjoint union of those that contain no other."""
+    least = [part for part in parts if not any(other < part for other in parts)]
+    return rest in parts or (sum(map(len, least)) == len(rest) and frozenset().union(*least) == rest)
+
+
+def interval_secret(
+    attribute: str, secret: str, pairs: Sequence[ContinuousPair], states: Sequence[float]
+) -> ProtectedSecret:
+    """Return what is protected of a parameter that may be any number, or one of finitely many `states`."""
+    first = pairs[0]
+    if isinstance(first, ValuesApart):
+        return ProtectedSecret(
+            attribute=attribute,
+            secret=secret,
+            pairs=f"values at most {full_text(first.farthest)} apart",
+            distance=first.farthest,
+        )
+    points = {frozenset((pair.first.low, pair.second.low)) for pair in pairs if not isinstance(pair, ValuesApart)}
+    every = {frozenset(pair) for pair in combinations(states, 2)}
+    whole = bool(every) and all(pair.is_point for pair in pairs) and every <= points
+    chosen = _all_text([f"{state:g}" for state in states]) if whole else chosen_text(pairs)
+    return ProtectedSecret(attribute=attribute, secret=secret, pairs=chosen, bounds_belief=whole)
+
+
+def property_secret(secret: Secret, schema: Schema, *, bounded: bool = True) -> ProtectedSecret:
+    """Return what is protected of a property of the table; not `bounded` where its values may be any number."""
+    noun = f"{property_text(secret.property)} in this table"
+    if secret.pairs is None:
+        return ProtectedSecret(attribute=secret.column, secret=noun, pairs=f"{ALL_PAIRS} of values", bounds_belief=True)
+    if isinstance(secret.pairs, Apart):
+        return ProtectedSecret(
+            attribute=secret.column,
+            secret=noun,
+            pairs=f"values at most {full_text(secret.pairs.at_most)} apart",
+            distance=secret.pairs.at_most,
+            bounds_belief=bounded and secret.pairs.at_most >= _span(secret, schema),
+        )
+    chosen = secret.pairs.chosen
+    values = {value for side in _sides(chosen) for value in side}
+    every = range(schema.records + 1) if isinstance(secret.property, Count) else range(0)
+    both = [way for pair in chosen if isinstance(pair, SecretPair) for way in (pair, pair.reverse)]
+    return ProtectedSecret(
+        attribute=secret.column,
+        secret=noun,
+        pairs=chosen_text(chosen),
+        bounds_belief=len(values) == len(every) and values == set(every) and bounds_belief(both, every),
+    )
+
+
+def _sides(chosen: Iterable[SecretPair | IntervalPair]) -> list[frozenset[object]]:
+    """Return the sides of chosen pairs that are lists of values."""
+    return [frozenset(side) for pair in chosen if isinstance(pair, SecretPair) for side in (pair.first, pair.second)]
+
+
+def property_text(query: Query) -> str:
+    """Return a property of the table as a noun."""
+    if isinstance(query, (Count, Proportion)):
+        what = "number" if isinstance(query, Count) else "share"
+        return f"the {what} of records with {_predicate_text(query.predicate)}"
+    if isinstance(query, Linear):
+        return f"the weighted mean {visible(str(query))}"
+    what = "mean" if isinstance(query, Mean) else "total"
+    return f"the {what} of {and_text([name_text(name) for name in sorted(query.columns)])}"
+
+
+def _predicate_text(predicate: Predicate) -> str:
+    if isinstance(predicate, Comparison) and predicate.operator == "==":
+        return f"{name_text(predicate.column)} = {name_text(str(predicate.value))}"
+    return visible(str(predicate))
+
+
+def _span(secret: Secret, schema: Schema) -> float:
+    """Return how far apart two values of a property can be."""
+    if isinstance(secret.property, Count):
+        return schema.records
+    if isinstance(secret.property, Proportion):
+        return 1.0
+    column = schema[secret.column]
+    if isinstance(column, Categorical) or isinstance(secret.property, Linear):
+        return math.inf
+    width = column.upper - column.lower
+    return width if isinstance(secret.property, Mean) else width * schema.records

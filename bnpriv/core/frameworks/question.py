@@ -1,0 +1,76 @@
+"""A framework of any notion, and what is asked of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bnpriv.checks import type_text
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.networks.base import foreign_remedy
+from bnpriv.core.queries.base import Query
+from bnpriv.errors import FrameworkError
+from bnpriv.kind import is_framework, notion_of
+
+# --------------------------------------------------------------------------------------------------
+# A framework of any notion.
+# --------------------------------------------------------------------------------------------------
+
+AttributeFramework = DistributionalAttributePrivacy | DatasetAttributePrivacy | ValuePrivacy
+"""A framework that hides attributes of a network."""
+
+Framework = AttributeFramework | DistributionPrivacy
+"""A framework of any notion."""
+
+# --------------------------------------------------------------------------------------------------
+# What is asked of which framework: the two arguments that almost every verb takes first.
+# --------------------------------------------------------------------------------------------------
+
+REQUIRED = "a framework is needed first"
+
+
+def require_framework(framework: object, query: object = None) -> None:
+    """Refuse what is no framework, and say what to pass instead.
+
+    Parameters
+    ----------
+    framework : object
+        What was passed as the framework.
+    query : object
+        What was passed after it.
+
+    Raises
+    ------
+    FrameworkError
+        If `framework` is none.
+
+    Examples
+    --------
+    >>> require_framework("student")
+    Traceback (most recent call last):
+    bnpriv.errors.FrameworkError: a framework is needed first; found a str. Read it with ...
+    """
+    if is_framework(framework):
+        return
+    if is_framework(query):
+        raise FrameworkError(REQUIRED, found=f"{type_text(framework)} before it", remedy="Swap the two.")
+    raise FrameworkError(REQUIRED, found=type_text(framework), remedy=_remedy(framework))
+
+
+def _remedy(framework: object) -> str:
+    if isinstance(framework, (str, Path)):
+        return "Read it with bnpriv.read_framework(path), or take bnpriv.example(name)."
+    if isinstance(framework, Query):
+        return "Write for example plan(framework, query, epsilon)."
+    if hasattr(framework, "framework"):
+        return "Pass the framework of the calibration, calibration.framework."
+    build = "Build one, for example DistributionalAttributePrivacy(network, schema, protect, source=...)."
+    foreign = foreign_remedy(framework)
+    return f"{foreign} {build}" if foreign else build
+
+
+def own_query(framework: object) -> Query | None:
+    """Return the query that a framework is about, or None if it leaves the query open."""
+    return notion_of(framework).own_query(framework)

@@ -1,0 +1,65 @@
+"""What stays as it is: read-only mappings, and what was computed from a frozen value and stays with it."""
+
+from __future__ import annotations
+
+from typing import Any, Never, TypeVar, final
+
+# --------------------------------------------------------------------------------------------------
+# Mappings that cannot be changed by accident.
+# --------------------------------------------------------------------------------------------------
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ReadOnly(dict[K, V]):
+    """A dictionary whose methods do not change it; it prints, compares and pickles like one.
+
+    Examples
+    --------
+    >>> ReadOnly({"a": 1})["a"]
+    1
+    """
+
+    def _refuse(self, *_: object, **__: object) -> Never:
+        raise TypeError("this mapping is read-only; make a new one instead")
+
+    _changing: Any = _refuse
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _changing
+
+    def __reduce__(self) -> tuple[type, tuple[dict[K, V]]]:
+        return (ReadOnly, (dict(self),))
+
+
+# --------------------------------------------------------------------------------------------------
+# What was computed from a frozen value and stays with it.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+class Cache:
+    """Results that were computed from a frozen value, kept with it: neither compared, hashed nor pickled.
+
+    Whoever keeps results must bound how many, and they may depend on nothing but the value.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> kept = Cache()
+    >>> kept.table("squares")[3] = 9
+    >>> kept.table("squares"), pickle.loads(pickle.dumps(kept)).table("squares")
+    ({3: 9}, {})
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[Any, Any]] = {}
+
+    def table(self, name: str) -> dict[Any, Any]:
+        """Return the results of one sort by what they were computed for; to be filled by the caller."""
+        return self._tables.setdefault(name, {})
+
+    def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
+        return Cache, ()
+
+    def __repr__(self) -> str:
+        return "Cache()"

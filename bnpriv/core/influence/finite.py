@@ -1,0 +1,384 @@
+"""The influence in a network of tables, with the witness that attains it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast, final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.core.columns import State
+from bnpriv.core.distributions import log_sum_exp
+from bnpriv.core.influence.base import (
+    Influence,
+    asked_columns,
+    bound_text,
+    impossible_secrets,
+    influence_of,
+    worst_place,
+)
+from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
+from bnpriv.core.influence.losses import MOST_LOSSES, Losses
+from bnpriv.core.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts, joint_law, joint_size
+from bnpriv.core.networks.base import Network
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, LogTable, elimination, marginal
+from bnpriv.core.secrets import Declared, SecretPair, pairs_of
+from bnpriv.errors import SizeError
+from bnpriv.services import service
+from bnpriv.text import rough_text
+
+# --------------------------------------------------------------------------------------------------
+# Lower bounds of what columns tell, from one assignment that tells much: cheap where tables are large.
+# --------------------------------------------------------------------------------------------------
+
+MOST_WITNESS_CELLS = 2**18
+"""Cells of all tables that the probability of one assignment may take."""
+
+MOST_SWEEPS = 3
+"""How often every column is looked at again."""
+
+AtLeast = Callable[[Iterable[str]], float]
+"""From attributes to what they tell at least, in nats."""
+
+
+def lower_bound(
+    network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
+) -> AtLeast:
+    """Lower bounds of what subsets of some columns tell about one pair, under one model.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    protected : str
+    pair : SecretPair
+    model : int
+    columns : iterable of str
+
+    Returns
+    -------
+    callable
+        From a subset of the columns to a lower bound of its influence, rounded down.
+    """
+    asked = network.graph.frontier(protected, columns)
+    chosen: dict[str, int] = {}
+    for name in asked:  # every column by itself
+        ratios = _ratios(network, protected, pair, model, {}, name)
+        if ratios is not None:
+            chosen[name] = int(np.argmax(ratios))
+    for _ in range(MOST_SWEEPS if len(chosen) > 1 else 0):
+        before = dict(chosen)
+        for name in chosen:
+            rest = {other: state for other, state in chosen.items() if other != name}
+            ratios = _ratios(network, protected, pair, model, rest, name)
+            if ratios is not None:
+                chosen[name] = int(np.argmax(ratios))
+        if chosen == before:
+            break
+
+    def told(some: Iterable[str]) -> float:
+        seen = {name: chosen[name] for name in sorted(some) if name in chosen}
+        if not seen:
+            return 0.0
+        name = next(iter(seen))
+        ratios = _ratios(network, protected, pair, model, {k: v for k, v in seen.items() if k != name}, name)
+        return 0.0 if ratios is None else max(0.0, float(ratios[seen[name]]))
+
+    return told
+
+
+def _ratios(
+    network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, given: Mapping[str, int], name: str
+) -> FloatArray | None:
+    """Return lower bounds of log ratios of an assignment with each state of one more column; None if not known."""
+    needed = network.graph.ancestral((protected, name, *given))
+    pool = [_read(network.tables[each], model, given) for each in network.attributes if each in needed]
+    keep = (protected, name)
+    if elimination(pool, keep)[1].work > MOST_WITNESS_CELLS:
+        return None
+    table, prior = marginal(pool, keep), joint_law(network, (protected,))
+    sides = [
+        [k for k, state in enumerate(network.states[protected]) if state in side] for side in (pair.first, pair.second)
+    ]
+    row = prior.values[min(model, prior.values.shape[0] - 1)]
+    if any(float(np.max(row[side])) == -np.inf for side in sides):
+        return None  # the pair is no constraint
+    above, below = (log_sum_exp(table.values[0][side], 0) - log_sum_exp(row[side], 0) for side in sides)
+    finite = np.abs(table.values[np.isfinite(table.values)]).max(initial=1.0)
+    error = 2 * (table.error + prior.error) + UNIT_ROUNDOFF * (16 * float(finite) + 8 * len(row) + 64)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below - error)
+
+
+def _read(table: LogTable, model: int, given: Mapping[str, int]) -> LogTable:
+    """Return the table of one model at given states."""
+    values = table.values[min(model, table.values.shape[0] - 1)]
+    index = tuple(given.get(axis, slice(None)) for axis in table.axes)
+    axes = tuple(axis for axis in table.axes if axis not in given)
+    return LogTable(axes=axes, values=np.asarray(values[index])[np.newaxis], error=table.error)
+
+
+def influence_losses(influence: Influence) -> Losses:
+    """The privacy losses of every model and ordered pair; tables that were small enough are kept with the influence.
+
+    Raises
+    ------
+    SizeError
+        If there would be more than `MOST_LOSSES` cells.
+    """
+    network, pairs = cast(DiscreteNetwork, influence.network), cast("tuple[SecretPair, ...]", influence.pairs)
+    if influence.details is None:
+        return losses_of(network, influence.frontier, influence.protected, pairs)
+    return losses_from(influence.details, pairs, network.models)
+
+
+def explain_tables(influence: Influence) -> str:
+    """The assignment that tells most: probabilities, open paths, and the rows of the tables."""
+    if influence.pair is None or not influence.assignment:
+        return bound_text(influence)
+    network, pair = cast(DiscreteNetwork, influence.network), cast(SecretPair, influence.pair)
+    return service("influence.explanation")(network, influence.protected, pair, influence.model, influence.assignment)
+
+
+def finite_influence(
+    network: DiscreteNetwork,
+    columns: Iterable[str],
+    protected: str,
+    pairs: Sequence[SecretPair],
+    *,
+    most_work: int = MOST_ELIMINATION_CELLS,
+) -> Influence:
+    """Return the influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
+    asked = asked_columns(network, columns, protected)
+    border = network.graph.frontier(protected, asked)
+    tables = RatioTables.of(network, protected, border, pairs, most_work)
+    values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
+    if border:
+        values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
+    values.flags.writeable = False
+    pair, model, assignment = _witness(network, pairs, values, tables)
+    exact = tables.is_exact(pairs)
+    kept = tables if exact and loss_cells(network, border, pairs) else None
+    return Influence(
+        columns=asked,
+        protected=protected,
+        frontier=border,
+        pairs=tuple(pairs),
+        values=values,
+        error=tables.error if border else 0.0,
+        kind="exact" if exact else "certified",
+        pair=pair,
+        model=model,
+        assignment=assignment,
+        network=network,
+        details=kept,
+        how="exact" if exact else "a bound: a table would be too large",
+        too_large=tables.too_large,
+    )
+
+
+def influence_work(
+    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
+) -> tuple[int, int]:
+    """How many cells the tables of an influence take, and how many losses it has; 0 where they are not kept."""
+    return influence_cells(network, border, protected, pairs), loss_cells(network, border, pairs)
+
+
+def budgeted_influence(
+    network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair], most_work: int
+) -> tuple[Influence, int]:
+    """An influence from tables of at most `most_work` cells each, and how many cells they have."""
+    cells = influence_cells(network, border, protected, pairs, most_work)
+    return finite_influence(network, border, protected, pairs, most_work=most_work), cells
+
+
+def influence_cells(
+    network: DiscreteNetwork,
+    border: tuple[str, ...],
+    protected: str,
+    pairs: Sequence[SecretPair],
+    most_work: int = MOST_ELIMINATION_CELLS,
+) -> int:
+    """Return how many cells the tables behind the influence of a frontier have, and what their ratios take.
+
+    A table that would be too large is not made; what bounds it has few cells.
+    """
+    parts = independent_parts(network.graph, protected, border)
+    if not all(pair.is_point for pair in pairs) and len(parts) > 1:
+        parts.append(border)
+    total = 0
+    for part in parts:
+        size = joint_size(network, (protected, *part))
+        if size.fits and size.work <= most_work:
+            cells = network.models * math.prod(len(network.states[name]) for name in part)
+            total += size.work + 2 * len(pairs) * cells
+        else:
+            total += min(MOST_ASSIGNMENT_WORK, most_work) + min(MOST_SEPARATOR_WORK, most_work)
+    return total
+
+
+def _witness(
+    network: DiscreteNetwork, pairs: Sequence[SecretPair], values: FloatArray, tables: RatioTables
+) -> tuple[SecretPair | None, int, dict[str, State]]:
+    """Return the pair, model and assignment that attain the maximum."""
+    if bool(np.isneginf(values).all()):
+        return None, 0, {}
+    model, k = worst_place(values)
+    found = tables.assignment(pairs[k], model)
+    assignment = {name: network.states[name][place] for name, place in found.items()}
+    return pairs[k], model, assignment
+
+
+def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Losses:
+    """Return the losses of a frontier for ordered `pairs`.
+
+    Raises
+    ------
+    SizeError
+        If there would be more than `MOST_LOSSES` cells, or a table would pass the limit.
+
+    Notes
+    -----
+    Given a single secret state the parts of the frontier are independent, so that masses multiply and log ratios add.
+
+    Examples
+    --------
+    >>> from bnpriv.core.secrets import all_pairs
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"income": [0.5, 0.5], "sat": [[1.0, 0.9], [0.0, 0.1]]},
+    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
+    ...     parents={"sat": ["income"]},
+    ... )
+    >>> losses_of(network, ("sat",), "income", all_pairs(["low", "high"])).excess(0.2).round(6).tolist()
+    [[0.0, 0.1]]
+    """
+    names = tuple(border)
+    if not loss_cells(network, names, pairs):
+        raise _too_many(rough_text(_cells(network, names, pairs)))
+    return losses_from(RatioTables.of(network, protected, names, pairs), pairs, network.models)
+
+
+def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -> Losses:
+    """Return the losses of a frontier for ordered `pairs` from its tables.
+
+    Raises
+    ------
+    SizeError
+        If there would be more than `MOST_LOSSES` cells.
+    """
+    rows = [_row(tables, pair, models * len(pairs)) for pair in pairs]
+
+    def stacked(part: Callable[[tuple[FloatArray, FloatArray]], FloatArray]) -> FloatArray:
+        whole = [np.broadcast_to(part(row), (models, part(row).shape[1])) for row in rows]
+        return np.stack(whole, axis=1)
+
+    above, below = stacked(lambda row: row[0]), stacked(lambda row: row[1])
+    with np.errstate(invalid="ignore"):
+        ratios = np.where(np.isneginf(above), -np.inf, above - below + tables.error)
+    possible = [~(tables.impossible(tables.side(p.first)) | tables.impossible(tables.side(p.second))) for p in pairs]
+    return Losses(
+        ratios=np.where(np.isneginf(ratios), 0.0, ratios),
+        masses=np.where(np.isneginf(above), 0.0, np.exp(above + tables.error + 2.0**-49)),
+        possible=np.stack([np.broadcast_to(each, models) for each in possible], axis=1),
+    )
+
+
+def loss_cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[SecretPair]) -> int:
+    """Return how many cells the losses of a frontier have, of all models and pairs together; 0 if too many to keep."""
+    cells = _cells(network, border, pairs)
+    return cells if cells <= MOST_LOSSES else 0
+
+
+def _cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[SecretPair]) -> int:
+    return network.models * len(pairs) * math.prod(len(network.states[name]) for name in border)
+
+
+def _too_many(found: str) -> SizeError:
+    return SizeError(
+        f"the losses of all pairs and models may have at most {rough_text(MOST_LOSSES)} cells",
+        found=found,
+        remedy="Query fewer columns at once, protect fewer pairs, or ask for delta = 0.",
+    )
+
+
+def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, FloatArray]:
+    """Return log P(cell | first) and log P(cell | second), of shape (models, cells of all parts together)."""
+    parts = tables.tables(pair)
+    cells = math.prod(math.prod(table.values.shape[2:]) for table in parts or ())
+    if parts is None or cells * rows > MOST_LOSSES:
+        raise _too_many("a larger table" if parts is None else rough_text(cells * rows))
+    above = below = np.zeros((1, 1))
+    for table in parts:
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        above = _outer(above, tables.given(flat, tables.side(pair.first)))
+        below = _outer(below, tables.given(flat, tables.side(pair.second)))
+    return above, below
+
+
+def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the sums of all cells of two tables of shape (models, cells)."""
+    both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
+    return both.reshape(both.shape[0], -1)
+
+
+# --------------------------------------------------------------------------------------------------
+# What every attribute tells about some protected ones: rows of numbers, one column for each attribute.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InfluenceRows:
+    """What every attribute tells about some protected ones.
+
+    Parameters
+    ----------
+    protected : tuple of str
+        Those that have a pair of secrets.
+    values : ndarray of shape (protected, attributes)
+        Upper bounds in nats; NaN where an attribute meets itself, and in the rows of `refused`.
+    refused : mapping from str to str
+        For attributes none of whose pairs of secrets is possible, why nothing is said about them.
+    dropped : mapping from str to list of str
+        For the other rows, the pairs that are no constraint under a model.
+    """
+
+    protected: tuple[str, ...]
+    values: FloatArray
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
+    """The rows from the influence of every single attribute: of every kind that knows no faster way.
+
+    Raises
+    ------
+    SecretError
+        If the secrets do not fit.
+    SizeError
+        If a table would pass the limit and no cheaper bound holds.
+    """
+    names = network.attributes
+    paired = {name: pairs_of(network, name, given) for name, given in chosen.items()}
+    rows: dict[str, list[float]] = {}
+    refused: dict[str, str] = {}
+    dropped: dict[str, list[str]] = {}
+    for protected, ordered in paired.items():
+        if not ordered:
+            continue
+        alone = influence_of(network, (), protected, ordered)
+        possible = alone.pair is not None
+        rows[protected] = [
+            float(influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
+            for name in names
+        ]
+        if not possible:
+            refused[protected] = str(impossible_secrets(protected))
+        elif alone.dropped:
+            dropped[protected] = [f"{pair} in model {model}" for pair, model in alone.dropped]
+    values = np.array(list(rows.values()), dtype=np.float64).reshape(len(rows), len(names))
+    return InfluenceRows(protected=tuple(rows), values=values, refused=refused, dropped=dropped)

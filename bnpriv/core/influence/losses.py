@@ -1,0 +1,245 @@
+"""Privacy losses of what columns tell about a secret: the whole law of the log ratio, not its largest value alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.core.gaussian_curve import gaussian_excess, gaussian_mu
+from bnpriv.core.noise import ContinuousNoise
+
+LEAST_MARGIN = 1e-9
+"""A quilt whose influence comes closer than this to epsilon is not used."""
+
+MOST_LOSSES = 2**20
+"""Cells of all pairs and models together whose losses are kept."""
+
+GATHERED_WIDTH = 2.0**-11
+"""Distance of the ratios on which cells are gathered, near 0; it grows in proportion to larger ones."""
+
+SHIFT_HALVINGS = 60
+"""Halvings of the interval of shifts; the private end is taken."""
+
+
+class PrivacyLosses(Protocol):
+    """The whole law of what a set of columns tells about a protected attribute."""
+
+    def excess(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
+        """Return the hockey-stick divergence together with a noisy number, of shape (models, pairs).
+
+        Parameters
+        ----------
+        epsilon : float
+        law : {"laplace", "gaussian"}
+            The noise of that number.
+        shift : float or ndarray of shape (models, pairs)
+            By how many scales of the noise the secret moves it; 0 for the columns alone.
+        """
+        ...
+
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
+        """Return the largest private shift in scales of the noise, of shape (models, pairs); -inf where none is."""
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Losses:
+    """The law of the privacy loss, given the first secret, for every model and ordered pair.
+
+    Parameters
+    ----------
+    ratios : ndarray of shape (models, pairs, cells)
+        Upper bounds of log P(cell | first) - log P(cell | second); inf where the second secret rules the cell out.
+    masses : ndarray of shape (models, pairs, cells)
+        Upper bounds of P(cell | first).
+    possible : ndarray of shape (models, pairs)
+        False where a secret has probability zero, so that the pair is no constraint.
+    """
+
+    ratios: FloatArray
+    masses: FloatArray
+    possible: NDArray[np.bool_]
+
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+        """Return the hockey-stick divergence at `epsilon` of the cells together with a noisy number.
+
+        Parameters
+        ----------
+        epsilon : float
+        law : {"laplace", "gaussian"}
+            The noise of that number.
+        shift : float or ndarray of shape (models, pairs)
+            By how many scales of the noise the secret moves it; 0 for the cells alone.
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded up; 0 where a pair is no constraint.
+        """
+        moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.possible.shape)[..., np.newaxis]
+        left = epsilon - self.ratios
+        finite = np.where(np.isfinite(left), left, 0.0)
+        level = np.where(np.isfinite(left), finite - 8 * UNIT_ROUNDOFF * (epsilon + np.abs(finite) + moved), left)
+        curve = gaussian_excess(moved, level) if law == "gaussian" else laplace_excess(moved, level)
+        total = (self.masses * curve).sum(axis=2) * (1 + (self.ratios.shape[2] + 64) * UNIT_ROUNDOFF)
+        return np.where(self.possible, np.minimum(total, 1.0), 0.0)
+
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
+        """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Both above 0.
+        law : {"laplace", "gaussian"}
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded down; -inf where the cells alone tell too much, inf where a pair is no constraint.
+        """
+        low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
+        if law == "laplace":
+            pure = self._pure(epsilon)
+            low = np.maximum(low, np.where(pure >= 0, pure, -np.inf))
+        return np.where(self.possible, low, np.inf)
+
+    def _pure(self, epsilon: float) -> FloatArray:
+        """Return what the largest ratio leaves of epsilon, which needs no delta."""
+        return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
+
+
+def gathered(losses: Losses) -> Losses:
+    """Return losses of fewer cells that tell at least as much, and hardly more.
+
+    Every cell is split between the two nearest points of a grid of ratios, so that both secrets keep its probability:
+    who sees the two points knows in which of them he is, and can forget it.
+
+    Parameters
+    ----------
+    losses : Losses
+
+    Returns
+    -------
+    Losses
+        The same for few cells.
+
+    Examples
+    --------
+    >>> ratios, masses = np.linspace(-1, 1, 100_000), np.full(100_000, 1e-5)
+    >>> many = Losses(ratios=ratios[None, None], masses=masses[None, None], possible=np.ones((1, 1), dtype=np.bool_))
+    >>> few = gathered(many)
+    >>> few.ratios.size, bool(0 <= few.excess(0.3) - many.excess(0.3) < 1e-7)
+    (3614, True)
+    """
+    models, pairs, cells = losses.ratios.shape
+    if cells * GATHERED_WIDTH <= 4:  # a grid has some thousand points
+        return losses
+    flat = zip(losses.ratios.reshape(-1, cells), losses.masses.reshape(-1, cells), strict=True)
+    rows = [_on_grid(ratios, masses) for ratios, masses in flat]
+    most = max(len(ratios) for ratios, _ in rows)
+    ratios, masses = (
+        np.stack([np.pad(row[side], (0, most - len(row[side]))) for row in rows]).reshape(models, pairs, most)
+        for side in (0, 1)
+    )
+    return Losses(ratios=ratios, masses=masses, possible=losses.possible)
+
+
+def _on_grid(ratios: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Split cells of one pair: of the mass m at r the share that keeps m exp(-r) goes to the point above."""
+    held = np.isfinite(ratios) & (masses > 0)
+    ratio, mass = ratios[held], masses[held]
+    place = np.floor(np.arcsinh(ratio) / GATHERED_WIDTH).astype(np.int64)
+    low, high = np.sinh(place * GATHERED_WIDTH), np.sinh((place + 1) * GATHERED_WIDTH)
+    above = mass * np.clip(np.expm1(low - ratio) / np.expm1(low - high), 0.0, 1.0)
+    points, at = np.unique(np.concatenate([place, place + 1]), return_inverse=True)
+    total: FloatArray = np.bincount(at, weights=np.concatenate([mass - above, above])).astype(np.float64) * (
+        1 + (ratios.size + 16) * UNIT_ROUNDOFF
+    )
+    endless = masses[np.isposinf(ratios)].sum() * (1 + ratios.size * UNIT_ROUNDOFF)
+    grid: FloatArray = np.sinh(points.astype(np.float64) * GATHERED_WIDTH)
+    return np.append(grid, np.inf), np.append(total, endless)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PureLosses:
+    """What follows from the largest privacy loss alone, where nothing is known of how rare it is.
+
+    Parameters
+    ----------
+    values : ndarray of shape (models, pairs)
+        Upper bounds of the loss in nats; -inf where a pair is no constraint.
+    """
+
+    values: FloatArray
+
+    def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
+        """Return a bound of the divergence of the columns together with a noisy number, as `Losses.excess` does.
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded up; 0 where a pair is no constraint.
+        """
+        moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
+        alone = gaussian_excess if law == "gaussian" else laplace_excess
+        # a log ratio that is never above a value leaves epsilon minus that value to the noise
+        told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
+        return np.where(np.isneginf(self.values), 0.0, told)
+
+    def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
+        """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
+
+        Returns
+        -------
+        ndarray of shape (models, pairs)
+            Rounded down; -inf where the columns alone may tell too much, inf where a pair is no constraint.
+        """
+        low = private_shifts(self.excess, self.values.shape, epsilon, delta, law)
+        return np.where(np.isneginf(self.values), np.inf, low)
+
+
+class Excess(Protocol):
+    """The hockey-stick divergence of what is told together with a noisy number, as `Losses.excess`."""
+
+    def __call__(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
+        """Return it for every model and pair."""
+        ...
+
+
+def private_shifts(
+    excess: Excess, shape: tuple[int, ...], epsilon: float, delta: float, law: ContinuousNoise
+) -> FloatArray:
+    """Return the largest shifts whose excess is at most `delta`, rounded down; -inf where there is none."""
+    low, high = np.zeros(shape), np.full(shape, largest_shift(epsilon, delta, law))
+    for _ in range(SHIFT_HALVINGS):
+        middle = (low + high) / 2
+        private = excess(epsilon, law, middle) <= delta
+        low, high = np.where(private, middle, low), np.where(private, high, middle)
+    return np.where(excess(epsilon, law) <= delta, low, -np.inf)
+
+
+def largest_shift(epsilon: float, delta: float, law: ContinuousNoise) -> float:
+    """Return the shift that is private where the cells tell nothing: no quilt allows a larger one."""
+    if law == "gaussian":
+        return gaussian_mu(epsilon, delta)
+    return (epsilon - 2 * math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
+
+
+def laplace_excess(shift: FloatArray, epsilon: FloatArray) -> FloatArray:
+    """Return the privacy curve of Laplace noise of scale 1 moved by `shift`, at levels of either sign.
+
+    Examples
+    --------
+    >>> laplace_excess(np.array([1.0, 1.0, 0.0]), np.array([0.5, 2.0, -np.inf])).round(6).tolist()
+    [0.221199, 0.0, 1.0]
+    """
+    inside = np.abs(np.expm1(np.minimum((epsilon - shift) / 2, 0.0)))
+    return np.where(epsilon <= -shift, np.abs(np.expm1(np.minimum(epsilon, 0.0))), inside)

@@ -1,0 +1,361 @@
+"""Tables of a protected attribute with the columns that are seen, and the log ratios between two secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, islice
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.core.columns import State
+from bnpriv.core.distributions import log_sum_exp
+from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK, LargestRatios, largest_ratios
+from bnpriv.core.influence.quilts import separators_of
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, MOST_TABLE_CELLS, LogTable, Size, elimination, marginal
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import SecretPair
+from bnpriv.errors import SizeError
+
+# --------------------------------------------------------------------------------------------------
+# Joint laws by variable elimination on the pruned ancestral graph.
+# --------------------------------------------------------------------------------------------------
+
+MOST_CELLS_KEPT = 2**14
+"""Cells of a joint law that is kept with its network: parts of many questions share it."""
+
+MOST_LAWS = 1024
+"""Joint laws that are kept with a network."""
+
+MOST_SIZES = 2**14
+"""Sizes of joint laws that are kept with a network."""
+
+
+def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
+    """Return log P(attributes), with the axes in the order given.
+
+    Attributes that are no ancestor of `attributes` sum to one and are left out.
+
+    Raises
+    ------
+    SizeError
+        If a table on the way would have more than `most_cells` cells, or all of them together too many.
+    """
+    kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
+    names = tuple(attributes)
+    if most_cells != MOST_TABLE_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
+        return marginal(_needed(network, names), names, most_cells=most_cells)
+    if names not in kept:
+        found = marginal(_needed(network, names), names)
+        if found.values.size > MOST_CELLS_KEPT or len(kept) >= MOST_LAWS:
+            return found
+        kept[names] = found
+    return kept[names]
+
+
+def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
+    """Return how large the tables on the way to log P(attributes) are, without making them."""
+    sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
+    names = tuple(attributes)
+    if names not in sizes:
+        found = elimination(_needed(network, names), names)[1]
+        if len(sizes) >= MOST_SIZES:
+            return found
+        sizes[names] = found
+    return sizes[names]
+
+
+def _needed(network: DiscreteNetwork, attributes: Sequence[str]) -> list[LogTable]:
+    needed = network.graph.ancestral(attributes)
+    return [network.tables[name] for name in network.attributes if name in needed]
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables of a protected attribute with the columns that are seen, and the log ratios between two secrets in them.
+# --------------------------------------------------------------------------------------------------
+
+MOST_SEPARATORS = 10
+"""Small separators that are weighed up where a part is too large for a table."""
+
+MOST_SEPARATOR_WORK = 2**20
+"""Cells of the tables on the way to what a separator tells."""
+
+
+def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split `columns` into parts that are independent of each other given `protected`.
+
+    They are the connected components of the moral graph of the ancestors once `protected` is deleted.
+    """
+    left = frozenset(columns)
+    parts = (left & part for part in graph.parts(columns, protected))
+    return sorted(tuple(sorted(part)) for part in parts if part)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PartBound:
+    """What bounds a part of the frontier whose own table would be too large, for pairs of single states.
+
+    Branch and bound over its assignments comes first. Where that does not close, whatever separates the part from the
+    protected attribute tells at least as much. Its parents, its children and their other parents do: what they tell is
+    at most the sum of what the entries of their tables tell.
+
+    Parameters
+    ----------
+    children : tuple of LogTable
+        The tables of the children of the protected attribute that lead to the part, its axis first.
+    above : LogTable or None
+        The protected attribute's own table, if its parents lead to the part.
+    separators : tuple of RatioTables
+        Small separators whose tables are not too large.
+    too_large : str
+        How many cells the part's own tables would have, and how many they may.
+    """
+
+    children: tuple[LogTable, ...]
+    above: LogTable | None
+    separators: tuple[RatioTables, ...]
+    searched: LargestRatios | None = None
+    too_large: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        part: tuple[str, ...],
+        most_work: int = MOST_ELIMINATION_CELLS,
+        searched: LargestRatios | None = None,
+    ) -> PartBound:
+        """Collect the bounds of a part whose tables would have more than `most_work` cells."""
+        size = joint_size(network, (protected, *part))
+        if searched is not None and searched.is_exact:
+            return cls(children=(), above=None, separators=(), searched=searched, too_large=size.text(most_work))
+        graph = network.graph
+        inside = next(each for each in graph.parts(part, protected) if part[0] in each)
+        children = [name for name in sorted(inside) if protected in graph.parents[name]]
+        axes = [(protected, *(axis for axis in network.tables[name].axes if axis != protected)) for name in children]
+        tables = (
+            LogTable(axes=order, values=network.tables[name].aligned(order), error=network.tables[name].error)
+            for name, order in zip(children, axes, strict=True)
+        )
+        above = network.tables[protected] if inside.intersection(graph.parents[protected]) else None
+        return cls(
+            children=tuple(tables),
+            above=above,
+            separators=_separators(network, protected, part, most_work),
+            searched=searched,
+            too_large=size.text(most_work),
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the largest ratio itself was found."""
+        return self.searched is not None and self.searched.is_exact
+
+    def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
+        """An upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        found = [] if self.searched is None else [self.searched.upper[:, first, second]]
+        if self.is_exact:
+            return found[0]
+        total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
+        if self.above is not None:
+            with np.errstate(invalid="ignore"):
+                base = tables.prior.values[:, first] - tables.prior.values[:, second]
+                total = total + _largest(self.above, first, second) - base
+        total = np.where(np.isnan(total), np.inf, total)
+        pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
+        apart = [each.ratios(pair) + each.error for each in self.separators]
+        return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
+
+    @property
+    def error(self) -> float:
+        """A bound on the rounding error of the sums."""
+        if self.searched is not None and self.searched.is_exact:
+            return self.searched.error
+        tables = self.children if self.above is None else (*self.children, self.above)
+        return sum(2 * table.error + UNIT_ROUNDOFF * 8 * _finite(table) for table in tables) + 64 * UNIT_ROUNDOFF
+
+
+def _separators(
+    network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
+) -> tuple[RatioTables, ...]:
+    """The tables of separators, those that cost least first, as long as they are cheap enough together."""
+    costs: list[tuple[int, tuple[str, ...]]] = []
+    for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
+        split = independent_parts(network.graph, protected, sorted(names))
+        sizes = [joint_size(network, (protected, *each)) for each in split]
+        work = sum(size.work for size in sizes)
+        if work <= min(MOST_SEPARATOR_WORK, most_work) and all(size.fits for size in sizes):
+            costs.append((work, tuple(sorted(names))))
+    spent = accumulate(work for work, _ in sorted(costs))
+    cheap = [names for (_, names), work in zip(sorted(costs), spent, strict=True) if work <= MOST_SEPARATOR_WORK]
+    return tuple(RatioTables.of(network, protected, names, ()) for names in cheap)
+
+
+def _largest(table: LogTable, first: int, second: int) -> FloatArray:
+    """Return per model the largest log ratio of two rows of a table, over what the first row allows."""
+    above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RatioTables:
+    """Log P(protected, part) for the parts of a frontier.
+
+    The parts are independent given a single state of the protected attribute, so that for pairs of single states the
+    log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
+    None when it would be too large. Of parts whose own tables would be too large the largest ratio is searched for, or
+    bounded.
+    """
+
+    states: tuple[State, ...]
+    prior: LogTable
+    for_points: tuple[LogTable, ...]
+    for_sets: tuple[LogTable, ...] | None
+    bounded: tuple[PartBound, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        network: DiscreteNetwork,
+        protected: str,
+        border: tuple[str, ...],
+        pairs: Sequence[SecretPair],
+        most_work: int = MOST_ELIMINATION_CELLS,
+    ) -> RatioTables:
+        """Compute the tables of a frontier `border`, each from tables of at most `most_work` cells.
+
+        Raises
+        ------
+        SizeError
+            If even the law of the protected attribute itself takes a table that is too large.
+        """
+        prior = joint_law(network, (protected,))
+        sides = _sides(network.states[protected], pairs)
+        split = independent_parts(network.graph, protected, border)
+        parts: list[LogTable] = []
+        bounded: list[PartBound] = []
+        for part in split:
+            try:
+                parts.append(_table(network, (protected, *part), most_work))
+            except SizeError:
+                found = largest_ratios(network, protected, part, prior, sides, min(MOST_ASSIGNMENT_WORK, most_work))
+                bounded.append(PartBound.of(network, protected, part, most_work, found))
+        whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
+            try:
+                whole = (_table(network, (protected, *border), most_work),)
+            except SizeError:
+                whole = None
+        return cls(
+            states=network.states[protected],
+            prior=prior,
+            for_points=tuple(parts),
+            for_sets=whole,
+            bounded=tuple(bounded),
+        )
+
+    @property
+    def too_large(self) -> str:
+        """How many cells the tables of the bounded parts would have, and how many they may; empty if none."""
+        return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
+
+    def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
+        """The tables whose log ratios add for `pair`; None if they do not tell everything."""
+        return self.for_points if pair.is_point and not self.bounded else self.for_sets
+
+    def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
+        """Whether no bound stands in for any of `pairs`."""
+        found = all(part.is_exact for part in self.bounded)
+        return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
+
+    def ratios(self, pair: SecretPair) -> FloatArray:
+        """The influence per model; -inf where a secret has probability zero."""
+        tables = self.for_points if pair.is_point else self.for_sets
+        if tables is None:
+            # a mixture is never more telling than the most telling pair of its members
+            singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
+            return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
+        first, second = self.side(pair.first), self.side(pair.second)
+        total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
+        for part in self.bounded if pair.is_point else ():
+            total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
+        return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
+
+    def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
+        """An assignment that attains the influence, by positions of states; empty if none is known."""
+        if not self.is_exact((pair,)):
+            return {}
+        found: dict[str, int] = {}
+        for table in self.for_points if pair.is_point else self.for_sets or ():
+            ratio = self.cells(table, pair)
+            cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1)]))
+            index = np.unravel_index(cell, table.values.shape[2:])
+            found |= {name: int(place) for name, place in zip(table.axes[1:], index, strict=True)}
+        first, second = (int(self.side(secret)[0]) for secret in (pair.first, pair.second))
+        for part in self.bounded if pair.is_point else ():
+            if part.searched is not None:
+                chosen = part.searched.chosen[model, first, second]
+                found |= {name: int(place) for name, place in zip(part.searched.columns, chosen, strict=True)}
+        return found
+
+    def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
+        """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        above = self.given(flat, self.side(pair.first))
+        below = self.given(flat, self.side(pair.second))
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(above), -np.inf, above - below)
+
+    def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
+        """The positions of the states of a secret."""
+        return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
+
+    def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
+        """Return log P(cell | secret) of shape (models, cells) from a table of shape (models, states, cells)."""
+        with np.errstate(invalid="ignore"):
+            return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
+
+    def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """For every model whether a secret has probability zero."""
+        return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
+
+    @cached_property
+    def error(self) -> float:
+        """A bound on the rounding error of a sum of log ratios."""
+        total = sum(part.error + 2 * self.prior.error for part in self.bounded)
+        for table in dict.fromkeys((*self.for_points, *(self.for_sets or ()))):
+            total += 2 * (table.error + self.prior.error)
+            total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
+        return total
+
+
+def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:
+    """The positions of all pairs of single states that some pair of secrets tells apart."""
+    place = {state: k for k, state in enumerate(states)}
+    return sorted({(place[a], place[b]) for pair in pairs for a in pair.first for b in pair.second})
+
+
+def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
+    """A joint law.
+
+    Raises
+    ------
+    SizeError
+        If it takes tables of more than `most_work` cells, or more than the usual limits.
+    """
+    if most_work < MOST_ELIMINATION_CELLS:
+        joint_size(network, names).check(names, most_work=most_work)
+    return joint_law(network, names)
+
+
+def _finite(table: LogTable) -> float:
+    return float(np.max(np.abs(table.values[np.isfinite(table.values)]), initial=0.0))

@@ -1,0 +1,1 @@
+"""The mechanisms of the kernel: quilt, column, Wasserstein, tight."""

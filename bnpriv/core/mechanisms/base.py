@@ -1,0 +1,758 @@
+"""What every mechanism does: find noise or say why not, and bind it into a calibration, without seeing data."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast, final, overload
+
+from bnpriv import checks
+from bnpriv.bound import Bound, Kind, weakest
+from bnpriv.core.frameworks.question import own_query, require_framework
+from bnpriv.core.mechanisms.certificate import (
+    Certificate,
+    beyond_text,
+    claimed_delta,
+    guarantee_for,
+    posteriors_of,
+    stands_for_more,
+)
+from bnpriv.core.mechanisms.weights import Found, PartWeights, shaped, weights_refusal, with_shape
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.sensitivity import answer_range
+from bnpriv.digest import digest, first_digest
+from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
+from bnpriv.services import service
+from bnpriv.shown import Shown
+from bnpriv.text import Json, full_text
+
+if TYPE_CHECKING:
+    from bnpriv.core.frameworks.guarantee import Guarantee
+    from bnpriv.core.frameworks.question import Framework
+    from bnpriv.core.mechanisms.certificate import Released
+    from bnpriv.core.noise import Sampler
+    from bnpriv.loss.loss import PrivacyCurve
+    from bnpriv.mechanisms.misspecified import Misspecified
+    from bnpriv.mechanisms.optimal.channel import Averaged
+    from bnpriv.mechanisms.serialize import Record
+    from bnpriv.mechanisms.usefulness import Usefulness
+    from bnpriv.render.document import Document
+
+# --------------------------------------------------------------------------------------------------
+# The least scale at which a privacy curve is low enough.
+# --------------------------------------------------------------------------------------------------
+
+LAWS = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
+"""The laws of noise by their names."""
+
+PRECISION = 1e-13
+"""Relative width at which a bisection stops; its private end is taken."""
+
+MOST_DOUBLINGS = 64
+"""Twenty decimal places above the guess: more than any epsilon that may be asked for needs."""
+
+
+def least_scale(loss: Callable[[float], float], budget: float, guess: float, precision: float = PRECISION) -> float:
+    """Return a scale at which a loss that never grows with the scale is within a budget, and hardly a larger one.
+
+    Parameters
+    ----------
+    loss : callable
+        From the scale (0 for no noise) to an upper bound of the loss.
+    budget : float
+        The loss that is allowed.
+    guess : float
+        Any positive scale to start from.
+    precision : float
+        How close, relative to itself, the scale must come to the least one.
+
+    Returns
+    -------
+    float
+        A scale at which `loss` was found to be at most `budget`; infinite if there is none.
+
+    Examples
+    --------
+    >>> round(least_scale(lambda scale: 3 / scale if scale else float("inf"), 2.0, 1.0), 9)
+    1.5
+    """
+    if loss(0.0) <= budget:
+        return 0.0
+    low, high = 0.0, guess
+    for _ in range(MOST_DOUBLINGS):
+        if loss(high) <= budget:
+            break
+        low, high = high, 2 * high
+    else:
+        return float("inf")
+    while high - low > precision * high:
+        middle = low + (high - low) / 2
+        if not low < middle < high:  # no double lies between subnormal ones
+            break
+        if loss(middle) <= budget:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def found_scale(scale: float, epsilon: float, delta: float) -> float:
+    """Return a scale that was found.
+
+    Raises
+    ------
+    RefusedError
+        If it is infinite: what is computed of a loss is rounded up, and may stay above a tiny epsilon or delta.
+    """
+    if math.isinf(scale):
+        raise RefusedError(
+            f"what is told must be computed more closely than epsilon {epsilon:g} and delta {full_text(delta)}",
+            found="no scale of noise at which it is certain to be low enough",
+            remedy="Ask for a larger epsilon or delta, or for delta 0.",
+        )
+    return scale
+
+
+def noise_of(law: str, scale: float, dimension: int) -> Noise:
+    """Noise of a law and a scale that was found; none where the scale is 0."""
+    return LAWS[law](scale, dimension) if scale else NoNoise(dimension)
+
+
+# --------------------------------------------------------------------------------------------------
+# What every mechanism does: say whether it supports a question, and calibrate noise, without seeing any data.
+# --------------------------------------------------------------------------------------------------
+
+Search = Callable[[], Found]
+"""The search for noise that is known to exist; it has not begun, so that to decide stays cheap."""
+
+
+class Promise(NamedTuple):
+    """What a mechanism promises of the secrets, where that is not what was asked for.
+
+    Parameters
+    ----------
+    epsilon : float
+        What holds for the secrets.
+    baseline_text : str
+        A sentence on what else is protected; empty for mechanisms that protect the secrets and no more.
+    without_model : float, optional
+        What holds for the secrets whatever the model is, where `epsilon` rests on it although the noise does not.
+    kind : {"exact", "certified", "estimate"}
+        How well `epsilon` is known.
+    assumptions : tuple of str
+        What it rests on besides.
+    """
+
+    epsilon: float
+    baseline_text: str
+    without_model: float | None = None
+    kind: Kind = "exact"
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """A way to release an answer with noise; subclasses are frozen dataclasses whose fields are options and waivers.
+
+    Parameters
+    ----------
+    weights : sequence of float, optional
+        One positive number for each part of the answer, rounded to powers of two: the noise of a part has the common
+        scale over its weight. A part is a query of a stack, or a number of moments. None takes the best of equal
+        weights, one over the range of each part, and one over the root of its range times its sensitivity: those with
+        the least sum of errors, each as a share of the range of its part. Never chosen by data.
+    """
+
+    weights: Sequence[float] | None = None
+
+    claim: ClassVar[str]
+    """Name of the file in docs/claims that states and proves what the mechanism promises."""
+
+    needs_model: ClassVar[bool] = True
+    """Whether what it promises holds only if the model does."""
+
+    compares_laws: ClassVar[bool] = False
+    """Whether it compares laws of the answer under two secrets; where they are alike as they are it adds no noise."""
+
+    least_of_all: ClassVar[bool] = False
+    """Whether what it finds with delta is the best of all that is private, so that delta 0 cannot be better."""
+
+    fixed_shape: ClassVar[bool] = False
+    """Whether the noise has a shape of its own, so that parts take no weights."""
+
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What options that are names may be."""
+
+    checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {}
+    """How other options are checked; those that are in neither mapping are True or False."""
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value: object = getattr(self, option.name)
+            if value is not None or option.default is not None:
+                object.__setattr__(self, option.name, self._checked(option.name, value))
+
+    def _checked(self, name: str, value: object) -> object:
+        """Return an option as it is kept; raise ParameterError if it is none."""
+        if name == "weights":
+            return _weights(value)
+        if name in self.choices:
+            return checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
+        return self.checked.get(name, checks.flag)(name, value)
+
+    def concerns(self, framework: Framework) -> bool:
+        """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
+        return True
+
+    def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
+        """Return why a plan leaves the mechanism out where its search takes more than some seconds, or None.
+
+        Parameters
+        ----------
+        framework : Framework
+        query : Query
+        epsilon : float
+
+        Returns
+        -------
+        Refusal or None
+        """
+        return None
+
+    @overload
+    def supports(
+        self, framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0
+    ) -> Refusal | None: ...
+
+    @overload
+    def supports(
+        self, framework: Framework, query: Query | str | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Refusal | None: ...
+
+    def supports(
+        self,
+        framework: Framework,
+        query: Query | str | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+    ) -> Refusal | None:
+        """Return why the mechanism does not support this, or None if it does.
+
+        Parameters
+        ----------
+        framework : Framework
+            Network, schema and secrets.
+        query : Query or str
+            What is to be released; may be left out where the framework has a query of its own.
+        epsilon, delta : float
+            The guarantee that is asked for.
+
+        Returns
+        -------
+        Refusal or None
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is out of range.
+        """
+        asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
+        decided = self._decided(framework, asked, epsilon, delta)
+        return decided if isinstance(decided, Refusal) else None
+
+    @overload
+    def calibrate(
+        self, framework: Framework, query: Query | str | None, epsilon: float, delta: float = 0.0
+    ) -> Calibration: ...
+
+    @overload
+    def calibrate(
+        self, framework: Framework, query: Query | str | None = None, *, epsilon: float, delta: float = 0.0
+    ) -> Calibration: ...
+
+    def calibrate(
+        self,
+        framework: Framework,
+        query: Query | str | None = None,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+    ) -> Calibration:
+        """Find the noise that makes the answer private; a pure function that sees no data.
+
+        Parameters
+        ----------
+        framework : Framework
+            Network, schema and secrets.
+        query : Query or str
+            What is to be released; may be left out where the framework has a query of its own.
+        epsilon, delta : float
+            The guarantee that is asked for: epsilon above 0, delta at least 0 and below 1.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        ParameterError
+            If epsilon or delta is out of range.
+        RefusedError
+            If the mechanism does not support this; `supports` tells without raising.
+        QueryError, SchemaError
+            If the query does not fit the schema.
+        """
+        _require_instance(self)
+        return self._completed(framework, query, epsilon, delta)
+
+    def _decided(self, framework: Framework, query: Query | None, epsilon: float, delta: float) -> Search | Refusal:
+        """What `_decide` says, unless every mechanism of this class must refuse."""
+        if query is None:
+            return Refusal(
+                required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
+            )
+        from bnpriv.core.evidence.possible import impossibility
+
+        refusal = impossibility(framework) or weights_refusal(query, framework, self.weights, fixed=self.fixed_shape)
+        return refusal or self._decide(framework, query, epsilon, delta)
+
+    def _completed(
+        self,
+        framework: Framework,
+        query: Query | str | None,
+        epsilon: object,
+        delta: object,
+        record: Record | None = None,
+    ) -> Calibration:
+        """Find the noise, or check that of a stored record, and say what is guaranteed with it."""
+        asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
+        decided = self._decided(framework, asked, epsilon, delta)
+        if isinstance(decided, Refusal):
+            raise decided.error()
+        asked = cast(Query, asked)  # without one there is a refusal
+
+        def find(query: Query) -> Found:
+            stored = None if record is None else self._restored(framework, query, epsilon, delta, record)
+            return stored or self._found(framework, query, epsilon, delta, decided if query is asked else None)
+
+        found, shape = shaped(find, framework, asked, self.weights, fixed=self.fixed_shape)
+        noise, certificate, spent = found
+        if self.needs_model and framework.kinds_text:
+            certificate = replace(certificate, assumptions=(*certificate.assumptions, framework.kinds_text))
+        covering, notes = noise, ()
+        if self.needs_model and framework.answer_laws:  # released answers go in steps, exact ones may lie between
+            covering, notes = service("calibration.steps")(framework, asked, noise)
+        certificate = replace(certificate, notes=(*certificate.notes, *notes))
+        if covering is not noise:
+            shape = None if shape is None else shape.with_noise(covering)
+        spent = claimed_delta(framework, spent, delta)
+        promise = self._promise(framework, shape.weighted(asked) if shape else asked, noise, epsilon, spent)
+        certificate = replace(certificate, assumptions=(*certificate.assumptions, *promise.assumptions))
+        numbers = _free_numbers(self, noise, promise.without_model)
+        guarantee = guarantee_for(
+            framework,
+            epsilon=promise.epsilon,
+            delta=spent,
+            kind=weakest((certificate.kind, promise.kind)),
+            beyond_text=beyond_text(framework, numbers, delta=delta, parts=len(shape.parts) if shape else 1),
+            confidence=certificate.confidence,
+            baseline_text=promise.baseline_text,
+            without_model=promise.without_model,
+        )
+        certificate = with_shape(certificate, shape)
+        if posteriors_of(framework):
+            certificate = service("certificate.draws")(framework, asked, certificate)
+        calibration = Calibration(
+            mechanism=self,
+            framework=framework,
+            query=asked,
+            epsilon=epsilon,
+            delta=delta,
+            noise=covering,
+            guarantee=guarantee,
+            certificate=certificate,
+            shape=shape,
+        )
+        # the framework is hashed once: if it was changed after that, it does not fit, and is refused
+        return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
+
+    @final
+    def _found(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, decided: Search | None = None
+    ) -> Found:
+        """No noise where none is needed; else what is found, or what is found with delta 0 if that is better.
+
+        What is private with delta 0 is so with any delta (docs/claims/alike.md).
+        """
+        if self.compares_laws:
+            from bnpriv.core.mechanisms.law_decision import unchanged
+
+            free = unchanged(framework, query, epsilon)
+            if free is not None:
+                return free
+        search = decided or self._decide(framework, query, epsilon, delta)
+        if isinstance(search, Refusal):
+            raise search.error()
+        found = search()
+        if found.delta == 0 or self.least_of_all:
+            return found
+        search = self._decide(framework, query, epsilon, 0.0)
+        if isinstance(search, Refusal):
+            return found
+        try:
+            pure = search()
+        except (RefusedError, SizeError):
+            return found
+        return pure if pure.noise.error().upper <= found.noise.error().upper else found
+
+    @abstractmethod
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        """Decide whether the mechanism serves this: the search for the noise, or why there is none.
+
+        Everything that may speak against it is asked here, once, and in the order in which users are told. What was
+        learned on the way, such as the laws of the answer, goes into the search. The query may be weighted.
+        """
+
+    def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
+        """Return what a stored record should say: found again, or checked where a search may end elsewhere.
+
+        Parameters
+        ----------
+        record : dict
+            What `Calibration.to_dict` returned.
+        framework : Framework
+        query : Query
+        epsilon, delta : float
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        CertificateError
+            If what was found by a search does not keep the promise, or does not have the numbers that are stored.
+        """
+        return self._completed(framework, query, epsilon, delta, record)
+
+    def _restored(
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+    ) -> Found | None:
+        """What is stored, once it is checked, for mechanisms whose solver may end elsewhere; None to search again."""
+        return None
+
+    def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
+        """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
+        return Promise(epsilon, "")
+
+    def options(self) -> dict[str, object]:
+        """Return the constructor arguments; the weights only if they were chosen."""
+        return {name: value for name, value in asdict(self).items() if name != "weights" or value is not None}
+
+    def __str__(self) -> str:
+        usual = type(self)().options()
+        named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual.get(name)]
+        return f"{type(self).__name__}({', '.join(named)})"
+
+
+def _weights(given: object) -> tuple[float, ...]:
+    remedy = "Pass one positive number for each part of the answer."
+    listed = checks.listed(given)
+    if listed is None:
+        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
+    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
+
+
+def _require_instance(mechanism: object) -> None:
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "a mechanism is called on an instance",
+            found="a call on the class, as in MarkovQuiltMechanism.calibrate(...)",
+            remedy="Put parentheses behind the class: MarkovQuiltMechanism().calibrate(framework, query, epsilon).",
+        )
+
+
+def require_mechanism(mechanism: object) -> None:
+    """Refuse what is passed as a mechanism and is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "mechanism must be a mechanism",
+            found=checks.type_text(mechanism),
+            remedy="Pass for example mechanism=bp.ColumnMechanism(), or leave it out: the best is chosen then.",
+        )
+
+
+def _question(
+    mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
+) -> tuple[Query | None, float, float]:
+    """Return the query, epsilon and delta, once all arguments are of the right kind and in order."""
+    _require_instance(mechanism)
+    require_framework(framework, query)
+    asked = own_query(framework) if query is None else as_query(query)
+    return asked, checks.epsilon(epsilon), checks.delta(delta)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Calibration(Shown):
+    """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    framework : Framework
+    query : Query
+    epsilon, delta : float
+        What was asked for.
+    noise : Noise
+        What will be added to the answer.
+    guarantee : Guarantee
+        What the release promises.
+    certificate : Certificate
+        Why the noise is enough: theorem, decisions and assumptions.
+    shape : Shape, optional
+        How the parts of the answer were weighed; None for an answer of one part.
+    seal : str, optional
+        Hash of the calibration and of what its framework held, by which a change of either is noticed.
+    """
+
+    mechanism: Mechanism
+    framework: Framework
+    query: Query
+    epsilon: float
+    delta: float
+    noise: Noise
+    guarantee: Guarantee
+    certificate: Certificate
+    shape: PartWeights | None = None
+    seal: str = field(default="", repr=False, compare=False)
+    """Hash of all this as the mechanism returned it."""
+
+    def changed(self) -> bool:
+        """Return whether anything in it is no longer what the mechanism returned: query, noise, framework, guarantee.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> query = bp.count(bp.col("height") > 180)
+        >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
+        >>> calibration.changed()
+        False
+        """
+        return self.seal != _sealed(self, digest(self.framework))
+
+    @property
+    def scale(self) -> float:
+        """Return the scale of the noise in the answer's unit, the largest of all numbers; 0.0 when none is needed."""
+        return max(self.noise.scales)
+
+    @property
+    def weighted_query(self) -> Query:
+        """Return the query that was calibrated: each number of the answer times its weight."""
+        return self.query if self.shape is None else self.shape.weighted(self.query)
+
+    @property
+    def expected_error(self) -> float:
+        """Return the mean 2-norm of the error (the mean absolute error for one number)."""
+        return self.error(2).upper
+
+    @property
+    def free_numbers(self) -> int:
+        """Return how many numbers were taken from the model: 0 where it does not matter, 1 for a scale."""
+        return _free_numbers(self.mechanism, self.noise, self.guarantee.without_model)
+
+    @property
+    def holds_for_draws_only(self) -> bool:
+        """Return whether models are draws, and so much was fitted to them that nothing is known about any other."""
+        return self.free_numbers > 1 and stands_for_more(self.framework)
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Return what calibrations are ranked by: those that hold for drawn models only come last; then errors."""
+        return self.holds_for_draws_only, self.ranked_error
+
+    @property
+    def averaged_over(self) -> Averaged | None:
+        """Return the exact answers over which the error of a channel is averaged.
+
+        None for noise that is added: its error is the same whatever the answer is. Errors compare only where they are
+        averaged over the same.
+        """
+        return cast("Averaged | None", getattr(self.noise, "averaged_over", None))
+
+    @property
+    def ranked_error(self) -> float:
+        """Return by which error calibrations of one query are ranked: the expected one.
+
+        Where parts have different ranges it is the mean error of each as a share of its range, summed.
+        """
+        shape = self.shape
+        return self.expected_error if shape is None or not shape.by_share else shape.relative_error(self.noise)
+
+    def error(self, norm: float = 2) -> Bound:
+        """Return the mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""
+        return self.noise.error(norm)
+
+    def quantile(self, p: float = 0.95) -> float:
+        """Return the error that no number of the answer exceeds with probability `p`."""
+        return self.noise.quantile(p)
+
+    @property
+    def useful(self) -> Usefulness:
+        """Return whether the answer still says something, measured against its range."""
+        lower, upper = answer_range(self.query, self.framework.schema)
+        widths = [float(width) for width in upper - lower]
+        return service("calibration.useful")(self.noise, widths, self.shape.parts if self.shape else ())
+
+    def misspecified(self, factor: float) -> Misspecified:
+        """Return what is still guaranteed when every probability of the model may be off by a factor.
+
+        Parameters
+        ----------
+        factor : float
+            At least 1. Zeros of the model stay zero, and columns of tables still sum to one.
+
+        Returns
+        -------
+        Misspecified
+            Print it: the epsilon that then holds, and the factor up to which it is at most twice what was asked for.
+
+        Raises
+        ------
+        ParameterError
+            If `factor` is below 1.
+        RefusedError
+            If the guarantee rests on the laws of the answer, or on delta above 0 or Gaussian noise, and on a model.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> query = bp.count(bp.col("height") > 180)
+        >>> calibration = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0)
+        >>> print(calibration.misspecified(1.1))  # doctest: +ELLIPSIS
+        If every probability of the model may be off by a factor 1.1, epsilon is at most ...
+        """
+        return service("calibration.misspecified")(self, factor)
+
+    def release(self, data: object, *, sampler: Sampler | None = None) -> Released:
+        """Answer the query on a table, with this noise; every call is a release of its own.
+
+        Parameters
+        ----------
+        data : table, str or path
+            As of `bnpriv.release`.
+        sampler : Sampler, optional
+            Where the noise comes from; exact, unseeded noise unless a test says otherwise.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        BnprivError
+            As `bnpriv.release` does.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> calibration = bp.plan(bp.example("student"), "count(height > 180)", 1.0).best
+        >>> calibration.release(bp.example_data("student")).value
+        1120.0
+        """
+        return service("calibration.release")(self, data, sampler=sampler)
+
+    def curve(self) -> PrivacyCurve:
+        """Return the privacy curve of what is released, over all pairs of secrets and models.
+
+        Returns
+        -------
+        PrivacyCurve
+            Largest loss, delta at every epsilon and all other views of the privacy loss; print it.
+
+        Raises
+        ------
+        RefusedError
+            If the laws of the answer are not known, or are of several numbers.
+        SizeError
+            If they have too many atoms.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> from bnpriv.laws import Atoms
+        >>> pair = (Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.2, 0.8]))
+        >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+        >>> curve = bp.TightMechanism().calibrate(framework, epsilon=0.5).curve()
+        >>> round(float(curve.epsilon), 6), round(float(curve.delta(0.25)), 4)
+        (0.5, 0.0799)
+        """
+        return service("calibration.curve")(self)
+
+    @property
+    def document(self) -> Document:
+        """Return the noise, what decided it, and the guarantee."""
+        return service("calibration.document")(self)
+
+    def explain(self) -> str:
+        """Return the noise, what decided it, and the guarantee, in words."""
+        return self.text
+
+    def to_dict(self) -> Json:
+        """Return everything as plain values; weights and parts only for an answer of several parts."""
+        return service("calibration.record")(self)
+
+    def to_json(self) -> str:
+        """Return everything as JSON; infinite and undefined numbers never occur in it."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str, framework: Framework, query: Query | None = None) -> Calibration:
+        """Recompute a stored calibration from its framework and refuse any difference.
+
+        A channel that a solver found is not sought again: its rows must keep the laws of the framework alike, and all
+        numbers that are stored must be those of its rows.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+        framework : Framework
+            The framework that it was made for.
+        query : Query, optional
+            Needed only for a custom query, which has no text.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        CertificateError
+            If the text is not a calibration, or anything in it differs from what the framework yields.
+        """
+        return service("calibration.restored")(text, framework, query)
+
+    def __repr__(self) -> str:
+        size = "scale" if self.averaged_over is None else "error"
+        return f"Calibration({self.mechanism}, {self.query}, epsilon={self.epsilon:g}, {size}={self.scale:g})"
+
+
+def _free_numbers(mechanism: Mechanism, noise: Noise, without_model: float | None) -> int:
+    """Return how many numbers a calibration takes from the model; of noise that needs none its epsilon may be one."""
+    return noise.free_numbers if mechanism.needs_model else int(without_model is not None)
+
+
+def _sealed(calibration: Calibration, framework: str) -> str:
+    """Return a hash of a calibration, given that of its framework."""
+    others = (each.name for each in fields(calibration) if each.name not in ("framework", "seal"))
+    return digest((framework, *(getattr(calibration, name) for name in others)))

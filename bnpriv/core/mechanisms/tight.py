@@ -1,0 +1,443 @@
+"""Tight calibration: the least noise of a family whose privacy curve, computed from the laws, meets the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import exp
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
+
+import numpy as np
+
+from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, RecordPair, log_ratio
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.gaussian_mixture import (
+    TAIL_BUDGET,
+    gaussian_mixture_delta,
+    gaussian_tail_delta,
+    lost_to_rounding,
+    too_many_atoms,
+)
+from bnpriv.core.mechanisms.base import LAWS, PRECISION, Mechanism, Search, found_scale, least_scale, noise_of
+from bnpriv.core.mechanisms.column import noise_refusal
+from bnpriv.core.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
+from bnpriv.core.mechanisms.law_decision import (
+    ANSWER_RULE,
+    RECORD_CURVE_RULE,
+    LawDecision,
+    are_normal,
+    blurred_by,
+    coarser,
+    decided,
+    draws_refusal,
+    law_certificate,
+    missed_by,
+    moved_by,
+)
+from bnpriv.core.mechanisms.weights import Found
+from bnpriv.core.privacy_curves import MOST_PRODUCT_CELLS, LaplacePair, grid_size, product_laplace_epsilon
+from bnpriv.core.progress import SHORTER, watched
+from bnpriv.core.queries.base import Query
+from bnpriv.core.transport.distance import w_infinity
+from bnpriv.core.transport.line import tolerance
+from bnpriv.errors import Refusal, SizeError
+
+if TYPE_CHECKING:
+    from bnpriv.core.frameworks.question import Framework
+
+# --------------------------------------------------------------------------------------------------
+# Why tight calibration does not serve a constraint, and with how many atoms its curves are computed.
+# --------------------------------------------------------------------------------------------------
+
+GAUSSIAN_ATOMS = 150
+"""Atoms of a law that was learned from draws, with Gaussian noise: its curve costs as much as points times atoms."""
+
+
+def coarse_enough(constraint: Constraint, noise: str) -> Constraint:
+    """Return a constraint with as many atoms of learned laws as the curve of a law of noise can take."""
+    pairs = constraint.pairs
+    if noise != "gaussian" or isinstance(pairs, Refusal) or not on_line(pairs):
+        return constraint
+    return replace(constraint, pairs=tuple(coarser(pair, GAUSSIAN_ATOMS) for pair in pairs))
+
+
+def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
+    """Return why neither rule serves a constraint, or None if one does."""
+    if are_normal(constraint.pairs):
+        from bnpriv.core.mechanisms.tight_normal import normal_refusal
+
+        return normal_refusal(cast("Sequence[LawPair]", constraint.pairs), noise)
+    if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
+        return Refusal(
+            required="discrete Laplace noise needs an answer of whole numbers",
+            found="fractions",
+            remedy="Use Laplace noise, or ask for a count.",
+        )
+    if constraint.record is not None:
+        first, second = constraint.record.first, constraint.record.second
+        # the curve of one record of several numbers takes a grid; Gaussian noise asks for no such curve
+        size = 0 if noise == "gaussian" or first.dimension == 1 else grid_size(first, second)
+        if size <= MOST_PRODUCT_CELLS:
+            return None
+        return Refusal(
+            required=f"the grid of one record's answer may have at most {MOST_PRODUCT_CELLS:,} points times atoms",
+            found=f"{size:,} for {first.dimension} numbers",
+            remedy="Ask for fewer numbers at once, or use WassersteinMechanism.",
+        )
+    if isinstance(constraint.pairs, Refusal):
+        return constraint.pairs
+    if evidence.dimension > 1:
+        return Refusal(
+            required="several numbers at once are calibrated record by record",
+            found=f"{evidence.dimension} numbers",
+            remedy="Use WassersteinMechanism, or ask for one number.",
+        )
+    return atoms_refusal(constraint.pairs) if noise == "gaussian" else None
+
+
+def atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
+    """Return why the curve of laws on the line with Gaussian noise takes too long, or None if it does not."""
+    most = max(len(np.union1d(*(law.support for law in atoms_of(pair)))) for pair in pairs)
+    if not too_many_atoms(most):
+        return None
+    return Refusal(
+        required="the curve with Gaussian noise is computed for laws with few atoms",
+        found=f"{most:,} atoms",
+        remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
+    )
+
+
+def _whole(constraint: Constraint) -> bool:
+    """Return whether all atoms that decide a constraint are whole numbers."""
+    laws_of = [] if constraint.record is None else [constraint.record.first, constraint.record.second]
+    if not isinstance(constraint.pairs, Refusal):
+        laws_of += [law for pair in constraint.pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)]
+    return all(bool(np.all(law.points == np.rint(law.points))) for law in laws_of)
+
+
+def on_line(pairs: Sequence[LawPair]) -> bool:
+    """Return whether all laws have atoms that are single numbers."""
+    return all(isinstance(law, Atoms) and law.dimension == 1 for pair in pairs for law in (pair.first, pair.second))
+
+
+def atoms_of(pair: LawPair) -> tuple[Atoms, Atoms]:
+    """Return both laws, which have atoms."""
+    assert isinstance(pair.first, Atoms)
+    assert isinstance(pair.second, Atoms)
+    return pair.first, pair.second
+
+
+TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
+
+GAUSSIAN_PRECISION = 1e-5
+"""Relative precision of a scale of Gaussian noise: its curve is a bound that is off by more, and slow to compute."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TightMechanism(Mechanism):
+    """Laplace or Gaussian noise, as little as the privacy curve of the laws of the answer allows.
+
+    Parameters
+    ----------
+    noise : {"laplace", "gaussian", "discrete_laplace"}
+        Gaussian noise needs delta above 0; discrete Laplace noise needs an answer of whole numbers, and stays pure.
+    large_delta : bool
+        Waive the refusal of a delta of one over the number of records or more.
+    weights : sequence of float, optional
+        Of the parts of the answer, powers of two; None takes the best of three public shapes, as in `Mechanism`.
+
+    Raises
+    ------
+    ParameterError
+        If `noise` is none of these.
+
+    Notes
+    -----
+    docs/claims/tight.md. Never more noise than `WassersteinMechanism` on the same laws, often far less. Sums of records
+    use the per-record rule: calibrating the change of one record calibrates that of k of them, for any number of
+    records and any dimension; with delta, docs/claims/k_fold.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> from bnpriv.laws import Atoms
+    >>> pair = (Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))
+    >>> framework = bp.DistributionPrivacy([pair], source="a textbook")
+    >>> bp.TightMechanism().calibrate(framework, epsilon=0.5).scale
+    0.0
+    """
+
+    noise: TightNoise = "laplace"
+    large_delta: bool = False
+    claim: ClassVar[str] = "tight.md"
+    compares_laws: ClassVar[bool] = True
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": tuple(LAWS)}
+
+    def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
+        evidence = laws(framework, query)
+        if isinstance(evidence, Refusal):
+            return evidence
+        budget = 0.0 if self.noise == "discrete_laplace" else delta  # discrete noise is pure
+        refusal = noise_refusal(self.noise, framework, delta, large_delta=self.large_delta)
+        refusal = refusal or draws_refusal(evidence, budget, epsilon)
+        if refusal is None:
+            found = (unsupported(coarse_enough(c, self.noise), evidence, self.noise) for c in evidence.constraints())
+            refusal = next(filter(None, found), None)
+        return refusal or partial(self._search, evidence, framework, query, epsilon, budget)
+
+    def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
+        search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
+        constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
+        decisions = decided(constraints, epsilon, search.decide)
+        theorem = "Tight calibration from the privacy curve of the laws of the answer"
+        certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
+        scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
+        noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)
+        return Found(noise, certificate, spent)
+
+
+@dataclass(kw_only=True)
+class _TightSearch:
+    """The least scale for each constraint: the better of the per-record rule and the exact laws."""
+
+    noise: TightNoise
+    epsilon: float
+    delta: float
+    rounding: float
+    used_delta: bool = False
+
+    def decide(self, constraint: Constraint) -> LawDecision:
+        """Return what one constraint needs."""
+        constraint = coarse_enough(constraint, self.noise)
+        if are_normal(constraint.pairs):
+            from bnpriv.core.mechanisms.tight_normal import normal_decision
+
+            pairs = cast("Sequence[LawPair]", constraint.pairs)
+            decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
+            self.used_delta |= spends
+            return decision
+        found: list[tuple[LawDecision, bool]] = []
+        record = constraint.record
+        if record is not None and self.noise != "gaussian":
+            found.append((self._by_record(constraint, record), False))
+        compared = self._compared(constraint)
+        found += [self._by_laws(constraint, pairs, rule) for pairs, rule in compared]
+        if record is not None and self.noise == "gaussian" and not any(self._fit(pairs) for pairs, _ in compared):
+            scale = bounded_scale(record, self.epsilon, self.delta, self.rounding)
+            found.append((self._by_one(constraint, record, BOUNDED_RULE, scale), True))
+        best, spends = min(found, key=lambda each: each[0].scale)
+        self.used_delta |= spends
+        return best
+
+    def _compared(self, constraint: Constraint) -> list[tuple[Sequence[LawPair], str]]:
+        """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
+        found: list[tuple[Sequence[LawPair], str]] = []
+        if not isinstance(constraint.pairs, Refusal) and on_line(constraint.pairs):
+            found.append((constraint.pairs, ANSWER_RULE))
+        if constraint.record is not None and self.delta > 0 and not any(self._fit(pairs) for pairs, _ in found):
+            sums = sums_of_records(constraint.record, self.rounding)
+            found += [] if sums is None else [(sums, SUMS_RULE)]
+        return found
+
+    def _fit(self, pairs: Sequence[LawPair]) -> bool:
+        """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
+        return self.noise != "gaussian" or atoms_refusal(pairs) is None
+
+    def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+        """Calibrate one record to epsilon / k: only pure guarantees add up over records."""
+        one = record_loss(record)
+
+        def loss(scale: float) -> float:
+            if scale == 0 and not record.distinct:
+                return math.inf
+            return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + _rounding_loss(self.rounding, scale)
+
+        scale = least_scale(loss, self.epsilon, _width(record))
+        return self._by_one(constraint, record, RECORD_CURVE_RULE, scale)
+
+    def _by_one(self, constraint: Constraint, record: RecordPair, rule: str, scale: float) -> LawDecision:
+        """Return a decision from the laws of one record."""
+        protected, model = constraint.protected, constraint.model
+        return LawDecision.of(record, protected, model, rule=rule, scale=scale, noise=self.noise)
+
+    def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
+        """Return what the laws need, and whether it takes delta."""
+        pairs = self._worst_first(pairs)
+        scale, worst = 0.0, pairs[0]
+        pure = 0.0  # the scale from which on no pair needs delta
+        for pair in pairs:
+            loss, budget = self._curve(pair)
+            if scale == 0 or not loss(scale) <= budget:
+                enough = self._enough(pair)
+                needed = self._needed(pair, loss, budget, scale, enough)
+                if needed > scale or pair is pairs[0]:
+                    scale, worst = max(scale, needed), pair
+                pure = max(pure, enough if self.noise != "gaussian" else math.inf)
+            else:
+                pure = math.inf
+            if math.isinf(scale):
+                break
+        decision = LawDecision.of(
+            worst,
+            constraint.protected,
+            constraint.model,
+            rule=rule,
+            kind=weakest(pair.kind for pair in pairs),
+            scale=scale,
+            noise=self.noise,
+            draws=0 if worst.sampled is None else worst.sampled.draws,
+        )
+        return decision, self.delta > 0 and scale < pure
+
+    def _worst_first(self, pairs: Sequence[LawPair]) -> Sequence[LawPair]:
+        """Return the pairs by falling loss, so that the scale of the first ones does for the others too.
+
+        With delta above 0 the order stays: there every pair tells by itself whether it takes delta.
+        """
+        if self.delta > 0 or len(pairs) < FEWEST_ORDERED:
+            return pairs
+        losses = [self._pure(pair, _line(pair)) for pair in pairs]
+        order, scale = list(range(len(pairs))), 0.0
+        for _ in range(2):  # the order at the scale of one pair shows another whose scale is nearly the largest
+            scale = least_scale(losses[order[0]], self.epsilon, _span(pairs[order[0]]), ORDERING_PRECISION)
+            if not 0 < scale < math.inf:
+                return pairs
+            found = [loss(scale) for loss in losses]
+            order = sorted(range(len(pairs)), key=found.__getitem__, reverse=True)
+        return [pairs[k] for k in order]
+
+    def _needed(
+        self, pair: LawPair, loss: Callable[[float], float], budget: float, floor: float, enough: float
+    ) -> float:
+        """Return the scale that a pair needs, never more than is known to be enough."""
+        if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
+            return enough
+        precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
+        # where the budget is small the distance, of which a half or less may do, is the better guess
+        guess = enough if self._small and enough < math.inf else max(floor, _span(pair))
+        return min(enough, least_scale(loss, budget, guess, precision))
+
+    @property
+    def _small(self) -> bool:
+        """Return whether delta is so small that a curve with Gaussian noise is computed in logs."""
+        return self.noise == "gaussian" and self.delta < TAIL_BUDGET * (1 + exp(self.epsilon))
+
+    def _enough(self, pair: LawPair) -> float:
+        """Return a scale that does for delta above 0 whatever the bound of the curve says; infinite if none is known.
+
+        With Laplace noise it is that for delta = 0, with Gaussian noise that for the distance of the laws.
+        """
+        if self.delta == 0 or (pair.sampled is not None and pair.sampled.confidence is not None):
+            return math.inf
+        if self.noise != "gaussian":
+            return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
+        f, g = atoms_of(pair)
+        far = w_infinity(f, g, 2).upper
+        far = far if pair.sampled is None else up(far + pair.sampled.moved)
+        return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
+
+    def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
+        """Return the loss of a pair as a function of the scale, and what it may be."""
+        line = _line(pair)
+        if self.noise == "gaussian":
+            return self._gaussian(pair, line), self.delta
+        if self.delta > 0:
+            return self._laplace(pair, line), self.delta
+        return self._pure(pair, line), self.epsilon
+
+    def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
+        """Return the largest loss for Laplace noise; draws that were gathered moved answers apart."""
+        moved = moved_by(pair)
+
+        def loss(scale: float) -> float:
+            if not scale:
+                return line.epsilon(0.0) if pair.free and not moved else math.inf
+            return line.epsilon(scale) + _rounding_loss(pair.rounding, scale) + moved / scale
+
+        return loss
+
+    def _laplace(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
+        """Return an upper bound of delta for Laplace noise."""
+        ratio = exp(self.epsilon)
+        unseen = missed_by(pair, ratio)
+
+        def loss(scale: float) -> float:
+            spent = _rounding_loss(pair.rounding, scale)
+            if not (scale or pair.free) or spent >= self.epsilon:
+                return math.inf
+            excess = line.delta(scale, self.epsilon - spent)
+            # rounding stretches each density by half of what it spends
+            return exp(spent / 2) * (excess + unseen + blurred_by(pair, ratio, scale, "laplace"))
+
+        return loss
+
+    def _gaussian(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
+        """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
+        ratio = exp(self.epsilon)
+        unseen = missed_by(pair, ratio)
+        small = pair.sampled is None and self._small
+
+        def loss(scale: float) -> float:
+            lost = unseen + blurred_by(pair, ratio, scale, "gaussian")
+            if scale == 0:
+                return line.delta(0.0, self.epsilon) + lost if pair.free else math.inf
+            try:
+                tail = math.inf
+                if small:
+                    tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
+                if tail <= self.delta or lost_to_rounding(ratio) > self.delta:
+                    return tail
+                # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
+                moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
+                return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
+            except SizeError:
+                return math.inf
+
+        return loss
+
+
+def foretold_scale(constraint: Constraint, *, epsilon: float, delta: float, rounding: float) -> float:
+    """Return the scale of Laplace noise that the laws of one constraint need."""
+    return _TightSearch(noise="laplace", epsilon=epsilon, delta=delta, rounding=rounding).decide(constraint).scale
+
+
+def _rounding_loss(rounding: float, scale: float) -> float:
+    """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
+    return rounding / scale if scale else 0.0
+
+
+FEWEST_ORDERED = 4
+"""With fewer pairs of laws their order saves nothing."""
+
+ORDERING_PRECISION = 1e-3
+"""Relative precision of a scale at which pairs are only put into an order."""
+
+
+def record_loss(record: RecordPair) -> Callable[[float], float]:
+    """Return the pure loss of one record as a function of the scale of Laplace noise."""
+    if record.first.dimension == 1:
+        return LaplacePair.of(record.first, record.second).epsilon
+
+    def loss(scale: float) -> float:
+        if scale > 0:
+            return product_laplace_epsilon(record.first, record.second, scale)
+        return log_ratio(record.first, record.second)
+
+    return loss
+
+
+def _line(pair: LawPair) -> LaplacePair:
+    return LaplacePair.of(*atoms_of(pair))
+
+
+def _span(pair: LawPair) -> float:
+    return max(1e-9, float(np.ptp(np.concatenate([law.points for law in atoms_of(pair)]))))
+
+
+def _width(record: RecordPair) -> float:
+    return max(1e-9, float(np.ptp(np.concatenate([record.first.points, record.second.points]), axis=0).max()))

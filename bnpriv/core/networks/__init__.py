@@ -1,0 +1,1 @@
+"""Networks with finitely many states, and what every network has."""

@@ -1,0 +1,547 @@
+"""What every kind of network has, and what is known of where it came from."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, final
+
+from bnpriv.checks import member, type_text
+from bnpriv.core.columns import State
+from bnpriv.core.networks.graph import Graph
+from bnpriv.errors import NetworkError, ParameterError
+from bnpriv.kind import ANY_KIND, NetworkKind
+from bnpriv.services import service
+from bnpriv.shown import HasCard
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from bnpriv.render.document import Document
+
+# --------------------------------------------------------------------------------------------------
+# How a model of another library was read: what became of each of its variables, and what drives the columns.
+# --------------------------------------------------------------------------------------------------
+
+Treatment = Literal["exact", "quadrature", "draws", "refused"]
+NodeRole = Literal["parameter", "column", "fixed"]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class NodeReading:
+    """What became of one random variable.
+
+    Parameters
+    ----------
+    name : str
+        The variable, or one element of it.
+    law : str
+        Its law, for example "Normal".
+    role : {"parameter", "column", "fixed"}
+        A parameter that columns depend on, a column of the table, or a number fixed to draws of a posterior.
+    treatment : {"exact", "quadrature", "draws", "refused"}
+        How guarantees reckon with it.
+    reason : str
+        Why.
+    """
+
+    name: str
+    law: str
+    role: NodeRole
+    treatment: Treatment
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.law}): {self.role}, {self.treatment}: {self.reason}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ImportReport:
+    """How a model of another library was read.
+
+    Parameters
+    ----------
+    nodes : tuple of NodeReading
+        One per random variable.
+    columns : mapping from str to tuple of str
+        The columns that are no attribute of the network, each with the attributes that drive it: given these, its
+        records say nothing more about any attribute.
+    laws : mapping from str to tuple
+        For such columns whose records are independent and alike the declared law of one record for every combination
+        of states of the attributes that drive it, the last one changing fastest.
+    identity : str
+        A hash of the model.
+    functions : frozenset of str
+        Functions of attributes that the model has names for, such as the Deterministics of PyMC, and that are none of
+        the network.
+    level_assumed : bool
+        Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
+    """
+
+    nodes: tuple[NodeReading, ...] = ()
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    laws: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, tuple[object, ...]])
+    identity: str = ""
+    functions: frozenset[str] = frozenset()
+    level_assumed: bool = False
+
+
+class HasReading(Protocol):
+    """A network that knows how it was read."""
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes."""
+        ...
+
+    @property
+    def reading(self) -> ImportReport:
+        """Return how it was read."""
+        ...
+
+
+def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+    """Return those of `columns` of which the network says something: its attributes, and what these drive.
+
+    The others are declared independent, or unknown. Nothing is asked of the graph about them: they tell nothing of any
+    attribute, so that no noise need hide them.
+    """
+    return frozenset(columns).intersection((*network.attributes, *network.reading.columns))
+
+
+def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+    """Return the attributes that stand for `columns`: themselves, or what drives them; independent columns have none.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> reading = ImportReport(columns={"height": ("mean", "deviation")})
+    >>> network = SimpleNamespace(attributes=("income", "mean", "deviation"), reading=reading)
+    >>> sorted(drivers(network, {"height", "income", "weather"}))
+    ['deviation', 'income', 'mean']
+    """
+    driving = network.reading.columns
+    found = frozenset(name for column in modelled(network, columns) for name in driving.get(column, (column,)))
+    return found.intersection(network.attributes)
+
+
+def driven_by(network: HasReading, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
+    """Return those of `columns` that are one of `attributes`, or that one of them drives."""
+    return frozenset(name for name in columns if not drivers(network, {name}).isdisjoint(attributes))
+
+
+NOTHING_READ = ImportReport()
+"""Of a network that was declared here."""
+
+LEVEL_ASSUMED = ImportReport(level_assumed=True)
+"""Of a network that was declared here, or read, without its level."""
+
+# --------------------------------------------------------------------------------------------------
+# What is known of models that were drawn from a posterior: from what, how many, and what may lie beyond them.
+# --------------------------------------------------------------------------------------------------
+
+CONFIDENCE = 0.95
+"""With which the share of the posterior beyond the draws is stated."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableFingerprint:
+    """Hashes by which a table is recognized; none of them shows a value.
+
+    Parameters
+    ----------
+    records : int
+        The number of records.
+    columns : mapping from str to str
+        For every column a hash of its values in the order of the records.
+    rows : str
+        A hash of the records over all these columns, the same in whatever order they come.
+    """
+
+    records: int
+    columns: Mapping[str, str]
+    rows: str
+
+    def __repr__(self) -> str:
+        return f"TableFingerprint(records={self.records}, columns={sorted(self.columns)}, rows={self.rows!r})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Posterior:
+    """Where the models of a model class were drawn from.
+
+    Parameters
+    ----------
+    source : str
+        The public data, in a sentence.
+    draws : int
+        How many models were drawn.
+    seed : int or None
+        With which they can be drawn again.
+    prior : str
+        The prior of every column of the tables.
+    table : TableFingerprint or None
+        The public table, to be told from the one that is to be released.
+    independent : bool
+        Whether the draws are independent of each other. Those of a Markov chain are not: then nothing is said about
+        what lies beyond them.
+    same_table_is_public : bool
+        Whether it was declared that the table to be released may be the public one.
+    belief : bool
+        Whether the posterior itself is the observer's law, in place of every draw being a model.
+    of : int or None
+        How many draws there were, where fewer are models: evenly spaced ones, as many as can be drawn from in some
+        seconds.
+    in_file : bool
+        Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
+
+    Notes
+    -----
+    docs/claims/posterior.md says what the draws stand for.
+
+    Examples
+    --------
+    >>> thousand = Posterior(source="a public census", draws=1000, seed=1, prior="uniform")
+    >>> f"{thousand.beyond():.5f}"
+    '0.00300'
+    """
+
+    source: str
+    draws: int
+    seed: int | None = None
+    prior: str = ""
+    table: TableFingerprint | None = None
+    independent: bool = True
+    same_table_is_public: bool = False
+    belief: bool = field(default=False, repr=False)
+    of: int | None = field(default=None, repr=False)
+    in_file: bool = field(default=False, repr=False)
+
+    def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
+        """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.
+
+        Parameters
+        ----------
+        confidence : float
+        among : int
+            From how many numbers the one in question may have been chosen after looking at the draws.
+
+        Raises
+        ------
+        ParameterError
+            If the confidence is not above 0 and below 1, or the draws depend on each other.
+        """
+        if not 0 < confidence < 1:
+            raise ParameterError(
+                "a confidence must be above 0 and below 1", found=f"{confidence:g}", remedy="Pass for example 0.95."
+            )
+        if not self.independent:
+            raise ParameterError(
+                "what lies beyond the draws is known for independent draws",
+                found="draws that depend on each other",
+                remedy="Draw from a conjugate posterior.",
+            )
+        share = (math.log(among) - math.log1p(-confidence)) / self.draws
+        return min(1.0, math.nextafter(share * (1 + 2.0**-50), math.inf))
+
+    @property
+    def models_text(self) -> str:
+        """Return which models somebody may believe."""
+        if self.belief:
+            return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
+        return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
+
+    def fitted_sentence(self, what: str) -> str:
+        """Return that nothing is known beyond the draws of what was fitted to them, given in words."""
+        if self.belief or not self.independent:
+            return self.sentence
+        return f"{what} fitted to the {self.draws:,} draws: nothing is known about models that were not drawn."
+
+    @property
+    def sentence(self) -> str:
+        """Return what may lie beyond the draws, of any one number that depends on the model alone."""
+        return self._said(1, "in any one number that was chosen beforehand")
+
+    def sentence_among(self, among: int) -> str:
+        """Return what may lie beyond the draws, of a scale of noise that may have been chosen among several.
+
+        Parameters
+        ----------
+        among : int
+            How many there were to choose from.
+        """
+        return self._said(among, "if secrets, query, epsilon and delta were chosen beforehand")
+
+    def _said(self, among: int, condition: str) -> str:
+        if self.belief:
+            how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
+            return (
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
+                "model of all that has none, of which the public data must tell through what has; somebody who knows "
+                "one of the other parameters holds another law."
+            )
+        if not self.independent:
+            return (
+                f"The {self.draws:,} draws of the posterior depend on each other: nothing is known about models that "
+                "were not drawn."
+            )
+        share = _percent(self.beyond(among=among))
+        return (
+            f"With confidence {100 * CONFIDENCE:g} % at most {share} of the posterior lies "
+            f"above what is worst among the {self.draws:,} draws, {condition}."
+        )
+
+
+def _percent(share: float) -> str:
+    """Return a share with two digits, rounded up."""
+    step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
+    # what is above a step by rounding alone counts as the step
+    return f"{min(100.0, math.ceil(100 * share / step - 1e-9) * step):.3g} %"
+
+
+# --------------------------------------------------------------------------------------------------
+# What every kind of network has: all that frameworks, reports and mechanisms ask of one.
+# --------------------------------------------------------------------------------------------------
+
+Level = Literal["parameters", "records"]
+"""What a node means: the parameter that governs the column of that name, or the column itself in one record."""
+
+LEVELS: tuple[Level, ...] = ("parameters", "records")
+
+NO_STATES: Mapping[str, tuple[State, ...]] = MappingProxyType({})
+"""Of a network whose attributes may be any number."""
+
+
+def level_of(declared: Level | None) -> Level:
+    """Return a declared level, "parameters" by default.
+
+    Raises
+    ------
+    NetworkError
+        If it is none.
+    """
+    return "parameters" if declared is None else cast(Level, member("level", declared, LEVELS, error=NetworkError))
+
+
+class Network(Protocol):
+    """A Bayesian network over attributes, or several on one graph (the model class Theta).
+
+    What differs from kind to kind is asked of its `bnpriv.kind.NetworkKind`. Nobody asks which kind a network is.
+    """
+
+    @property
+    def kind(self) -> NetworkKind | str:
+        """What its kind does in its own way, or where that stands, as "module:object"."""
+        ...
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The nodes."""
+        ...
+
+    @property
+    def graph(self) -> Graph:
+        """Which attribute depends directly on which."""
+        ...
+
+    @property
+    def models(self) -> int:
+        """Number of models in Theta; 1 where bounds hold for all of them at once."""
+        ...
+
+    @property
+    def level(self) -> Level:
+        """What a node means: the parameter that governs the column of that name, or the column in one record."""
+        ...
+
+    @property
+    def reading(self) -> ImportReport:
+        """How the model was read from another library, and what drives the columns that are no attribute."""
+        ...
+
+    @property
+    def posterior_draws(self) -> Posterior | None:
+        """Where the models were drawn from, if they are draws of a posterior."""
+        ...
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """The states of every attribute that has finitely many; nothing for attributes that may be any number."""
+        ...
+
+    @property
+    def kind_text(self) -> str:
+        """What kind of network it is, with its article: "a linear-Gaussian network"."""
+        ...
+
+    def require(self, attribute: str) -> str:
+        """Return `attribute` if it is a node.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        ...
+
+    def same_law(self, other: Network, attribute: str) -> bool:
+        """Return whether another network is of the same kind and has the same law of an attribute given its parents."""
+        ...
+
+    def identity(self) -> bytes:
+        """Return all that tells the network from others, for a hash: what drives columns, laws, provenance."""
+        ...
+
+
+class NetworkMethods(HasCard):
+    """What all kinds of networks do alike."""
+
+    kind: ClassVar[NetworkKind | str] = ANY_KIND
+
+    def require(self: Network, attribute: str) -> str:
+        """Return `attribute` if it is a node.
+
+        Raises
+        ------
+        NetworkError
+            If it is not.
+        """
+        return member("an attribute", attribute, self.attributes, error=NetworkError)
+
+    def same_law(self: Network, other: Network, attribute: str) -> bool:
+        """Return whether another network is of the same kind and has the same laws, of all attributes."""
+        return type(self) is type(other) and self.identity() == other.identity()
+
+    def to_networkx(self: Network) -> nx.DiGraph[str]:
+        """Return the graph as a `networkx.DiGraph` of its own: what depends directly on what.
+
+        Every node has an attribute "states", empty where it may be any number.
+
+        Examples
+        --------
+        >>> from bnpriv.networks import DiscreteNetwork
+        >>> coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["heads", "tails"]})
+        >>> coin.to_networkx().nodes["coin"]
+        {'states': ('heads', 'tails')}
+        """
+        import networkx as nx
+
+        graph = nx.DiGraph(self.graph.directed)
+        for name in graph:
+            graph.add_node(name, states=self.states.get(name, ()))
+        return graph
+
+    @property
+    def document(self: Network) -> Document:
+        """Return what the network is, drawn where it is small enough to be read."""
+        return service("network.document")(self)
+
+
+def network_text(network: Network) -> str:
+    """Return what a network is, in a line: its kind, and its size."""
+    kind = network.kind_text.partition(" ")[2]
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    attributes, edges = (
+        f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+    )
+    return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
+
+
+def columns_identity(reading: ImportReport) -> bytes:
+    """Return what tells which attributes drive the columns, for a hash; empty where every column is an attribute."""
+    if not reading.columns:
+        return b""
+    return repr(("columns", sorted(reading.columns.items()), reading.identity)).encode()
+
+
+# --------------------------------------------------------------------------------------------------
+# What is passed where a network is needed, and how it becomes one.
+# --------------------------------------------------------------------------------------------------
+
+REMEDIES = {
+    "pgmpy": "Copy it with bnpriv.from_pgmpy(model).",
+    "pyagrum": 'Save it with model.saveBIF("model.bif"), and read that with bnpriv.read_network("model.bif").',
+    "pymc": "Read it with bnpriv.from_pymc(model).",
+    "networkx": "A graph has no probabilities: add them with DiscreteNetwork.from_tables(tables, parents=...).",
+}
+"""By the library that a model comes from."""
+
+
+def require_network(value: object) -> None:
+    """Refuse what is no network of bnpriv, and say how it becomes one.
+
+    Raises
+    ------
+    NetworkError
+        If it has no attributes and no level.
+
+    Examples
+    --------
+    >>> require_network("student.bif")
+    Traceback (most recent call last):
+    bnpriv.errors.NetworkError: a network is needed; found a str. Read it with bnpriv.read_network(path).
+    """
+    if hasattr(value, "attributes") and hasattr(value, "level") and not inspect.isclass(value):
+        return
+    remedy = foreign_remedy(value) or "Build one, for example with DiscreteNetwork.from_tables(...)."
+    if hasattr(value, "network"):
+        remedy = "Pass the network of the framework, framework.network."
+    raise NetworkError("a network is needed", found=type_text(value), remedy=remedy)
+
+
+def foreign_remedy(value: object) -> str:
+    """Return how a model of another library, or a file, becomes a network; empty for anything else."""
+    if isinstance(value, (str, Path)):
+        return "Read it with bnpriv.read_network(path)."
+    return REMEDIES.get(type(value).__module__.partition(".")[0].lower(), "")
+
+
+# --------------------------------------------------------------------------------------------------
+# Networks that can be drawn from forward, as whole tables, whatever else is known of them.
+# --------------------------------------------------------------------------------------------------
+
+Forward = Any
+"""A network of densities with columns that its parameters drive, so that it draws whole tables."""
+
+
+def forward_of(network: object) -> Forward | None:
+    """Return what draws whole tables from a model of parameters and the columns that they drive; None without such.
+
+    Examples
+    --------
+    >>> from bnpriv.networks import DiscreteNetwork
+    >>> forward_of(DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": [0, 1]})) is None
+    True
+    """
+    forward: Forward | None = getattr(network, "forward", None)
+    return forward
+
+
+def unfixed_of(network: Network, protected: Collection[object]) -> Network:
+    """Return the network in which none of some parameters is fixed to draws of a posterior, if there is one.
+
+    Parameters
+    ----------
+    network : network
+        Where all that has draws may be fixed, so that what stays has exact laws, or is a network of records.
+    protected : collection of str
+        Those that must keep their laws.
+
+    Returns
+    -------
+    network
+        The same where nothing of the kind is fixed.
+    """
+    unfixed: Network | None = getattr(network, "unfixed", None)
+    if unfixed is None or (network.level == "parameters" and frozenset(network.attributes).issuperset(protected)):
+        return network
+    return unfixed if frozenset(unfixed.attributes).issuperset(protected) else network

@@ -1,0 +1,255 @@
+"""Several networks on one graph as one model class Theta, and what needs exact tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bnpriv.bound import FloatArray
+from bnpriv.checks import listing, type_text
+from bnpriv.core.columns import State
+from bnpriv.core.networks.base import Level, Network, level_of, require_network
+from bnpriv.core.networks.declared import declared_tables
+from bnpriv.core.networks.discrete import DiscreteNetwork, of_tables
+from bnpriv.core.networks.factors import LogTable
+from bnpriv.core.networks.graph import Parents
+from bnpriv.errors import NetworkError
+from bnpriv.kind import kind_of
+
+# --------------------------------------------------------------------------------------------------
+# Networks of exact tables: from weights that were computed, and what needs one.
+# --------------------------------------------------------------------------------------------------
+
+
+def from_weights(
+    tables: Mapping[str, ArrayLike],
+    *,
+    states: Mapping[str, Sequence[State]],
+    parents: Parents | None = None,
+    level: Level = "parameters",
+) -> DiscreteNetwork:
+    """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.
+
+    Parameters
+    ----------
+    tables : mapping from str to array
+        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
+    states, parents, level
+        As of `DiscreteNetwork.from_tables`.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
+
+    Examples
+    --------
+    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
+    [[0.75, 0.25]]
+    """
+    return of_tables(declared_tables(tables, states, parents, math.inf), level_of(level))
+
+
+def require_discrete(network: Network, what: str) -> DiscreteNetwork:
+    """Return a network if its tables are exact, which `what` needs.
+
+    Raises
+    ------
+    NetworkError
+        If it is given by intervals, or is of another kind.
+    """
+    if kind_of(network).exact_tables:
+        return cast(DiscreteNetwork, network)
+    raise no_tables(network, what)
+
+
+def no_tables(network: Network, what: str) -> NetworkError:
+    """Return why `what` cannot be done with a network that is no `DiscreteNetwork`, of whatever kind it is.
+
+    Raises
+    ------
+    NetworkError
+        If it is no network.
+    """
+    require_network(network)
+    if kind_of(network).by_intervals:
+        return NetworkError(
+            f"{what} needs exact tables",
+            found="an interval for every probability",
+            remedy="Choose one model within the intervals, for example network.middle().",
+        )
+    if not network.states:
+        return NetworkError(
+            f"{what} needs a network whose attributes have finitely many states",
+            found=network.kind_text,
+            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+        )
+    if network.level == "records":
+        return NetworkError(
+            f"{what} needs records that are independent draws from tables of their columns",
+            found=network.kind_text,
+            remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
+        )
+    return NetworkError(
+        f"{what} needs the probability of every state, in tables",
+        found=f"{network.kind_text}, of which none are known",
+        remedy="Use MarkovQuiltMechanism and influence_report, or declare it by DiscreteNetwork.from_tables.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Several networks on one graph as one model class Theta: attributes, parents and states go by name.
+# --------------------------------------------------------------------------------------------------
+
+_REMEDY = "A model class is one graph with several sets of tables."
+
+
+def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = ()) -> DiscreteNetwork:
+    """Join networks that differ only in their numbers into one model class Theta.
+
+    Parameters
+    ----------
+    networks : sequence of DiscreteNetwork
+        At least one; each brings all its models, in this order.
+    labels : sequence of str, optional
+        What messages call the networks, for example their files; "network 0", "network 1", ... by default.
+
+    Returns
+    -------
+    DiscreteNetwork
+        With attributes, parents and states in the order of the first network. A table on which all agree is kept once;
+        networks with the same numbers throughout are one model.
+
+    Raises
+    ------
+    NetworkError
+        If there is no network, or they differ in level, attributes, parents or states; the message names the first
+        difference; or if one is given by intervals, or holds draws from a posterior beside others.
+
+    Examples
+    --------
+    >>> states = {"income": ["low", "high"]}
+    >>> first = DiscreteNetwork.from_tables({"income": [0.6, 0.4]}, states=states)
+    >>> second = DiscreteNetwork.from_tables({"income": [0.1, 0.9]}, states={"income": ["high", "low"]})
+    >>> model_class([first, second]).probabilities("income").round(3).tolist()
+    [[0.6, 0.4], [0.9, 0.1]]
+    """
+    if not isinstance(networks, Iterable):
+        raise NetworkError(
+            "a model class is made of several networks",
+            found=type_text(networks),
+            remedy="Pass a list: model_class([one, other]).",
+        )
+    if not networks:
+        raise NetworkError("a model class needs a network", found="none", remedy="Give at least one.")
+    for network in networks:
+        require_discrete(network, "a model class of several networks")
+    names = [labels[k] if k < len(labels) else f"network {k}" for k in range(len(networks))]
+    first = networks[0]
+    if len(networks) == 1:
+        return first  # draws of a posterior stay known as such
+    drawn = [label for label, network in zip(names, networks, strict=True) if network.posterior_draws is not None]
+    if drawn:  # what lies above the draws, and from which table they were learned, is said of them alone
+        raise NetworkError(
+            "models drawn from a posterior must stay a model class of their own",
+            found=f"draws in {listing(drawn)}, beside others",
+            remedy="Calibrate for each class, and use the larger noise.",
+        )
+    for network, label in zip(networks[1:], names[1:], strict=True):
+        _check_same(first, network, names[0], label)
+    tables = {name: _joined(first, networks, name) for name in first.tables}
+    models = max(table.values.shape[0] for table in tables.values())
+    # the laws of columns may differ between models: declare them in the framework
+    reading = replace(
+        first.reading,
+        laws={},
+        identity=" ".join(network.reading.identity for network in networks).strip(),
+        level_assumed=any(network.reading.level_assumed for network in networks),
+    )
+    return DiscreteNetwork(
+        graph=first.graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading
+    )
+
+
+def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, label: str) -> None:
+    if other.level != first.level:
+        raise NetworkError(
+            f"all networks must be of one level, {first.level!r} as in {known}",
+            found=f"level {other.level!r} in {label}",
+            remedy="Declare what a node means in the same way for all.",
+        )
+    if {name: set(above) for name, above in first.reading.columns.items()} != {
+        name: set(above) for name, above in other.reading.columns.items()
+    }:
+        raise NetworkError(
+            f"all networks must have the columns of {known}, driven by the same attributes",
+            found=f"others in {label}",
+            remedy=_REMEDY,
+        )
+    missing = [name for name in first.attributes if name not in other.states]
+    strange = [name for name in other.attributes if name not in first.states]
+    if missing or strange:
+        lacks, adds = f"without {listing(missing)}" if missing else "", f"with {listing(strange)}" if strange else ""
+        raise NetworkError(
+            f"all networks must have the attributes of {known}",
+            found=f"{label} {' and '.join(filter(None, (lacks, adds)))}",
+            remedy=_REMEDY,
+        )
+    for name in first.attributes:
+        here, there = first.graph.parents[name], other.graph.parents[name]
+        if set(here) != set(there):
+            raise NetworkError(
+                f"{name!r} must have the same parents in all networks, {_listed(here)} as in {known}",
+                found=f"{_listed(there)} in {label}",
+                remedy=_REMEDY,
+            )
+        if set(map(state_key, first.states[name])) != set(map(state_key, other.states[name])):
+            raise NetworkError(
+                f"{name!r} must have the same states in all networks, {listing(first.states[name])} as in {known}",
+                found=f"{listing(other.states[name])} in {label}",
+                remedy="Name the states alike; their order is free.",
+            )
+
+
+def _joined(first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], name: str) -> LogTable:
+    """Stack one attribute's tables of all models, or keep one where all are the same."""
+    axes = first.tables[name].axes
+    held = [(network, network.tables[name]) for network in networks]
+    stacked = np.concatenate([_aligned(network, table, axes, first) for network, table in held])
+    # files are written from what was declared, if all of it is known
+    declared = [
+        _aligned(network, replace(table, values=table.weights), axes, first)
+        for network, table in held
+        if table.weights is not None
+    ]
+    weights = np.concatenate(declared) if len(declared) == len(held) else None
+    if bool(np.all(stacked == stacked[:1])):
+        stacked, weights = stacked[:1], None if weights is None else weights[:1]
+    return LogTable(axes=axes, values=stacked, error=max(table.error for _, table in held), weights=weights)
+
+
+def _aligned(network: DiscreteNetwork, table: LogTable, axes: Sequence[str], first: DiscreteNetwork) -> FloatArray:
+    """Return the numbers of a table for all models of its network, axes and states in the order of `first`."""
+    values = table.aligned(axes)
+    for position, axis in enumerate(axes):
+        here = [state_key(state) for state in network.states[axis]]
+        values = np.take(values, [here.index(state_key(state)) for state in first.states[axis]], axis=position + 1)
+    return np.broadcast_to(values, (network.models, *values.shape[1:]))
+
+
+def state_key(state: State) -> tuple[str, str]:
+    """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
+    return type(state).__name__, repr(state)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return listing(names) if names else "none"

@@ -1,0 +1,169 @@
+"""What every query is, and the query whose answer is known by its laws alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from bnpriv.core.queries.predicates import Predicate
+from bnpriv.core.schema import Schema
+from bnpriv.errors import QueryError
+from bnpriv.services import service
+from bnpriv.shown import HasCard
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
+
+# --------------------------------------------------------------------------------------------------
+# What a query is: named outputs, each a weighted sum over records of indicators, powers and products of columns.
+#
+# Read on in this order: `normal_form` (the same as sums of whole numbers), `cells` and `records` (what one record can
+# add), `diameters` and `clusters` (how far apart that can be), and `sensitivity`, which puts them together.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Indicator:
+    """1 for a record that satisfies `predicate`, else 0."""
+
+    predicate: Predicate
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the term reads."""
+        return self.predicate.columns
+
+
+@final
+@dataclass(frozen=True)
+class Power:
+    """The clamped, rounded value of `column`, less `about`, to the power 1 or 2."""
+
+    column: str
+    exponent: int = 1
+    about: Fraction = Fraction(0)
+
+    @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, a square twice, each with what is taken off its value."""
+        return ((self.column, self.about),) * self.exponent
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The column that the term reads."""
+        return frozenset({self.column})
+
+
+@final
+@dataclass(frozen=True)
+class Product:
+    """The product of the clamped, rounded values of two different columns, each less its own number `about`."""
+
+    first: str
+    second: str
+    about: tuple[Fraction, Fraction] = (Fraction(0), Fraction(0))
+
+    @property
+    def factors(self) -> tuple[tuple[str, Fraction], ...]:
+        """The columns that are multiplied, each with what is taken off its value."""
+        return (self.first, self.about[0]), (self.second, self.about[1])
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the term reads."""
+        return frozenset({self.first, self.second})
+
+
+Term = Indicator | Power | Product
+
+
+@final
+@dataclass(frozen=True)
+class Output:
+    """One number of the answer: the sum over records of weighted terms, divided by n if `averaged`.
+
+    Parameters
+    ----------
+    label : str
+        What the number is, for tables.
+    terms : tuple of (Fraction, Term)
+        Weights and terms of one record.
+    averaged : bool
+        Whether the sum is divided by the number of records.
+    """
+
+    label: str
+    terms: tuple[tuple[Fraction, Term], ...]
+    averaged: bool = False
+
+
+class Query(HasCard):
+    """A question about a table.
+
+    Subclasses are frozen dataclasses; ``str(query)`` is the text that `parse_query` reads back.
+    """
+
+    @property
+    @abstractmethod
+    def columns(self) -> frozenset[str]:
+        """The columns that the query reads."""
+
+    @abstractmethod
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """The numbers of the answer."""
+
+    def dimension(self, schema: Schema) -> int:
+        """How many numbers the answer has."""
+        return len(self.outputs(schema))
+
+    @property
+    def document(self) -> Document:
+        """Its text, what it reads, and what must be believed of it."""
+        return service("query.document")(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must be believed of the query without proof."""
+        return ()
+
+
+# --------------------------------------------------------------------------------------------------
+# The answer of a query that is known by its laws alone.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class GivenAnswer(Query):
+    """An answer whose laws were declared without the query; it can be calibrated, not released.
+
+    Parameters
+    ----------
+    size : int
+        How many numbers the answer has.
+    """
+
+    size: int = 1
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """None: what is read is not known."""
+        return frozenset()
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """Refuse: there is no query to be evaluated."""
+        raise QueryError(
+            "a query is needed to evaluate an answer",
+            found="laws without a query",
+            remedy="Pass query=... and schema=... to DistributionPrivacy.",
+        )
+
+    def dimension(self, schema: Schema) -> int:
+        """How many numbers the answer has."""
+        return self.size
+
+    def __str__(self) -> str:
+        return "the answer of the declared laws"

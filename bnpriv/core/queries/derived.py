@@ -1,0 +1,163 @@
+"""Variances, quantiles and the like: their answer is worked out of other numbers, to which the noise is added.
+
+What a mechanism sees of such a question is its base: numbers that are sums over records, like those of every other
+query. The rest is post-processing of what was released: it sees no data and costs no privacy.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, TypeVar, final
+
+from bnpriv.core.queries.base import GivenAnswer, Query
+from bnpriv.core.queries.builtin import Stack
+from bnpriv.core.schema import Schema
+
+Number = TypeVar("Number")
+
+Span = tuple[float, float]
+"""The least and the greatest value that a number may have."""
+
+
+class Derived(Query):
+    """A question whose `outputs` are a base, and whose answer is worked out of them."""
+
+    own_units: ClassVar[bool] = True
+    """Whether every number of the base has a unit of its own, and therefore a weight of its own."""
+
+    certain: ClassVar[bool] = True
+    """Whether the base without noise tells the answer itself, and not only between which numbers it lies."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each number of the answer is; of a single one the query's own text says it."""
+        return (str(self),)
+
+    @abstractmethod
+    def base_text(self, schema: Schema) -> str:
+        """In words what the noise is added to."""
+
+    @abstractmethod
+    def ranges(self, schema: Schema) -> tuple[Span, ...]:
+        """Between which numbers each number of the answer lies, whatever the table holds."""
+
+    @abstractmethod
+    def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """Work the answer out of a released base, and move it into its range."""
+
+    @abstractmethod
+    def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
+        """Intervals that hold the answer of the table if each exact number of its base lies in its span."""
+
+    @abstractmethod
+    def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
+        """By how much each number of the answer can err if the base errs by no more than the halves.
+
+        Empty where nothing but the range bounds it.
+        """
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Derivation:
+    """How the numbers of an answer are worked out of those that were released, question by question.
+
+    Parameters
+    ----------
+    pieces : tuple of (Query, range)
+        Each question, and where its numbers are in the base.
+    schema : Schema
+    """
+
+    pieces: tuple[tuple[Query, range], ...]
+    schema: Schema
+
+    def labels(self, base: Sequence[str]) -> tuple[str, ...]:
+        """What each number of the answer is, from what each of the base is."""
+        return self._gathered(lambda query, _: query.labels, base.__getitem__)
+
+    def values(self, base: Sequence[float]) -> tuple[float, ...]:
+        """The answer that a released base gives."""
+        return self._gathered(lambda query, own: query.derive([base[k] for k in own], self.schema), base.__getitem__)
+
+    def intervals(self, box: Sequence[Span], ranges: Sequence[Span]) -> tuple[Span, ...]:
+        """Intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
+        return self._gathered(
+            lambda query, own: query.enclose([_inside(box[k], ranges[k]) for k in own], self.schema), box.__getitem__
+        )
+
+    def ranges(self, base: Sequence[Span]) -> tuple[Span, ...]:
+        """The ranges of the answer from those of the base."""
+        return self._gathered(lambda query, _: query.ranges(self.schema), base.__getitem__)
+
+    def shown_as_they_are(self, base: Sequence[bool]) -> tuple[bool, ...]:
+        """What holds of every number of the base, where that is a number of the answer too; else False."""
+        return self._gathered(lambda _, own: [False] * len(own), base.__getitem__)
+
+    def _gathered(
+        self, derived: Callable[[Derived, range], Iterable[Number]], plain: Callable[[int], Number]
+    ) -> tuple[Number, ...]:
+        """Go through the questions: what `derived` makes of a derived one and its places, and `plain` of each other."""
+        found: list[Number] = []
+        for query, places in self.pieces:
+            found += derived(query, places) if isinstance(query, Derived) else map(plain, places)
+        return tuple(found)
+
+    @property
+    def uncertain(self) -> tuple[bool, ...]:
+        """For each number of the answer, whether even a base without noise leaves it open."""
+        return self._gathered(lambda query, _: [not query.certain] * len(query.labels), lambda _: False)
+
+    @property
+    def groups(self) -> tuple[range, ...]:
+        """The places in the answer of each question."""
+        found: list[range] = []
+        for query, places in self.pieces:
+            start = found[-1].stop if found else 0
+            found.append(range(start, start + (len(query.labels) if isinstance(query, Derived) else len(places))))
+        return tuple(found)
+
+
+def derivation(query: Query, schema: Schema) -> Derivation | None:
+    """How an answer is worked out; None where what is released is the answer.
+
+    Examples
+    --------
+    >>> from bnpriv.io.query_text import parse_query
+    >>> from bnpriv.core.schema import Real
+    >>> schema = Schema(records=100, columns={"height": Real(120, 220)})
+    >>> derivation(parse_query("mean(height)"), schema) is None
+    True
+    >>> found = derivation(parse_query("stack(mean(height), variance(height))"), schema)
+    >>> found.values([171.0, 2.0, 104.0])
+    (171.0, 100.0)
+    """
+    leaves = query.parts if isinstance(query, Stack) else () if isinstance(query, GivenAnswer) else (query,)
+    if not any(isinstance(leaf, Derived) for leaf in leaves):
+        return None
+    pieces: list[tuple[Query, range]] = []
+    for leaf in leaves:
+        start = pieces[-1][1].stop if pieces else 0
+        pieces.append((leaf, range(start, start + leaf.dimension(schema))))
+    return Derivation(pieces=tuple(pieces), schema=schema)
+
+
+def widened(low: Fraction, high: Fraction, ends: Span) -> Span:
+    """Doubles around an interval, moved into a range that holds the number too."""
+    down, up = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
+    return clipped(down, ends), clipped(up, ends)
+
+
+def clipped(value: float, ends: Span) -> float:
+    """The number of a range that is nearest to a value."""
+    return min(max(value, ends[0]), ends[1])
+
+
+def _inside(span: Span, ends: Span) -> Span:
+    """What an interval, as wide as the doubles that it was rounded to, has in common with a range."""
+    low, high = math.nextafter(span[0], -math.inf), math.nextafter(span[1], math.inf)
+    return clipped(low, ends), clipped(high, ends)

@@ -1,0 +1,930 @@
+"""Secrets: states, values, properties of a table, and the pairs of them that must not be told apart."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from typing import Protocol, cast, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import FloatArray
+from bnpriv.checks import listing, member, spelling, type_text
+from bnpriv.core.columns import State
+from bnpriv.core.networks.base import Network
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.builtin import Count, Linear, Mean, Proportion, Total
+from bnpriv.errors import SecretError
+from bnpriv.kind import kind_of
+
+# --------------------------------------------------------------------------------------------------
+# What every pair of secrets has, whether they are states, values, or whole distributions.
+# --------------------------------------------------------------------------------------------------
+
+
+class Pair(Protocol):
+    """Two secrets of one attribute that must not be told apart; hashable, and equal where both secrets are.
+
+    ``str(pair)`` is the pair in words, with few digits.
+    """
+
+    @property
+    def first(self) -> object:
+        """The one secret: a set of states, an interval of values, a distribution."""
+        ...
+
+    @property
+    def second(self) -> object:
+        """The other secret, of the same form."""
+        ...
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        ...
+
+    @property
+    def is_point(self) -> bool:
+        """Whether both secrets are single states or values."""
+        ...
+
+    @property
+    def farthest(self) -> float:
+        """Largest distance of a value in the first from one in the second; inf where they are no numbers."""
+        ...
+
+    @property
+    def reverse(self) -> Pair:
+        """The pair the other way round."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its numbers, for hashes."""
+        ...
+
+    def __hash__(self) -> int:
+        """Return a hash of both secrets."""
+        ...
+
+
+# --------------------------------------------------------------------------------------------------
+# Secrets that are any two values at most so far apart.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Apart:
+    """All pairs of values of a property that are at most this far apart; made by `apart`."""
+
+    at_most: float
+
+
+def apart(*, at_most: float) -> Apart:
+    """Choose all pairs of values of a property that are at most so far apart.
+
+    Parameters
+    ----------
+    at_most : float
+        In the property's own unit, above 0.
+
+    Returns
+    -------
+    Apart
+
+    Raises
+    ------
+    ParameterError
+        If it is not a finite number above 0.
+
+    Examples
+    --------
+    >>> apart(at_most=50)
+    Apart(at_most=50.0)
+    """
+    return Apart(checks.positive("at_most", at_most))
+
+
+# --------------------------------------------------------------------------------------------------
+# Intervals next to each other, which stand for values so far apart where draws know no single values.
+# --------------------------------------------------------------------------------------------------
+
+LEAST_SUGGESTED = 0.02
+"""How often a suggested interval must come up among the values."""
+
+MOST_PAIRS = 4
+
+
+def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> str:
+    """Return a declaration of pairs of intervals next to each other, each as long as a distance.
+
+    Parameters
+    ----------
+    values : ndarray of shape (draws,)
+        As they are drawn; intervals that are rare among them are left out.
+    distance : float
+    touching : bool
+        Whether intervals may have an end in common; otherwise there is a small gap, of one where values are whole.
+
+    Returns
+    -------
+    str
+        Empty if no two intervals next to each other come up often enough.
+
+    Examples
+    --------
+    >>> neighbours_text(np.linspace(0, 3, 1000), 1.0, touching=True)
+    'bnpriv.intervals(((0, 1), (1, 2)), ((1, 2), (2, 3)))'
+    >>> neighbours_text(np.arange(100.0), 20.0, touching=False)[:46]
+    'bnpriv.intervals(((0, 19), (20, 39)), ((20, 39'
+    """
+    finite = values[np.isfinite(values) & (np.abs(values) < distance * 2.0**50)]
+    cells, counts = np.unique(np.floor(finite / distance), return_counts=True)
+    often = {int(cell) for cell, count in zip(cells, counts, strict=True) if count >= LEAST_SUGGESTED * len(values)}
+    middle = float(np.median(finite)) / distance if len(finite) else 0.0
+    pairs = sorted((cell for cell in often if cell + 1 in often), key=lambda cell: abs(cell + 1 - middle))
+    whole = bool((values == np.round(values)).all()) and distance >= 2 and distance == round(distance)
+    gap = 0.0 if touching else 1.0 if whole else distance / 1000
+
+    def interval(cell: int) -> str:
+        return f"({cell * distance:.9g}, {(cell + 1) * distance - gap:.9g})"
+
+    chosen = (f"({interval(cell)}, {interval(cell + 1)})" for cell in sorted(pairs[:MOST_PAIRS]))
+    listed = ", ".join(chosen)
+    return f"bnpriv.intervals({listed})" if listed else ""
+
+
+# --------------------------------------------------------------------------------------------------
+# Secrets of a protected attribute and the pairs of them that must not be told apart.
+# --------------------------------------------------------------------------------------------------
+
+Side = State | Collection[State]
+
+BETWEEN = " against "
+
+AMBIGUOUS = frozenset("{},[]'\"")
+"""What may be part of a state's name or of the text of a pair."""
+
+
+@final
+@dataclass(frozen=True)
+class SecretPair:
+    """An ordered pair of disjoint secrets, each a set of states of one protected attribute.
+
+    Parameters
+    ----------
+    first, second : frozenset of states
+        "The attribute is in `first`" against "the attribute is in `second`".
+
+    Raises
+    ------
+    SecretError
+        If a side is empty or the two overlap.
+    """
+
+    first: frozenset[State]
+    second: frozenset[State]
+
+    def __post_init__(self) -> None:
+        if not self.first or not self.second:
+            raise SecretError("a secret needs a state", found="an empty set", remedy="Name at least one state a side.")
+        both = self.first & self.second
+        if both:
+            raise SecretError(
+                "the two secrets of a pair must be disjoint",
+                found=f"{listing(sorted(map(str, both)))} in both",
+                remedy="Put each state on one side only.",
+            )
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return side_text(self.first), side_text(self.second)
+
+    @property
+    def farthest(self) -> float:
+        """Largest distance of a state in the first from one in the second; inf where they are no numbers."""
+        both = (*self.first, *self.second)
+        if any(isinstance(state, (str, bool)) for state in both):
+            return math.inf
+        try:
+            return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
+        except OverflowError:  # whole numbers that no double holds
+            return math.inf
+
+    @property
+    def identity(self) -> str:
+        """The pair so that no other has the same text, for hashes."""
+        states = (*self.first, *self.second)
+        if all(isinstance(state, str) and BETWEEN not in state and AMBIGUOUS.isdisjoint(state) for state in states):
+            return str(self)
+        return repr([sorted(map(repr, side)) for side in (self.first, self.second)])
+
+    @property
+    def reverse(self) -> SecretPair:
+        """Return the pair the other way round."""
+        return SecretPair(self.second, self.first)
+
+    @property
+    def is_point(self) -> bool:
+        """Return whether both secrets are single states."""
+        return len(self.first) == len(self.second) == 1
+
+    def __str__(self) -> str:
+        return BETWEEN.join(self.sides)
+
+
+@final
+@dataclass(frozen=True)
+class SecretPairs:
+    """The pairs of secrets that were chosen for one attribute; made by `pairs`."""
+
+    chosen: tuple[SecretPair, ...]
+
+    def ordered(self, attribute: str, states: Iterable[State]) -> tuple[SecretPair, ...]:
+        """Return every chosen pair in both directions, each once.
+
+        Raises
+        ------
+        SecretError
+            If a pair names a state that the attribute does not have.
+        """
+        known = tuple(states)
+        for pair in self.chosen:
+            unknown = [state for state in (*pair.first, *pair.second) if state not in known]
+            if unknown:
+                raise SecretError(
+                    f"the secrets of {attribute!r} must be among its states {listing(known)}",
+                    found=listing(map(repr, unknown)),
+                    remedy=spelling(unknown[0], known),
+                )
+        return tuple(dict.fromkeys(way for pair in self.chosen for way in (pair, pair.reverse)))
+
+
+def pairs(*chosen: tuple[Side, Side]) -> SecretPairs:
+    """Choose which pairs of secrets must not be told apart; both directions always count.
+
+    Parameters
+    ----------
+    *chosen : tuple of two sides
+        A side is a state, or a frozenset (or list) of states that together are one secret.
+
+    Returns
+    -------
+    SecretPairs
+
+    Raises
+    ------
+    SecretError
+        If there is no pair, a side is empty, or the sides of a pair overlap.
+
+    Examples
+    --------
+    >>> chosen = pairs(("low", "high"), ("low", frozenset({"middle", "high"})))
+    >>> [str(pair) for pair in chosen.chosen]
+    ['low against high', 'low against {high, middle}']
+    """
+    if not chosen:
+        raise SecretError("at least one pair of secrets is needed", found="none", remedy="Give pairs, or protect all.")
+    for pair in chosen:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise SecretError("a pair has two sides", found=repr(pair), remedy='Write pairs(("low", "high")).')
+    return SecretPairs(tuple(SecretPair(_side(first), _side(second)) for first, second in chosen))
+
+
+def all_pairs(states: Iterable[State]) -> tuple[SecretPair, ...]:
+    """Return every ordered pair of two single states."""
+    return tuple(SecretPair(frozenset({a}), frozenset({b})) for a, b in permutations(states, 2))
+
+
+def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
+    """Return pairs of secrets that must be sets of states.
+
+    Raises
+    ------
+    SecretError
+        If one is not.
+    """
+    found = tuple(pair for pair in pairs if isinstance(pair, SecretPair))
+    other = [pair for pair in pairs if not isinstance(pair, SecretPair)]
+    if other:
+        raise SecretError(
+            "this needs an attribute with finitely many states", found=str(other[0]), remedy="Declare it in steps."
+        )
+    return found
+
+
+def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
+    """Return the ordered pairs of secrets of an attribute with finitely many states; all pairs by default.
+
+    Raises
+    ------
+    SecretError
+        If what was chosen are no pairs of states, or a pair names a state that the attribute does not have.
+    """
+    if chosen is None:
+        return all_pairs(states)
+    if not isinstance(chosen, SecretPairs):
+        raise SecretError(
+            f"the secrets of {name!r} must be pairs of its states, or None for all pairs",
+            found=type_text(chosen),
+            remedy='Write pairs(("low", "high")).',
+        )
+    return chosen.ordered(name, states)
+
+
+def side_text(side: frozenset[State]) -> str:
+    """Return a secret in words: the state, or the states between braces."""
+    names = sorted(map(str, side))
+    return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+
+def _side(side: Side) -> frozenset[State]:
+    return frozenset({side}) if isinstance(side, (str, int, float, bool)) else frozenset(side)
+
+
+# --------------------------------------------------------------------------------------------------
+# Secrets of a parameter that may be any number: values at most so far apart, or chosen intervals.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Interval:
+    """The secret that a parameter lies between two numbers.
+
+    Parameters
+    ----------
+    low, high : float
+        Both finite; equal for a single value.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.low == self.high else f"[{self.low:g}, {self.high:g}]"
+
+
+@final
+@dataclass(frozen=True)
+class IntervalPair:
+    """Two intervals that must not be told apart; both directions count.
+
+    Parameters
+    ----------
+    first, second : Interval
+        Disjoint, but for one end that they may have in common where the parameter is continuous.
+    """
+
+    first: Interval
+    second: Interval
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return str(self.first), str(self.second)
+
+    @property
+    def reverse(self) -> IntervalPair:
+        """The pair the other way round."""
+        return IntervalPair(self.second, self.first)
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its numbers, for hashes."""
+        return repr(self)
+
+    @property
+    def farthest(self) -> float:
+        """Return the largest distance of a value in the first from one in the second."""
+        return max(self.first.high - self.second.low, self.second.high - self.first.low)
+
+    @property
+    def is_point(self) -> bool:
+        """Return whether both are single values."""
+        return self.first.low == self.first.high and self.second.low == self.second.high
+
+    @property
+    def touches(self) -> bool:
+        """Return whether two intervals have one end in common, and nothing else."""
+        wide = self.first.low < self.first.high and self.second.low < self.second.high
+        return wide and (self.first.high == self.second.low or self.second.high == self.first.low)
+
+    def __str__(self) -> str:
+        return " against ".join(self.sides)
+
+
+@final
+@dataclass(frozen=True)
+class ValuesApart:
+    """Any two values that are at most this far apart.
+
+    Parameters
+    ----------
+    farthest : float
+        Above 0; infinite for any two values.
+    """
+
+    farthest: float
+    is_point = True
+
+    @property
+    def first(self) -> str:
+        """Any value."""
+        return "a value"
+
+    @property
+    def second(self) -> str:
+        """Any other value that is near enough."""
+        return "another" if math.isinf(self.farthest) else f"another at most {self.farthest:g} away"
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both secrets in words."""
+        return self.first, self.second
+
+    @property
+    def reverse(self) -> ValuesApart:
+        """The same: the order of two such values does not count."""
+        return self
+
+    @property
+    def identity(self) -> str:
+        """The pair with all digits of its distance, for hashes."""
+        return repr(self)
+
+    def __str__(self) -> str:
+        return "any two values" if math.isinf(self.farthest) else f"two values at most {self.farthest:g} apart"
+
+
+ContinuousPair = ValuesApart | IntervalPair
+"""A pair of secrets of a continuous parameter."""
+
+
+@final
+@dataclass(frozen=True)
+class IntervalPairs:
+    """The pairs of intervals that were chosen for one parameter; made by `intervals`."""
+
+    chosen: tuple[IntervalPair, ...]
+
+
+Bounds = tuple[float, float] | float
+
+
+def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
+    """Choose which pairs of intervals of a continuous parameter must not be told apart; both directions count.
+
+    Parameters
+    ----------
+    *chosen : tuple of two sides
+        A side is ``(low, high)``, or a single value.
+
+    Returns
+    -------
+    IntervalPairs
+
+    Raises
+    ------
+    SecretError
+        If there is no pair, a side is no finite interval, or the sides of a pair meet.
+
+    Notes
+    -----
+    Two intervals may have one end in common, as ``((0, 0.3), (0.3, 1))``: a continuous parameter takes that value with
+    probability zero. For a parameter, or a property of a table, that may take it with more a framework refuses them.
+
+    Examples
+    --------
+    >>> [str(pair) for pair in intervals(((30, 40), (50, 60)), (35, 55)).chosen]
+    ['[30, 40] against [50, 60]', '35 against 55']
+    """
+    if not chosen:
+        raise SecretError("at least one pair of secrets is needed", found="none", remedy="Give pairs of intervals.")
+    return IntervalPairs(tuple(_pair(pair) for pair in chosen))
+
+
+def value_range(side: object) -> tuple[float, float]:
+    """Return the least and the largest value of a secret that is an interval or a set of numbers."""
+    if isinstance(side, Interval):
+        return side.low, side.high
+    values = [float(value) for value in cast("frozenset[float]", side)]
+    return min(values), max(values)
+
+
+def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
+    """Return the two values of a pair that are farthest apart; for values so far apart two around `centre`."""
+    if isinstance(pair, ValuesApart):
+        return centre - pair.farthest / 2, centre + pair.farthest / 2
+    (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
+    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
+
+
+def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
+    """Return pairs of secrets that must be values or intervals.
+
+    Raises
+    ------
+    SecretError
+        If one is not.
+    """
+    found = tuple(pair for pair in pairs if isinstance(pair, ContinuousPair))
+    other = [pair for pair in pairs if not isinstance(pair, ContinuousPair)]
+    if other:
+        raise SecretError(
+            "this needs a parameter that may be any number", found=str(other[0]), remedy="Protect values of it."
+        )
+    return found
+
+
+def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
+    """Return the pairs of secrets of a parameter that may be any number.
+
+    Raises
+    ------
+    SecretError
+        If it has neither a distance nor intervals.
+    """
+    if isinstance(given, Apart):
+        return (ValuesApart(given.at_most),)
+    found = _chosen(given)
+    if found is not None:
+        return found
+    raise SecretError(
+        f"the secrets of the continuous parameter {name!r} need a distance: any two of its values cannot be hidden",
+        found="none" if given is None else checks.type_text(given),
+        remedy=f"Protect {{{name!r}: bnpriv.apart(at_most=5)}}, bnpriv.pairs((30, 50)), or "
+        "bnpriv.intervals(((30, 40), (50, 60))).",
+    )
+
+
+def _chosen(given: object) -> tuple[IntervalPair, ...] | None:
+    """Return the pairs of intervals, or of single values, that were chosen; None if nothing of the kind was."""
+    if isinstance(given, IntervalPairs):
+        return tuple(dict.fromkeys(given.chosen))
+    if isinstance(given, SecretPairs) and all(pair.is_point and _of_numbers(pair) for pair in given.chosen):
+        single = (cast("tuple[float, float]", (*pair.first, *pair.second)) for pair in given.chosen)
+        return tuple(dict.fromkeys(intervals(*single).chosen))
+    return None
+
+
+def _of_numbers(pair: SecretPair) -> bool:
+    return all(isinstance(state, (int, float)) for state in pair.first | pair.second)
+
+
+class Ranged(Protocol):
+    """A parameter that may be any number of a range, or one of some states."""
+
+    @property
+    def name(self) -> str:
+        """The attribute."""
+        ...
+
+    @property
+    def states(self) -> tuple[State, ...] | None:
+        """The numbers that it may be; None where it may be any of a range."""
+        ...
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether it takes every value with probability zero."""
+        ...
+
+
+def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
+    """Return the pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
+
+    Intervals may have an end in common where the parameter takes every value with probability zero, or is known by
+    draws alone and none of these is that end: then it is as if one of them were without it.
+
+    Raises
+    ------
+    SecretError
+        If it has no pairs of intervals or states.
+    """
+    states = parameter.states or ()
+    found = _chosen(given)
+    if found is not None:
+        touching = next((pair for pair in found if pair.touches and _may_be_shared(parameter, pair, drawn)), None)
+        if touching is not None:
+            raise SecretError(
+                f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
+                found=f"{touching}, which have the end {_shared(touching):g} in common",
+                remedy=f"Leave that end out of one of them, as in {_apart_text(touching)}.",
+            )
+        return found
+    if given is None and len(states) > 1:
+        return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
+    raise SecretError(
+        f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
+        found="none" if given is None else checks.type_text(given),
+        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)))}} for two ranges, with your "
+        "own numbers, or bnpriv.intervals((35, 55)) for two values.",
+    )
+
+
+def _shared(pair: IntervalPair) -> float:
+    """Return the end that the intervals of a pair have in common."""
+    return pair.first.high if pair.first.high == pair.second.low else pair.first.low
+
+
+def _may_be_shared(parameter: Ranged, pair: IntervalPair, drawn: FloatArray | None) -> bool:
+    """Return whether the common end of a pair may be a value that comes up."""
+    if parameter.is_continuous:
+        return False
+    return drawn is None or parameter.states is not None or bool(np.any(drawn == _shared(pair)))
+
+
+def _apart_text(pair: IntervalPair) -> str:
+    """Return how the pair is written with the common end in one interval only."""
+    low, high = sorted((pair.first, pair.second), key=lambda side: side.low)
+    end = low.high - 1e-6 * (low.high - low.low)
+    return f"bnpriv.intervals((({low.low:g}, {end:.10g}), ({high.low:g}, {high.high:g})))"
+
+
+def _pair(given: object) -> IntervalPair:
+    sides = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else []
+    if len(sides) != 2:
+        raise SecretError(
+            "a pair has two sides", found="another number", remedy="Write intervals(((30, 40), (50, 60)))."
+        )
+    first, second = (_interval(side) for side in sides)
+    pair = IntervalPair(first, second)
+    if first.low <= second.high and second.low <= first.high and not pair.touches:
+        raise SecretError(
+            "the two secrets of a pair must be disjoint", found=f"{first} and {second}", remedy="Choose others."
+        )
+    return pair
+
+
+def _interval(given: object) -> Interval:
+    ends = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else [given, given]
+    if len(ends) != 2:
+        raise SecretError("an interval has two ends", found=str(len(ends)), remedy="Write (30, 40).")
+    low, high = (checks.number("an end", end, error=SecretError) for end in ends)
+    if not low <= high or not math.isfinite(high - low):
+        raise SecretError("an interval needs low <= high", found=f"{low:g} and {high:g}", remedy="Turn it round.")
+    return Interval(low, high)
+
+
+# --------------------------------------------------------------------------------------------------
+# Secrets of the table itself: a count, proportion, total or (weighted) mean of a protected column.
+# --------------------------------------------------------------------------------------------------
+
+NEAR = Fraction(1, 10**9)
+"""How far, relative to itself, a number may be from the value of a property for which it was written."""
+
+
+@final
+@dataclass(frozen=True)
+class Secret:
+    """A property of a protected column of the table, and which pairs of its values must not be told apart.
+
+    Parameters
+    ----------
+    property : Query or str
+        A `count`, `proportion`, `total` or `mean` that reads the protected column alone, or a `linear` that may read
+        further columns after it; or the text of one.
+    pairs : SecretPairs, IntervalPairs or Apart, optional
+        All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart,
+        ``bnpriv.pairs((40, 50), ...)`` for chosen ones, or ``bnpriv.intervals(((30, 40), (50, 60)), ...)`` for chosen
+        ranges of them.
+
+    Raises
+    ------
+    SecretError
+        If the property is another query or reads several columns.
+
+    Notes
+    -----
+    Dataset attribute privacy: definition 3 of Zhang, Ohrimenko, Cummings, "Attribute Privacy" (FAccT 2022).
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> str(Secret(bp.count(bp.col("income") == "high"), pairs=bp.apart(at_most=50)))
+    'count(income == "high"), values at most 50 apart'
+    """
+
+    property: Query
+    pairs: SecretPairs | IntervalPairs | Apart | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "property", as_query(self.property))
+        alone = isinstance(self.property, (Count, Proportion, Total, Mean)) and len(self.property.columns) == 1
+        if not alone and not isinstance(self.property, Linear):
+            raise SecretError(
+                "a secret is a count, proportion, total or mean of one column, or a linear of some",
+                found=str(self.property),
+                remedy='Write Secret(count(col("income") == "high")).',
+            )
+        if self.pairs is not None and not isinstance(self.pairs, (SecretPairs, IntervalPairs, Apart)):
+            raise SecretError(
+                "the pairs of a secret are made by apart, pairs or intervals, or left out",
+                found=checks.type_text(self.pairs),
+                remedy="Write pairs=apart(at_most=50), or pairs=pairs((40, 50)).",
+            )
+
+    @functools.cached_property
+    def column(self) -> str:
+        """Return the protected column; of a `linear` the one that is named first."""
+        if isinstance(self.property, Linear):
+            return self.property.weights[0][0]
+        return next(iter(self.property.columns))
+
+    @functools.cached_property
+    def touching(self) -> IntervalPair | None:
+        """Return a chosen pair of intervals that have an end in common, or None."""
+        chosen = self.pairs.chosen if isinstance(self.pairs, IntervalPairs) else ()
+        return next((pair for pair in chosen if pair.touches), None)
+
+    @functools.cached_property
+    def near(self) -> SecretPair | None:
+        """Return a chosen pair of numbers between which there may be one value that both stand for, or None."""
+        chosen = self.pairs.chosen if isinstance(self.pairs, SecretPairs) else ()
+        return next((pair for pair in chosen if _meet(pair)), None)
+
+    def __str__(self) -> str:
+        if self.pairs is None:
+            return f"{self.property}, all pairs of values"
+        if isinstance(self.pairs, Apart):
+            return f"{self.property}, values at most {self.pairs.at_most:g} apart"
+        return f"{self.property}, {checks.listing(self.pairs.chosen)}"
+
+
+def _meet(pair: SecretPair) -> bool:
+    first, second = ([x for x in side if not isinstance(x, (str, bool))] for side in (pair.first, pair.second))
+    return any(abs(a - b) <= 2 * float(NEAR) * max(1.0, abs(a), abs(b)) for a in first for b in second)
+
+
+# --------------------------------------------------------------------------------------------------
+# From what a user declared about the secrets of attributes to pairs of secrets.
+# --------------------------------------------------------------------------------------------------
+
+Declared = SecretPairs | Apart | IntervalPairs
+"""What a user may declare about the secrets of one attribute."""
+
+Protect = str | Iterable[str] | Mapping[str, SecretPairs | Apart | IntervalPairs | None]
+"""A protected attribute, several, or several with what must not be told apart."""
+
+
+def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
+    """The pairs of secrets of an attribute, as the kind of the network counts them.
+
+    Parameters
+    ----------
+    network : network
+    attribute : str
+    given : SecretPairs, Apart, IntervalPairs or None
+        What the user declared.
+
+    Raises
+    ------
+    SecretError
+        If what was declared does not fit the attribute.
+    """
+    return kind_of(network).pairs(network, attribute, given)
+
+
+def pairs_by_states(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
+    """Pairs of the states of an attribute, all ordered ones by default; where it has none it may be any number."""
+    states = network.states.get(attribute)
+    if states is None:
+        return value_pairs(attribute, given)
+    return state_pairs(attribute, states, _by_states(attribute, states, given))
+
+
+def _by_states(attribute: str, states: tuple[State, ...], given: object) -> object:
+    """Return pairs of intervals as pairs of the states in them, where states are numbers; all else as it is."""
+    if not isinstance(given, IntervalPairs) or any(isinstance(state, str) for state in states):
+        return given
+    sides = [
+        tuple(frozenset(s for s in states if side.low <= float(s) <= side.high) for side in (pair.first, pair.second))
+        for pair in given.chosen
+    ]
+    if any(not states_inside for pair in sides for states_inside in pair):
+        raise SecretError(
+            f"an interval must hold a state of {attribute!r}",
+            found="one without a state",
+            remedy=f"Its states are {listing(states)}.",
+        )
+    return pairs(*cast("list[tuple[frozenset[State], frozenset[State]]]", sides))
+
+
+def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
+    """The pairs that stand for the secrets of an attribute of which none are declared.
+
+    Parameters
+    ----------
+    network : network
+    attribute : str
+
+    Returns
+    -------
+    tuple of Pair
+        All pairs of its states; of an attribute that may be any number nothing by default, in a linear-Gaussian network
+        two values as far apart as its largest standard deviation under any model.
+    """
+    return kind_of(network).usual_pairs(network, attribute)
+
+
+def protected_names(protect: object) -> frozenset[object]:
+    """Return what is protected, by name.
+
+    Raises
+    ------
+    SecretError
+        If nothing is.
+    """
+    return frozenset(_wanted(protect))
+
+
+def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:
+    """Return the protected attributes with their pairs of secrets.
+
+    Parameters
+    ----------
+    network : network
+    protect : str, iterable of str, or mapping from str to SecretPairs, Apart, IntervalPairs or None
+        The protected attributes, with what must not be told apart.
+
+    Raises
+    ------
+    SecretError
+        If nothing is protected, an attribute is unknown or has one state, or secrets do not fit.
+    """
+    wanted = _wanted(protect)
+    found: dict[str, tuple[Pair, ...]] = {}
+    for name, given in wanted.items():
+        _refuse_function(network, name)
+        _refuse_fixed(network, name)
+        _refuse_vector(network, name)
+        member("a protected attribute", name, network.attributes, error=SecretError)
+        found[name] = pairs_of(network, name, given)
+        if not found[name]:
+            raise SecretError(
+                f"the protected attribute {name!r} needs at least two states",
+                found="one",
+                remedy="Protect another attribute: one state has nothing to hide.",
+            )
+    return found
+
+
+def _refuse_function(network: Network, name: object) -> None:
+    """Refuse a function of parameters that the model has a name for: the law of an answer given it needs draws."""
+    functions = network.reading.functions
+    if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
+        raise SecretError(
+            "a function of parameters can be protected where there are draws of it, read as a belief",
+            found=f"the Deterministic {name!r} of a model that is read otherwise",
+            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
+            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
+            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
+        )
+
+
+def _refuse_vector(network: Network, name: object) -> None:
+    """Refuse a vector as a whole: its entries are protected one by one."""
+    entries = [each for each in network.attributes if each.startswith(f"{name}[")]
+    if isinstance(name, str) and entries and name not in network.attributes:
+        raise SecretError(
+            "of a vector single entries can be protected",
+            found=f"{name!r}, which has the entries {listing(entries, 6)}",
+            remedy=f"Name an entry, for example {entries[0]!r}, or several, each with its secrets.",
+        )
+
+
+def _refuse_fixed(network: Network, name: object) -> None:
+    """Refuse a parameter that the user had fixed to draws of a posterior."""
+    fixed = {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}
+    if isinstance(name, str) and name not in network.attributes and name.partition("[")[0] in fixed:
+        raise SecretError(
+            "what is protected must not be fixed to draws of a posterior",
+            found=f"{name!r}, which is in this network",
+            remedy="Read the model by from_pymc(model, posterior=idata) without fix=, or without it among the names, "
+            "and protect it in DistributionalAttributePrivacy.",
+        )
+
+
+def _wanted(protect: object) -> Mapping[str, object]:
+    """Return the protected attributes with what was declared for each, None where nothing was."""
+    if not isinstance(protect, (str, Iterable)):
+        raise SecretError(
+            "protect is a name, a list of names, or a mapping from names to secrets",
+            found=type_text(protect),
+            remedy='Write protect="income", or protect={"income": pairs(("low", "high"))}.',
+        )
+    if not protect:
+        raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
+    if isinstance(protect, Mapping):
+        return cast("Mapping[str, object]", protect)
+    return dict.fromkeys([protect] if isinstance(protect, str) else cast("Iterable[str]", protect))

@@ -1,0 +1,1 @@
+"""How far mass must move to turn one law into another: the infinity-Wasserstein distance."""

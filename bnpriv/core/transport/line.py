@@ -1,0 +1,370 @@
+"""Transport on the line, and the relative difference of masses that rounding may have made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.core.distributions import Atoms, Normal, magnitude
+
+# --------------------------------------------------------------------------------------------------
+# The relative difference of masses that distances do not see, because rounding may have made it.
+# --------------------------------------------------------------------------------------------------
+
+MASS_TOLERANCE = 1e-12
+"""Relative difference of masses that never counts; rounding and the error of the laws are added."""
+
+FLOW = 1e-13
+"""Relative accuracy to which a flow in space has to meet the masses."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Slack:
+    """What a comparison of masses of two laws may be off by, as logs.
+
+    Parameters
+    ----------
+    rounding : float
+        True masses and those compared differ by at most a factor of exp(rounding), f and g taken together.
+    """
+
+    rounding: float
+
+    @property
+    def factor(self) -> float:
+        """Return the part of one law that has to fit inside the other: rounding alone cannot keep it from fitting."""
+        return math.exp(-(MASS_TOLERANCE + self.rounding))
+
+    @property
+    def band(self) -> float:
+        """Return -log(1 - u), at least: if that part is found to fit, 1 - u of the true law fits inside the other."""
+        return MASS_TOLERANCE + 2 * self.rounding
+
+    def allowance(self, delta: float) -> float:
+        """Return how much of the part may be left over where `delta` of the law may be."""
+        return delta * (1 + MASS_TOLERANCE + self.rounding)
+
+
+def whole(f: Atoms, g: Atoms) -> bool:
+    """Return whether all coordinates are whole numbers of a size whose sums and differences are not rounded."""
+    supports = [law.support for law in (f, g)]
+    return all(np.array_equal(x, np.rint(x)) and np.max(np.abs(x)) < 2**52 / f.dimension for x in supports)
+
+
+def slack(f: Atoms, g: Atoms) -> Slack:
+    """Bound all rounding in the comparison of two laws: the laws' own, exp and log, and one step per atom met."""
+    steps = 4 * (f.size + g.size) + 16 * (magnitude(f.logs) + magnitude(g.logs)) + 256
+    flow = 4 * FLOW if f.dimension > 1 else 0.0
+    return Slack(rounding=f.error + g.error + UNIT_ROUNDOFF * steps + flow)
+
+
+def tolerance(f: Atoms | Normal, g: Atoms | Normal) -> float:
+    """Return u: a distance W between `f` and `g` moves 1 - u of either law inside the other.
+
+    A mechanism that turns W into epsilon has to add ``-log(1 - u)`` to epsilon; one that uses (W, delta)-closeness also
+    has to multiply delta by ``(1 + u) / (1 - u)``.
+
+    Parameters
+    ----------
+    f, g : Atoms or Normal
+        The two laws.
+
+    Returns
+    -------
+    float
+        About 1e-12 for short laws; 0 for normal laws.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms
+    >>> from bnpriv.core.transport.line import tolerance
+    >>> tolerance(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6])) < 2e-12
+    True
+    """
+    if isinstance(f, Normal) or isinstance(g, Normal):
+        return 0.0
+    return -math.expm1(-slack(f, g).band)
+
+
+# --------------------------------------------------------------------------------------------------
+# Transport on the line: a bracket from the quantiles at once, and a greedy pass where ties leave it open.
+# --------------------------------------------------------------------------------------------------
+
+IndexArray = NDArray[np.intp]
+
+LOG_LEVEL_STEP = 600.0
+"""Masses are kept as numbers from e^-600 to 1 times a power of e^600, so that none is below the range of doubles."""
+
+Test = Callable[[float], tuple[bool, float]]
+"""Whether a width is enough, with the largest distance then moved, or else with a width below which none is."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line:
+    """A law on the line: sorted positions, which may repeat, and log masses."""
+
+    x: FloatArray
+    logs: FloatArray
+
+
+Cuts = tuple[IndexArray, IndexArray]
+"""How many atoms of g lie wholly below each cut of f, in mass: at least, and at most.
+
+Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tails:
+    """The running sums of two laws: from the left up to the middle of the first, from the right beyond it.
+
+    Parameters
+    ----------
+    low, high : ndarray
+        Log masses of f below its cuts up to the middle, and above those beyond it, the last cut first.
+    below, above : ndarray
+        Log masses of g below its cuts, and above them, the last cut first.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    below: FloatArray
+    above: FloatArray
+
+    @classmethod
+    def of(cls, f: FloatArray, g: FloatArray) -> Tails:
+        """Sum two laws, given by log masses in the order of the atoms."""
+        below_f, above_f = running_sums(f)[:-1], running_sums(f[::-1])[:-1]
+        half = int(np.count_nonzero(below_f <= above_f[::-1]))
+        return cls(
+            low=below_f[:half],
+            high=above_f[: len(above_f) - half],
+            below=running_sums(g)[:-1],
+            above=running_sums(g[::-1])[:-1],
+        )
+
+    def cuts(self, band: float) -> Cuts:
+        """Compare the tails; those whose logs differ by no more than `band` may be equal."""
+        fewest, most = _counts(self.below, self.low, band)
+        fewest_above, most_above = _counts(self.above, self.high, band)
+        return (
+            np.concatenate([fewest, len(self.below) - most_above[::-1]]),
+            np.concatenate([most, len(self.below) - fewest_above[::-1]]),
+        )
+
+    def gaps(self, cut: IndexArray, k: IndexArray) -> FloatArray:
+        """Return by how much the logs of the tails at cuts `cut` of f and cuts `k` of g differ."""
+        below = cut <= len(self.low)
+        last = len(self.low) + len(self.high)
+        return np.abs(
+            np.concatenate(
+                [
+                    self.low[cut[below] - 1] - self.below[k[below] - 1],
+                    self.high[last - cut[~below]] - self.above[len(self.above) - k[~below]],
+                ]
+            )
+        )
+
+
+def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexArray, IndexArray]:
+    """Count the entries of the increasing `tails` that are surely below each value, and that may be at most it."""
+    fewest = np.searchsorted(tails, values - band, "left")
+    most = fewest.copy()
+    open_ = np.flatnonzero(np.append(tails, math.inf)[fewest] <= values + band)
+    most[open_] = np.searchsorted(tails, values[open_] + band, "right")
+    return fewest, most
+
+
+def running_sums(logs: FloatArray) -> FloatArray:
+    """Return the logs of the sums from the left, in windows within which no sum that counts can underflow."""
+    if np.min(logs) > -LOG_LEVEL_STEP / 2:
+        return np.log(np.cumsum(np.exp(logs)))
+    windows = np.ceil(np.maximum.accumulate(logs) / LOG_LEVEL_STEP)
+    starts = [0, *(np.flatnonzero(np.diff(windows)) + 1).tolist(), len(logs)]
+    sums = np.empty_like(logs)
+    before = -math.inf
+    for start, end in pairwise(starts):
+        shift = float(windows[start]) * LOG_LEVEL_STEP
+        masses = np.exp(logs[start:end] - shift)
+        masses[0] += math.exp(before - shift)
+        np.log(np.cumsum(masses), out=sums[start:end])
+        sums[start:end] += shift
+        before = float(sums[end - 1])
+    return np.maximum.accumulate(sums)
+
+
+def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
+    """Return widths between which the infinity-Wasserstein distance lies, equal unless a tie of masses decides."""
+    return _widths(f, g, Tails.of(f.logs, g.logs).cuts(band))
+
+
+def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
+    ends = max(abs(float(f.x[0] - g.x[0])), abs(float(f.x[-1] - g.x[-1])))
+
+    def width(right: IndexArray, left: IndexArray) -> float:
+        moves = g.x[right] - f.x[:-1], f.x[1:] - g.x[left]
+        return max(ends, *(float(np.max(move, initial=0.0)) for move in moves))
+
+    fewest, most = found
+    return width(fewest, most), width(most, fewest)
+
+
+def least_width(f: Line, g: Line, slack: Slack) -> float:
+    """Return the least width within which each law, but for the tolerance, can be moved inside the other."""
+    tails = Tails.of(f.logs, g.logs)
+    wide = tails.cuts(CLEAR * slack.band)
+    low, high = _widths(f, g, wide)
+    one_by_one = _one_by_one(f, g) if low < high else math.inf
+    if low == high or one_by_one <= low or settled(f, g, slack, tails, wide):
+        return low
+    low, high = _widths(f, g, tails.cuts(slack.band))
+    high = max(low, min(high, one_by_one))
+    return both_ways(f, g, low, high, slack.factor, 0.0)
+
+
+def _one_by_one(f: Line, g: Line) -> float:
+    """Return how far atoms move if each goes to the one of the same rank, which must have its mass."""
+    same = len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= MASS_TOLERANCE
+    return float(np.max(np.abs(f.x - g.x))) if same else math.inf
+
+
+CLEAR = 4.0
+"""Tails that differ by more than so many bands keep their order when masses are compared between two ties alone."""
+
+
+def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
+    """Return whether the lower end of the bracket is surely enough: every tie may count as exact at the same time.
+
+    Ties cut both laws into stretches. If each stretch has the same mass in both, but for the tolerance, and all other
+    tails differ clearly, the quantiles within the stretches move nothing further than the lower end of the bracket.
+    """
+    if min(float(np.min(f.logs)), float(np.min(g.logs))) < -LOG_LEVEL_STEP / 2:
+        return False
+    fewest, most = found
+    ties = np.flatnonzero(most > fewest)
+    k = most[ties]
+    if bool(np.any(k - fewest[ties] > 1)) or bool(np.any(np.diff(k) <= 0)):
+        return False
+    if bool(np.any(tails.gaps(ties + 1, k) > slack.band)):
+        return False
+    first = np.add.reduceat(np.exp(f.logs), np.append(0, ties + 1))
+    second = np.add.reduceat(np.exp(g.logs), np.append(0, k))
+    return bool(np.all(np.abs(np.log(first / second)) <= -math.log(slack.factor)))
+
+
+def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:
+    """Return the least width within which all but `delta` of each law can be moved inside the other."""
+    high = bracket(f, g, slack.band)[1]
+    allowance = slack.allowance(delta)
+    back_f, back_g = (Line(x=-law.x[::-1], logs=law.logs[::-1]) for law in (f, g))
+    pairs = ((f, g), (g, f), (back_f, back_g), (back_g, back_f))
+    low = max(_tails_but(source, target, slack.band, allowance) for source, target in pairs)
+    return both_ways(f, g, min(low, high), high, slack.factor, allowance)
+
+
+def _tails_but(source: Line, target: Line, band: float, allowance: float) -> float:
+    """Return how far right all but an allowance of each lower tail has to move at least."""
+    need = np.exp(running_sums(source.logs) - 2 * band) - allowance
+    some = np.flatnonzero(need > 0)
+    j = np.searchsorted(np.exp(running_sums(target.logs)), need[some])
+    inside = j < len(target.x)
+    return float(np.max(target.x[j[inside]] - source.x[some[inside]], initial=0.0))
+
+
+def both_ways(f: Line, g: Line, low: float, high: float, factor: float, allowance: float) -> float:
+    """Return the least width between `low` and `high` that is enough from `f` to `g` and from `g` to `f`."""
+    for source, target in ((f, g), (g, f)):
+        if low < high:
+            low = search(_greedy(source, target, factor, allowance), low, high)
+    return low
+
+
+def search(test: Test, low: float, high: float) -> float:
+    """Return the least width that passes, known to lie between `low` and `high`, which passes."""
+    passed, value = test(low)
+    if passed:
+        return low
+    low, turn = value, 0
+    while low < high:
+        turn += 1
+        width = low if turn % 3 == 0 else _between(low, high)
+        passed, value = test(width)
+        low, high = (low, max(low, value)) if passed else (value, high)
+    return high
+
+
+def _between(low: float, high: float) -> float:
+    middle = math.sqrt(low) * math.sqrt(high) if 0 < 4 * low < high else low + (high - low) / 2
+    return middle if low <= middle < high else low
+
+
+def _greedy(source: Line, target: Line, factor: float, allowance: float) -> Test:
+    demand = _levelled(source.x, source.logs + math.log(factor))
+    supply = _levelled(target.x, target.logs)
+    return lambda width: _fits(demand, supply, width, allowance)
+
+
+Levelled = tuple[list[float], list[float], list[float]]
+"""Positions, masses and levels: a mass times exp(LOG_LEVEL_STEP * level)."""
+
+
+def _levelled(x: FloatArray, logs: FloatArray) -> Levelled:
+    levels = np.ceil(np.minimum(logs, 0.0) / LOG_LEVEL_STEP)
+    return x.tolist(), np.exp(logs - levels * LOG_LEVEL_STEP).tolist(), levels.tolist()
+
+
+def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) -> tuple[bool, float]:
+    """Serve the demands from the left, each from the leftmost supply in reach, and add up what is left over.
+
+    Returns
+    -------
+    (True, distance)
+        No more than `allowance` is left over; nothing was moved further than `distance`.
+    (False, distance)
+        More is left over, and so it is for every width below `distance`.
+    """
+    ys, rooms, levels = supply
+    j, last = 0, len(ys)
+    room, level = rooms[0], levels[0]
+    lost, moved, left, more = 0.0, 0.0, math.inf, math.inf
+    for x, need, scale in zip(*demand, strict=True):
+        while j < last:
+            gap = ys[j] - x
+            if gap > width:
+                break
+            if gap < -width:
+                left = -gap
+            elif room:
+                moved = max(moved, gap, -gap)
+                if scale != level:
+                    need, room, scale = _aligned(need, scale, room, level)
+                    level = scale
+                if need <= room:
+                    room -= need
+                    need = 0.0
+                    break
+                need -= room
+            j += 1
+            if j < last:
+                room, level = rooms[j], levels[j]
+        if need:
+            lost += need * math.exp(scale * LOG_LEVEL_STEP)
+            more = min(more, left, ys[j] - x if j < last else math.inf)
+            if not allowance or lost > allowance:
+                return False, more
+    return True, moved
+
+
+def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
+    """Express two masses at the higher of their levels; one that is two levels down is nothing beside the other."""
+    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
+    return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)

@@ -1,0 +1,1 @@
+"""Models and frameworks from other libraries and from files."""

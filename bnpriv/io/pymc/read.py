@@ -1,0 +1,434 @@
+"""The way in: a PyMC model becomes the most exact network that it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Literal, cast, final
+
+from bnpriv.bound import FloatArray
+from bnpriv.checks import listing, member
+from bnpriv.core.networks.base import ImportReport, NodeReading, Treatment
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.errors import NetworkError
+from bnpriv.io.pymc.densities import density_network, has_density
+from bnpriv.io.pymc.evaluation import check_orders
+from bnpriv.io.pymc.finite import discrete_network, finite_states, record_laws
+from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
+from bnpriv.io.pymc.posterior import (
+    check_thin,
+    drawn_variables,
+    parameter_draws,
+    posterior_of,
+    variables_of,
+    weights_of,
+)
+from bnpriv.io.pymc.records import alike_records, record_network
+from bnpriv.io.pymc.roles import Columns, Roles, declared_columns, identity_of, models_that_fit, roles_of
+from bnpriv.io.pymc.structure import Structure, Variable, structure_of, unsupported
+from bnpriv.kinds.density.network import DensityNetwork
+from bnpriv.kinds.draws.parameter_draws import READINGS, DrawReading
+from bnpriv.kinds.gaussian.network import GaussianNetwork
+
+# --------------------------------------------------------------------------------------------------
+# Discrete variables that pymc_extras has summed out of a model: they are read with the law that they had.
+# --------------------------------------------------------------------------------------------------
+
+SUMMED_OUT = "MarginalRV"
+"""What the operation derives from that pymc_extras puts in the place of a variable and all below it."""
+
+RESTORING = "pymc_extras.model.marginal.marginal_model"
+"""Where pymc_extras has the function that undoes it."""
+
+
+def with_summed_out(model: Any) -> Any:
+    """Return a model with the variables that were summed out of it; the same where none was.
+
+    Raises
+    ------
+    NetworkError
+        If the version of pymc_extras that made it cannot undo it.
+    """
+    if not any(_is_summed(rv) for rv in getattr(model, "basic_RVs", ())):
+        return model
+    try:
+        return cast(Any, import_module(RESTORING)).unmarginalize(model)
+    except (ImportError, AttributeError) as error:
+        raise NetworkError(
+            "a model from which variables were summed out must be restored before it is read",
+            found="a version of pymc_extras that cannot do so",
+            remedy="Pass the model as it was before pymc_extras.marginalize.",
+        ) from error
+
+
+def refuse_lost(model: Any, restored: Any, drawn: Collection[str]) -> None:
+    """Refuse a belief in which a variable that was summed out has no draws: what the data tell of it would be lost.
+
+    Raises
+    ------
+    NetworkError
+    """
+    if restored is model:
+        return
+    before = {str(rv.name) for rv in model.basic_RVs}
+    lost = [str(rv.name) for rv in restored.basic_RVs if rv.name not in before and rv.name not in drawn]
+    if lost:
+        raise NetworkError(
+            "a belief needs draws of what was summed out of the model: the data behind the posterior tell of it too",
+            found=f"none of {listing(lost)}",
+            remedy="Pass pymc_extras.recover_marginals(idata, model=model). If the table to be released has others in "
+            "their place, as of other people, pass the model as it was before pymc_extras.marginalize.",
+        )
+
+
+def _is_summed(rv: Any) -> bool:
+    return any(base.__name__ == SUMMED_OUT for base in type(rv.owner.op).__mro__)
+
+
+# --------------------------------------------------------------------------------------------------
+# A PyMC model becomes the most exact network that it allows, and every variable is told what became of it.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AskedDraws:
+    """What the user said about a posterior.
+
+    Parameters
+    ----------
+    posterior : InferenceData, DataTree or Dataset
+        None for the model with its priors.
+    thin : int
+    fix : iterable of str, optional
+    reading : {"belief", "models"}
+    independent : bool
+    log_weights : str, optional
+    """
+
+    posterior: Any
+    thin: int
+    fix: Iterable[str] | None
+    reading: DrawReading
+    independent: bool
+    log_weights: str | None = None
+
+
+def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
+    """Return the network; see `bnpriv.from_pymc`."""
+    member("reading", asked.reading, READINGS, error=NetworkError)
+    given, model = model, with_summed_out(model)
+    structure = structure_of(model)
+    check_orders(structure.variables)
+    if asked.posterior is None and (asked.reading == "belief" or asked.independent):
+        raise NetworkError(
+            "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
+        )
+    if asked.reading == "models" and asked.log_weights is not None:
+        raise NetworkError(
+            "weights go with a belief: as models all draws count alike",
+            found='log_weights= with the reading "models"',
+            remedy='Pass reading="belief", or leave log_weights out.',
+        )
+    if asked.reading == "belief":
+        if asked.fix is not None:
+            raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
+        refuse_lost(given, model, variables_of(asked.posterior))
+        return _with_draws(model, structure, columns, asked)
+    roles = roles_of(structure, columns, _fixed(structure, columns, asked))
+    if not roles.parameters:
+        return _of_records(model, roles, columns, asked)
+    driven = _driven(roles)
+    states = {variable.name: finite_states(variable) for variable in roles.parameters}
+    finite = {name: found for name, found in states.items() if found is not None}
+    # laws of columns below discrete parameters and draws have no tables: such columns are drawn
+    drawn_below = bool(roles.columns and roles.fixed) and asked.fix is None
+    if len(finite) == len(states) and not drawn_below:
+        return _discrete(model, roles, driven, finite, columns, asked)
+    if all(is_linear(roles, variable) for variable in roles.parameters):
+        return _linear(model, roles, driven, columns, asked)
+    if roles.fixed:
+        return _with_draws(model, structure, columns, asked)
+    return density_network(roles, _reading(roles, driven, None, ""))
+
+
+def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:
+    """Return the draws of what is fixed before it is known what is protected: of all that has draws.
+
+    In a network of parameters without columns those with finitely many values stay, with their laws.
+    """
+    check_thin(asked.thin)
+    if asked.posterior is None:
+        if asked.thin != 1 or asked.fix is not None:
+            raise NetworkError("thin and fix go with posterior=", found="one alone", remedy="Leave it out.")
+        return {}
+    finite = bool(declared_columns(structure, columns))
+    return drawn_variables(structure, asked.posterior, asked.thin, asked.fix, finite=finite)
+
+
+def _unfixed(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork | None:
+    """Return the model in which what is protected keeps its law, whatever it is; None without draws, or with `fix`."""
+    if asked.posterior is None or asked.fix is not None:
+        return None
+    return _with_draws(model, structure, columns, asked)
+
+
+def _driven(roles: Roles, functions: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
+    driven = {column: roles.drivers(column) for column in roles.columns}
+    _check_names(roles, driven, functions)
+    return driven
+
+
+def _discrete(
+    model: Any,
+    roles: Roles,
+    driven: dict[str, tuple[str, ...]],
+    finite: Mapping[str, tuple[float, ...]],
+    columns: Columns,
+    asked: AskedDraws,
+) -> DiscreteNetwork:
+    """Return the exact network of parameters with finitely many values."""
+    network, laws = discrete_network(roles, finite), record_laws(roles, driven, finite)
+    reading = _reading(roles, driven, "exact", "all parameters have finitely many values", laws)
+    # without columns that its variables drive, a variable may be a parameter or a column of one record
+    reading = replace(reading, level_assumed=not driven)
+    return replace(
+        network,
+        models=roles.models if roles.columns else network.models,
+        posterior_draws=posterior_of(roles, asked.posterior),
+        reading=reading,
+        forward=_forward(model, roles, columns, asked, reading) if roles.columns else None,
+        unfixed=_unfixed(model, roles.structure, columns, asked),
+    )
+
+
+def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -> DiscreteNetwork | DensityNetwork:
+    """The network of one record, where there are no parameters or all have draws; else of what draws whole tables."""
+    if not roles.fixed:
+        records = alike_records(roles)
+        if records is None:
+            return density_network(roles, _reading(roles, _driven(roles), None, ""))
+        return replace(records, reading=_reading(roles, {}, "exact", "one record"))
+    reading = _reading(roles, {}, "exact", "one record, given each draw")
+    try:
+        network = record_network(roles)
+    except NetworkError:
+        if asked.fix is not None:
+            raise
+        return _with_draws(model, roles.structure, columns, asked)
+    drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
+    return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
+
+
+def _with_draws(
+    model: Any, structure: Structure, columns: Columns, asked: AskedDraws, *, every: bool = False
+) -> DensityNetwork:
+    """Return the network of all parameters, with those draws of a posterior from which they are taken."""
+    known = drawn_variables(structure, asked.posterior, asked.thin, asked.fix)
+    roles = roles_of(structure, columns, {}, known)
+    drawn = parameter_draws(
+        roles, model, asked.posterior, known, asked.thin, asked.reading, own=asked.independent, every=every
+    )
+    if asked.log_weights is not None:
+        drawn = replace(drawn, log_weights=weights_of(structure, asked.posterior, asked.log_weights, asked.thin))
+    driven = _driven(roles, drawn.functions)
+    count = len(next(iter(known.values())))
+    some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
+    how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
+    reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
+    network = density_network(roles, reading, drawn)
+    return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
+
+
+def _linear(
+    model: Any, roles: Roles, driven: dict[str, tuple[str, ...]], columns: Columns, asked: AskedDraws
+) -> GaussianNetwork:
+    """Return the network of normal parameters; laws of answers are exact where all columns are normal about them.
+
+    Other columns have laws that are learned for every draw, so that fewer draws are models unless `thin` is given.
+    """
+    normal = normal_columns(roles, driven)
+    every = roles.columns.keys() == normal.keys()
+    fit = models_that_fit(roles).models
+    if roles.columns and not every and asked.thin == 1 and roles.models > fit:
+        thinned = replace(asked, thin=-(-roles.models // fit))
+        fewer = roles_of(roles.structure, columns, _fixed(roles.structure, columns, thinned))
+        network = _linear(model, fewer, driven, columns, thinned)
+        drawn = replace(network.posterior_draws, of=roles.models) if network.posterior_draws is not None else None
+        return network.read_as(network.reading, posterior_draws=drawn)
+    reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
+    forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    return gaussian_network(roles).read_as(
+        reading,
+        posterior_draws=posterior_of(roles, asked.posterior),
+        forward=forward,
+        unfixed=_unfixed(model, roles.structure, columns, asked),
+        normal_columns=normal,
+    )
+
+
+def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, reading: ImportReport) -> DensityNetwork:
+    """Return forward draws of an exact model, given every draw of a posterior where there are some."""
+    if not roles.fixed:
+        return density_network(roles, reading)
+    return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)
+
+
+def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]], functions: frozenset[str]) -> None:
+    names = {name for variable in roles.parameters for name in variable.names}
+    twice = [name for name, above in driven.items() if name in functions or (name in names and above != (name,))]
+    if twice:
+        raise NetworkError(
+            "a column must not have the name of a parameter that does not govern it, or of a function of some",
+            found=listing(twice),
+            remedy="Rename the column in columns= and in the schema.",
+        )
+
+
+def _reading(
+    roles: Roles,
+    driven: dict[str, tuple[str, ...]],
+    treatment: Treatment | None,
+    why: str,
+    laws: Mapping[str, tuple[object, ...]] | None = None,
+    drawn: frozenset[str] = frozenset(),
+) -> ImportReport:
+    nodes: list[NodeReading] = []
+    for variable in roles.structure.variables.values():
+        if drawn and variable.name in roles.names - drawn:
+            nodes.append(_node(variable, "parameter", *_treatment(variable)))
+        elif variable.name in roles.names:
+            how, reason = (treatment, why) if treatment is not None else _treatment(variable)
+            nodes.append(_node(variable, "parameter", how, reason))
+        elif variable.name in roles.fixed:
+            nodes.append(_node(variable, "fixed", "exact", f"fixed to {roles.models:,} draws of a posterior"))
+        elif variable.name in roles.own:
+            column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
+            nodes.append(column)
+    functions, identity = roles.structure.functions, identity_of(roles)
+    return ImportReport(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions)
+
+
+def _node(variable: Variable, role: Any, treatment: Treatment, reason: str) -> NodeReading:
+    entries = f"{variable.name}[{variable.size} entries]" if variable.size > 1 else variable.name
+    return NodeReading(name=entries, law=variable.law, role=role, treatment=treatment, reason=reason)
+
+
+def _treatment(variable: Variable) -> tuple[Treatment, str]:
+    refused = unsupported(variable)
+    if refused is not None:
+        return "refused", refused
+    if finite_states(variable) is not None:
+        return "quadrature", "finitely many values, below or above continuous ones"
+    if has_density(variable):
+        return "quadrature", "continuous, known by its density"
+    if not str(variable.rv.dtype).startswith("float"):
+        return "draws", "whole numbers without end"
+    if variable.is_joint:
+        return "draws", "its entries are drawn together"
+    return "draws", "made of other laws, without a plain density"
+
+
+def _column(
+    roles: Roles, variable: Variable, driven: dict[str, tuple[str, ...]], laws: Mapping[str, object]
+) -> NodeReading:
+    refused = unsupported(variable)
+    if refused is not None:
+        return _node(variable, "column", "refused", f"{refused}; noise that hides it whole needs no law of it")
+    held = [column for column, elements in roles.columns.items() if elements[0][0] == variable.name]
+    above = sorted({name for column in held for name in driven[column]})
+    shown = listing(above) if len(above) <= 4 else f"{len(above)} parameters"
+    if all(column in laws for column in held):
+        return _node(variable, "column", "exact", f"driven by {shown}; its records are independent and alike")
+    if roles.fixed:
+        return _node(variable, "column", "exact", f"driven by {shown}, by whose influence it is bounded")
+    return _node(variable, "column", "draws", f"driven by {shown}; sums of its records are drawn")
+
+
+def from_pymc(
+    model: Any,
+    *,
+    columns: Mapping[str, str] | Iterable[str] | str | None = None,
+    posterior: Any = None,
+    thin: int = 1,
+    fix: Iterable[str] | None = None,
+    reading: Literal["belief", "models"] = "models",
+    independent: bool = False,
+    log_weights: str | None = None,
+) -> DiscreteNetwork | GaussianNetwork | DensityNetwork:
+    """Read a PyMC model of the columns' parameters, with or without the columns under them.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
+        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
+        and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
+        finitely many values, which are whole numbers without it.
+    columns : mapping from str to str, or iterable of str, optional
+        For columns of the table the random variable that holds their records, or one entry of it; or the parameter
+        that governs the column, if others depend on it. By default the observed variables at the end of the graph.
+        Data that were observed of a column are not used: they are what is to be protected.
+    posterior : InferenceData, DataTree or Dataset, optional
+        Draws given *public* data. Leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A
+        release from a table that is among its ``observed_data`` is refused; ``idata.posterior`` alone does not hold
+        these.
+    thin : int
+        Take every so many draws of each chain.
+    fix : iterable of str, optional
+        With "models" the variables to fix to their draws, as ``["mu", "tau"]``; by default all that have draws, but
+        for a protected one and those between it and the queried columns.
+    reading : {"belief", "models"}
+        "belief": the posterior is the observer's law, and any parameter or Deterministic that has draws can be
+        protected, entries of vectors too. "models": every draw of the other parameters is a model of Theta; the noise
+        is enough under each. Where what has no draws is linear-Gaussian, or what `fix` leaves is discrete, the models
+        are exact; where the model has no columns, discrete variables stay. If no parameter stays and the records of
+        the observed variables are alike, these make a network of level "records". A framework that protects a fixed
+        parameter takes the model in which it has its law.
+        Otherwise at most 25 draws are models, evenly spaced, and fewer where tables are large, unless `thin` is given.
+    independent : bool
+        Declares that the draws are independent draws of the posterior itself, as those of a conjugate one are. Those of
+        ``pm.sample`` are not.
+    log_weights : str, optional
+        With "belief" the variable of the posterior that holds, for draws of a wider law, the log of the posterior's
+        density over that law's, up to one constant: every draw then counts by its weight.
+
+    Returns
+    -------
+    DiscreteNetwork, GaussianNetwork or DensityNetwork
+        Exact if all parameters have finitely many values, or all are normal around affine functions of their parents;
+        else by densities and draws. Columns without parameters make a network of level "records" if their records are
+        alike, with finitely many values; else a model that draws whole tables. ``network.reading`` says for every
+        variable what became of it and why.
+
+    Raises
+    ------
+    MissingExtraError
+        If PyMC is not installed.
+    NetworkError
+        If the model has a Potential, a cycle or a variable without a name, observed data lie among the parameters,
+        columns or draws do not fit, or a law is not well formed.
+    SizeError
+        If a table would be too large.
+
+    Notes
+    -----
+    docs/claims/pymc.md, belief.md. A node stands for the parameter of the column of its name unless `columns` says
+    otherwise; a model of one record is ``from_pymc(model).of_level("records")``. Over a model with columns a property
+    of the drawn table may be secret (`bnpriv.DatasetAttributePrivacy`), or which of two models it comes from
+    (`bnpriv.DistributionPrivacy`).
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> with pm.Model() as model:
+    ...     income = pm.Bernoulli("income", 0.4)
+    ...     sat = pm.Bernoulli("sat", 0.2 + 0.6 * income)
+    >>> from_pymc(model)
+    DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
+    """
+    asked = AskedDraws(
+        posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
+    )
+    return network_of(model, columns, asked)

@@ -1,0 +1,1 @@
+"""From a table of one's own to a framework."""

@@ -1,0 +1,492 @@
+"""What columns may hold, put together from a codebook and a public table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast, final
+
+from bnpriv.checks import listing, member
+from bnpriv.core.columns import Binned, Categorical, Category, Inside, Integer, Real
+from bnpriv.core.queries.predicates import MOST_NUMBERS_APART
+from bnpriv.core.schema import Column
+from bnpriv.errors import DataError, FileError
+from bnpriv.io.networks.files import path_text, read_text
+from bnpriv.io.starter.header import distinct
+from bnpriv.io.starter.public import (
+    ANY_OTHER_LABEL,
+    OTHER_LABEL,
+    PublicValues,
+    bounds,
+    common_categories,
+    edges,
+    enough_records,
+    is_numeric,
+    power_of_ten,
+    spelled,
+)
+from bnpriv.io.toml import parse_toml
+from bnpriv.tables.readings import categories
+
+# --------------------------------------------------------------------------------------------------
+# Codebooks: what a public document says about columns, as a table, as TOML, or in the style of a ``.names`` file.
+# --------------------------------------------------------------------------------------------------
+
+MOST_CODEBOOK_BYTES = 2**22
+
+CODEBOOK_TYPES = ("real", "integer", "categorical", "unknown")
+
+_CODEBOOK_LINE = re.compile(r"(?P<name>[^:|]+):(?P<said>[^|]*)")
+_SAID_OF_NUMBERS = ("continuous", "numeric", "real")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """What is public about one column; what is not known is None or empty.
+
+    Parameters
+    ----------
+    kind : str
+        "real", "integer", "categorical" or "unknown".
+    lower, upper : float, optional
+    categories : tuple of str
+    nameless : bool
+        Whether the codebook lists the column's categories without its name.
+    """
+
+    kind: str = "unknown"
+    lower: float | None = None
+    upper: float | None = None
+    categories: tuple[str, ...] = ()
+    nameless: bool = False
+
+    def __post_init__(self) -> None:
+        member("a type in a codebook", self.kind, CODEBOOK_TYPES, error=FileError)
+        if self.lower is not None and self.upper is not None and not self.lower < self.upper:
+            raise FileError(
+                "lower must be below upper in a codebook",
+                found=f"{self.lower:g} and {self.upper:g}",
+                remedy="Correct the codebook.",
+            )
+        repeated = [each for k, each in enumerate(self.categories) if each in self.categories[:k]]
+        if repeated:
+            raise FileError(
+                "categories of a codebook must differ", found=f"{listing(repeated)} again", remedy="List each once."
+            )
+
+
+def read_codebook(path: str | os.PathLike[str]) -> dict[str, Described]:
+    """Read a codebook.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV file with the columns column, type, lower, upper and categories (separated by ``|``); a TOML file with a
+        table of these keys for each column; or lines like ``age: continuous.`` and ``sex: Female, Male.``
+
+    Returns
+    -------
+    dict from str to Described
+        In the order of the file.
+
+    Raises
+    ------
+    FileError
+        If it is unreadable, describes nothing, or describes a column twice or not well.
+    """
+    label = path_text(path)
+    text = read_text(path, MOST_CODEBOOK_BYTES)
+    suffix = Path(path).suffix.lower()
+    reader = {".toml": _from_toml, ".csv": _from_csv}.get(suffix, _from_lines)
+    try:
+        found = reader(label, text)
+        distinct([name for name, _ in found])
+    except FileError as refused:
+        required = refused.required if refused.required.startswith(label) else f"{label}: {refused.required}"
+        raise FileError(required, found=refused.found, remedy=refused.remedy) from None
+    return dict(found)
+
+
+def _from_toml(label: str, text: str) -> list[tuple[str, Described]]:
+    values = parse_toml(label, text)
+    tables = values.get("columns", values)
+    rows: list[tuple[str, Described]] = []
+    for name, said in cast("Mapping[str, Any]", tables).items() if isinstance(tables, Mapping) else ():
+        if not isinstance(said, Mapping):
+            raise FileError(f"{name[:80]!r} must be a table", found="another value", remedy="Write [columns.NAME].")
+        known = {str(key): value for key, value in cast("Mapping[str, Any]", said).items()}
+        listed = known.get("categories", [])
+        if not isinstance(listed, list):
+            raise FileError("categories must be a list", found="another value", remedy='Write ["a", "b"].')
+        rows.append((name, _described(known, tuple(map(str, cast("list[object]", listed))))))
+    return rows
+
+
+def _from_csv(label: str, text: str) -> list[tuple[str, Described]]:
+    del label
+    table = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
+    if "column" not in (table.fieldnames or ()):
+        raise FileError(
+            "a codebook needs the columns column, type, lower, upper, categories",
+            found="no column named column",
+            remedy="Write its first line: column,type,lower,upper,categories",
+        )
+    rows: list[tuple[str, Described]] = []
+    for row in table:
+        said = {str(key): str(value).strip() for key, value in row.items() if value}
+        listed = tuple(each.strip() for each in said.get("categories", "").split("|") if each.strip())
+        rows.append((said.get("column", ""), _described(said, listed)))
+    return rows
+
+
+def _from_lines(label: str, text: str) -> list[tuple[str, Described]]:
+    """Read lines of the ``.names`` style; the classes, which stand first without a name, are the last column."""
+    rows: list[tuple[str, Described]] = []
+    classes: tuple[str, ...] = ()
+    for line in map(str.strip, text.splitlines()):
+        if not line or line.startswith("|"):
+            continue
+        match = _CODEBOOK_LINE.fullmatch(line.split("|")[0])
+        if match is None:
+            if not rows and not classes:
+                classes = _listed(line)
+            continue
+        said = match["said"].strip().rstrip(".").lower()
+        kind = "real" if said in _SAID_OF_NUMBERS else "unknown" if not said else "categorical"
+        listed = _listed(match["said"]) if kind == "categorical" else ()
+        rows.append((match["name"].strip(), Described(kind=kind, categories=listed)))
+    if not rows:
+        raise FileError(
+            "a codebook describes columns",
+            found="no line like `age: continuous.`",
+            remedy=f"Give {label} as CSV or TOML, or with lines like `sex: Female, Male.`",
+        )
+    last = Described(kind="categorical", categories=classes, nameless=True)
+    return [*rows, ("class", last)] if len(classes) > 1 else rows
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.strip().rstrip(".").split(",") if each.strip())
+
+
+def _described(said: Mapping[str, Any], categories: tuple[str, ...]) -> Described:
+    lower, upper = (_number(key, said.get(key)) for key in ("lower", "upper"))
+    usual = "categorical" if categories else "unknown" if lower is None else "real"
+    return Described(kind=str(said.get("type") or usual), lower=lower, upper=upper, categories=categories)
+
+
+def _number(key: str, value: object) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        number = float(cast(Any, value))
+    except (TypeError, ValueError):
+        number = float("nan")
+    if number - number != 0:
+        raise FileError(f"{key} must be a finite number", found="something else", remedy="Correct the codebook.")
+    return number
+
+
+# --------------------------------------------------------------------------------------------------
+# Public numbers as states of a network: whole numbers one by one, or bins with the law of the numbers inside each.
+# --------------------------------------------------------------------------------------------------
+
+MOST_WHOLE_STATES = MOST_NUMBERS_APART
+"""Whole numbers between two bounds that can be states one by one, and that crosstabs count one by one."""
+
+MOST_NUMBERS_LISTED = 64
+"""Whole numbers of a bin whose frequencies are written one by one."""
+
+FREQUENCY_UNITS = 10**6
+"""Frequencies are rounded to one part in so many, for a file that people read; none to nothing."""
+
+MOST_SUM_STEPS = 1000
+"""Steps of the grid to which sums round fractions: mechanisms work out laws of sums over at most so many."""
+
+USUAL_SUM_STEPS = 500
+"""Steps where bounds are no few multiples of a power of ten."""
+
+RECORDS_ADDED = 0.5
+"""What every number of a bin counts beside its public records: without it one that none has would be impossible."""
+
+
+def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, whole: bool) -> Integer | Binned:
+    """Return the column that has public numbers as states: one by one where each has enough records, else in bins.
+
+    Parameters
+    ----------
+    known : sequence of float
+        The public numbers, at least one; those outside the bounds count as the bounds.
+    lower, upper : float
+        Whole numbers if `whole`.
+    whole : bool
+        Whether numbers are rounded to whole ones.
+
+    Examples
+    --------
+    >>> numbers_as_states([0.0, 1.0, 1.0], 0, 1, whole=True)
+    Integer(lower=0, upper=1, missing=0)
+    >>> numbers_as_states([1.0] * 50 + [2.0] * 50 + [3.0] * 50 + [4.0], 1, 4, whole=True).labels
+    ('[1, 2)', '[2, 3)', '[3, 4]')
+    """
+    if not whole:
+        return Binned(tuple(edges(known, lower, upper)), within="uniform", steps=sum_steps(lower, upper))
+    low, high = int(lower), int(upper)
+    counted = Counter(math.floor(min(max(number, low), high) + 0.5) for number in known)
+    ends = _whole_edges(known, counted, low, high)
+    return Integer(low, high) if ends is None else Binned(tuple(ends), within=_within(ends, counted))
+
+
+def sum_steps(lower: float, upper: float) -> int:
+    """Return the steps of a grid between two bounds that are round numbers wide, of at most 1,000.
+
+    Examples
+    --------
+    >>> sum_steps(0, 33000), sum_steps(11, 14.9), sum_steps(0, 1 / 3)
+    (660, 780, 500)
+    """
+    unit = power_of_ten(lower, upper)
+    spread = 0.0 if unit is None else (upper - lower) / unit
+    whole = round(spread)
+    if not 1 <= whole <= MOST_SUM_STEPS or abs(spread - whole) > 1e-6:
+        return USUAL_SUM_STEPS
+    return next(whole * parts for parts in (50, 20, 10, 5, 2, 1) if whole * parts <= MOST_SUM_STEPS)
+
+
+def _whole_edges(known: Sequence[float], counted: Counter[int], low: int, high: int) -> list[int] | None:
+    """Return the edges of bins of whole numbers, or None where every number is a state of its own."""
+    if high - low == 1:
+        return None
+    starts = _starts(counted, low, high) if high - low < MOST_WHOLE_STATES else []
+    if len(starts) > high - low:
+        return None
+    common, times = counted.most_common(1)[0]
+    if len(starts) < 2 and 2 * times > counted.total():
+        starts = [number for number in sorted({low, common, common + 1}) if number <= high]
+    if len(starts) < 2:
+        return sorted({int(end) for end in edges(known, low, high)})
+    # the last bin holds both its edges: a number that fills it alone needs room above
+    return [*starts, max(high, starts[-1] + 1)]
+
+
+def _starts(counted: Counter[int], low: int, high: int) -> list[int]:
+    """Return the first numbers of neighbours that have enough public records together."""
+    enough = enough_records(counted.total())
+    starts, held = [low], 0
+    for number in range(low, high + 1):
+        if held >= enough:
+            starts.append(number)
+            held = 0
+        held += counted[number]
+    return starts[:-1] if held < enough else starts
+
+
+def _within(ends: Sequence[int], counted: Mapping[int, int]) -> Mapping[str, Inside]:
+    labels = Binned(tuple(ends), within="whole numbers").labels
+    held = [range(low, high) for low, high in pairwise([*ends[:-1], ends[-1] + 1])]
+    return {label: _frequencies(numbers, counted) for label, numbers in zip(labels, held, strict=True)}
+
+
+def _frequencies(numbers: range, counted: Mapping[int, int]) -> Inside:
+    """Return how often each number of a bin comes; evenly where they are too many to be written."""
+    if len(numbers) > MOST_NUMBERS_LISTED:
+        return "whole numbers"
+    weights = {number: counted.get(number, 0) + RECORDS_ADDED for number in numbers}
+    total = sum(weights.values())
+    units = {number: max(1, round(FREQUENCY_UNITS * weight / total)) for number, weight in weights.items()}
+    units[max(units, key=units.__getitem__)] += FREQUENCY_UNITS - sum(units.values())
+    return {number: share / FREQUENCY_UNITS for number, share in units.items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# What a column may hold, put together from a codebook and a public table; nothing of the private one.
+# --------------------------------------------------------------------------------------------------
+
+MOST_PUBLIC_CATEGORIES = 100
+"""Categories of a public table that are listed one by one."""
+
+WIDEST_WHOLE, LARGEST_WHOLE_BOUND = 2**31, 2**52
+"""Bounds that are farther apart, or larger, are those of a column of fractions."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KnownColumn:
+    """What is known of a column.
+
+    Parameters
+    ----------
+    kind : str
+        "real", "integer", "categorical" or "unknown".
+    column : Column, optional
+        None where bounds or categories are still to be declared.
+    origin : str
+        Where bounds, bins and categories come from, for a comment.
+    """
+
+    kind: str
+    column: Column | None = None
+    origin: str = ""
+
+
+def choice(
+    name: str,
+    described: Described | None,
+    values: PublicValues | None,
+    *,
+    as_states: bool,
+    public: str,
+    closed: bool = False,
+) -> KnownColumn:
+    """Return what is known of a column.
+
+    Parameters
+    ----------
+    name : str
+    described : Described, optional
+        What the codebook says.
+    values : sequence, optional
+        The column of a public table.
+    as_states : bool
+        Whether numbers are to be put into bins and rare categories together, as states of a network.
+    public : str
+        What the public table is called.
+    closed : bool
+        Whether the states of a given network leave no room for labels that the public table lacks.
+
+    Raises
+    ------
+    DataError
+        If codebook and public table contradict each other.
+    """
+    said = described or Described()
+    values = None if values is None or all(value is None for value in values) else values
+    kind = _kind(name, said, values)
+    if kind == "categorical":
+        return _labelled(said, values, as_states=as_states, public=public, closed=closed)
+    if kind == "unknown":
+        return KnownColumn(kind=kind)
+    return _numbers(kind, said, values, as_states=as_states, public=public)
+
+
+def _kind(name: str, said: Described, values: PublicValues | None) -> str:
+    numeric = values is not None and is_numeric(values)
+    if said.kind == "unknown" and values is not None:
+        return "real" if numeric else "categorical"
+    if said.kind in ("real", "integer") and values is not None and not numeric:
+        raise DataError(
+            f"the column {name!r} must hold numbers in the public table, as it is declared",
+            found="texts",
+            remedy="Correct the codebook, or give another public table.",
+        )
+    return said.kind
+
+
+def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_states: bool, public: str) -> KnownColumn:
+    known = [value for value in values or () if isinstance(value, float)]
+    finite = [value for value in known if math.isfinite(value)]
+    if finite and kind == "real" and all(value.is_integer() for value in finite):
+        kind = "integer"
+    low, high = bounds(finite) if finite else (None, None)
+    lower, upper = low if said.lower is None else said.lower, high if said.upper is None else said.upper
+    if lower is None or upper is None:
+        return KnownColumn(kind=kind)
+    if not lower < upper:
+        raise FileError(
+            "the codebook's bound must leave room for the public table", found="none", remedy="Correct the codebook."
+        )
+    whole = kind == "integer" and _are_whole(lower, upper)
+    origin = "the codebook" if said.lower is not None and said.upper is not None else public
+    if as_states and known:
+        column = numbers_as_states(known, lower, upper, whole=whole)
+        how = "a state for each number" if isinstance(column, Integer) else f"bins by {public}"
+        return KnownColumn(kind="binned", column=column, origin=origin if origin == public else f"{origin}; {how}")
+    return KnownColumn(
+        kind=kind, column=Integer(int(lower), int(upper)) if whole else Real(lower, upper), origin=origin
+    )
+
+
+def _are_whole(lower: float, upper: float) -> bool:
+    ends = lower == int(lower) and upper == int(upper)
+    return ends and upper - lower < WIDEST_WHOLE and max(abs(lower), abs(upper)) < LARGEST_WHOLE_BOUND
+
+
+def _labelled(
+    said: Described, values: PublicValues | None, *, as_states: bool, public: str, closed: bool
+) -> KnownColumn:
+    listed = said.categories
+    if values is None or (listed and not as_states):
+        column = Categorical(listed, coarsen=_full_stops(listed, dotted=said.nameless)) if listed else None
+        return KnownColumn(kind="categorical", column=column, origin="the codebook" if listed else "")
+    texts = _labels(values, listed)
+    held = {spelled(each, listed) for each in texts if each is not None}
+    rare = as_states or len(held) > MOST_PUBLIC_CATEGORIES
+    kept = list(common_categories(texts, listed)) if rare else sorted(held - {OTHER_LABEL})
+    # no public table has all labels that a private one may have: only a codebook, or a network, closes the list
+    closed = closed or bool(listed and set(kept) == {*held, *listed} and None not in texts)
+    other = OTHER_LABEL if OTHER_LABEL not in map(str.casefold, kept) else ANY_OTHER_LABEL
+    labels = kept if closed and kept else [*kept, other]
+    spelt = _full_stops(kept, dotted=said.nameless or all(each is None or each.endswith(".") for each in texts))
+    column = Categorical(labels, coarsen=spelt, missing=labels[-1 if labels[-1] == other else 0])
+    origin = f"the codebook, and frequencies of {public}" if listed else public
+    return KnownColumn(kind="categorical", column=column, origin=origin)
+
+
+def _full_stops(labels: Sequence[str], *, dotted: bool) -> dict[Category, Sequence[Category]]:
+    """Return other spellings of the labels that end lines: in some files with a full stop, in others without."""
+    spelt = {label: label[:-1] if label.endswith(".") else f"{label}." for label in labels if dotted}
+    return {label: [other] for label, other in spelt.items() if other and other not in labels}
+
+
+def _labels(values: PublicValues, listed: Sequence[str]) -> list[str | None]:
+    """Return values as labels: numbers as the one that writes them, as a release reads them, where there is one."""
+    read = categories(values, Categorical(listed)) if listed else [None] * len(values)
+    return [
+        value if value is None or isinstance(value, str) else f"{value:.15g}" if label is None else str(label)
+        for value, label in zip(values, read, strict=True)
+    ]
+
+
+def node_states(column: Column) -> tuple[str, ...]:
+    """Return the states that a node has for a column: its bins, its categories, or few whole numbers; else none.
+
+    Examples
+    --------
+    >>> node_states(Integer(0, 2)), node_states(Real(0, 2))
+    (('0', '1', '2'), ())
+    """
+    if isinstance(column, Binned):
+        return column.labels
+    if isinstance(column, Categorical):
+        return tuple(map(str, column.categories))
+    few = isinstance(column, Integer) and column.steps < MOST_WHOLE_STATES
+    return tuple(map(str, range(int(column.lower), int(column.upper) + 1))) if few else ()
+
+
+def states_of(column: Column, values: PublicValues) -> list[str]:
+    """Return the state of the network in which each public record is.
+
+    Examples
+    --------
+    >>> states_of(Categorical(["a", "other"], missing="other"), ["a", "b", None])
+    ['a', 'other', 'other']
+    >>> states_of(Integer(0, 2), [1.0, 7.0, None])
+    ['1', '2', '1']
+    """
+    if not isinstance(column, Categorical):
+        numbers = [value if isinstance(value, float) else column.missing for value in values]
+        inside = [min(max(cast(float, number), column.lower), column.upper) for number in numbers]
+        bins = column if isinstance(column, Binned) else None
+        return [str(math.floor(number + 0.5)) if bins is None else bins.bin_of(number) for number in inside]
+    known = [str(each) for each in column.categories]
+    found = [spelled(each, known) if each is not None else "" for each in _labels(values, known)]
+    return [each if each in known else str(column.missing) for each in found]

@@ -1,0 +1,358 @@
+"""What a public table tells about columns; never given the private one, which is recognized."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import os
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import dropwhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.core.interrupts import interruptible
+from bnpriv.errors import DataError, FileError
+from bnpriv.io.starter.header import first_line, header_of, is_comment, is_text_file, shares_names
+from bnpriv.paths import user_path
+from bnpriv.tables.files import database_file, is_database
+from bnpriv.tables.readings import BLANKS, number, truth
+
+if TYPE_CHECKING:
+    from bnpriv.core.networks.base import TableFingerprint
+
+# --------------------------------------------------------------------------------------------------
+# What a public table tells about columns: values, bounds, bins and categories. Never given the private table.
+# --------------------------------------------------------------------------------------------------
+
+LEAST_PUBLIC_RECORDS, LEAST_PUBLIC_SHARE = 30, 0.005
+"""Categories with fewer public records, or a smaller share, count as "other"."""
+
+PUBLIC_BINS = 5
+LEAST_ROUNDED_SPREAD, MOST_WRITTEN_WHOLE = 1e-300, 2**53
+FARTHEST_BOUND = sys.float_info.max
+OTHER_LABELS = OTHER_LABEL, ANY_OTHER_LABEL = "other", "any other label"
+"""What a label counts as that is not listed; the second one where a category is called like the first."""
+
+PUBLIC_GAPS = frozenset(("", "NA", "NaN", "nan", "null", "None"))
+
+PublicValues = Sequence[str | float | None]
+
+
+def public_values(
+    data: object, names: Sequence[str], *, given: bool = True, labels: Collection[str] = ()
+) -> dict[str, PublicValues]:
+    """Return the columns of a public table that are named: numbers where all of a column are, else texts.
+
+    Parameters
+    ----------
+    data : table, str or path
+        A file without names must have one column for each of `names`, in that order.
+    names : sequence of str
+    given : bool
+        Whether somebody gave the names; else they may be a record of the private table, of which nothing is told.
+    labels : collection of str
+        Columns whose texts are labels even where all of them are numbers, as "01" and "02".
+
+    Raises
+    ------
+    DataError, FileError
+        If it has other columns, or no records.
+    """
+    found = _held(data, names, given=given)
+    missing = [name for name in names if name not in found]
+    if missing and not given and not shares_names(names, list(found)):
+        raise _shares_no_name()
+    if missing:
+        raise DataError(
+            "the public table must have the columns of the private one",
+            found=f"none named {listing(missing)}",
+            remedy="Rename its columns, or give another table.",
+        )
+    if not len(next(iter(found.values()), ())):
+        raise DataError("the public table needs records", found="none", remedy="Give another table.")
+    return {name: _typed(found[name], labels=name in labels) for name in names}
+
+
+def _shares_no_name() -> DataError:
+    return DataError(
+        "the first line of the private table must name the columns, as the public table does",
+        found="next to no name that both have",
+        remedy='If it is a record, name all columns: the option names, "age,sex,income".',
+    )
+
+
+def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Sequence[object]]:
+    if not is_text_file(data):
+        from bnpriv.tables.public import public_columns
+
+        if not given and not shares_names(names, header_of(data).names):
+            raise _shares_no_name()
+        return public_columns(data, names)
+    path = user_path(cast(str, data))
+    fields = first_line(path, comments=False)
+    named = bool(set(fields) & set(names))
+    if not named and len(fields) != len(names):
+        raise DataError(
+            "the public table must have the columns of the private one",
+            found=f"{len(fields)} columns without names, in place of {len(names)}",
+            remedy="Add a line of names to it.",
+        )
+    if not named and not given:
+        raise _shares_no_name()
+    repeated = [name for name in names if fields.count(name) > 1] if named else []
+    if repeated:
+        raise DataError(
+            "every column of the public table that the private one has must be there once",
+            found=f"{listing(repeated)} more than once in its first line",
+            remedy="Rename one of them, or leave it out.",
+        )
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True))
+        rows = [row for row in lines if row]
+    records = [row for row in rows[named:] if len(row) == len(fields)]
+    if len(rows) > named and not records:
+        raise DataError(
+            f"the records of the public table must have as many fields as its first line, {len(fields)}",
+            found="none that has",
+            remedy="Mend its first line, or give another table.",
+        )
+    columns = zip(*records, strict=True) if records else ((),) * len(fields)
+    return dict(zip(fields if named else names, columns, strict=True))
+
+
+def _typed(values: Sequence[object], *, labels: bool) -> PublicValues:
+    """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
+    plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
+    texts = [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
+    numbers = [math.nan if isinstance(value, bool) else number(value) for value in texts]
+    known = [value is None or x == x for value, x in zip(texts, numbers, strict=True)]
+    if not labels and all(known) and not all(value is None for value in texts):
+        # of blanks a number has spaces alone
+        return [x if number(value) == x else None for value, x in zip(values, numbers, strict=True)]
+    both = zip(texts, numbers, strict=True)
+    return [None if value is None else x if x == x and not isinstance(value, str) else str(value) for value, x in both]
+
+
+def is_numeric(values: PublicValues) -> bool:
+    """Whether a column holds numbers."""
+    return any(isinstance(value, float) for value in values)
+
+
+def bounds(values: PublicValues) -> tuple[float, float]:
+    """Return bounds around the numbers of a public column, rounded outwards to round numbers.
+
+    Examples
+    --------
+    >>> bounds([17.0, 90.0]), bounds([0.0, 99999.0]), bounds([3.0])
+    ((17, 90), (0, 100000), (2, 4))
+    """
+    numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        # beside a huge number one is nothing
+        room = max(1.0, abs(low) * 2.0**-40)
+        return _plain(max(low - room, -FARTHEST_BOUND)), _plain(min(high + room, FARTHEST_BOUND))
+    unit = power_of_ten(low, high)
+    if unit is None:
+        return _plain(low), _plain(high)
+    lower, upper = _round(math.floor(low / unit), unit), _round(math.ceil(high / unit), unit)
+    # a number far from zero has more digits than are kept: then the values themselves are the bounds
+    return _plain(min(lower, low)), _plain(max(upper, high))
+
+
+def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
+    """Return the edges of bins: round numbers near quantiles of a public column, between two bounds.
+
+    Examples
+    --------
+    >>> edges([float(k) for k in range(100)], 0, 100)
+    [0, 20, 40, 60, 80, 100]
+    >>> edges([0.0] * 90 + [5.0] * 10, 0, 10)
+    [0, 5, 10]
+    """
+    numbers = np.sort([value for value in values if isinstance(value, float) and lower <= value <= upper])
+    if not len(numbers):
+        return [_plain(lower), _plain(upper)]
+    unit = power_of_ten(lower, upper)
+    found: set[float] = set()
+    for k in range(1, PUBLIC_BINS):
+        quantile = float(numbers[len(numbers) * k // PUBLIC_BINS])
+        found.add(quantile if unit is None else _round(round(quantile / unit), unit))
+    inner = {each for each in found if lower < each < upper}
+    if not inner:  # most values are one
+        common = Counter(cast("list[float]", numbers.tolist())).most_common(1)[0][0]
+        above = numbers[numbers > common]
+        inner = {each for each in (common, float(above[0]) if len(above) else common) if lower < each < upper}
+    return [_plain(each) for each in (lower, *sorted(inner), upper)]
+
+
+def power_of_ten(low: float, high: float) -> float | None:
+    """Return the power of ten to which numbers in a range are rounded; None where doubles have none that serves."""
+    spread = high - low
+    if not math.isfinite(spread) or spread < LEAST_ROUNDED_SPREAD:
+        return None
+    unit = 10.0 ** (math.floor(math.log10(spread)) - 1)
+    return unit if math.isfinite(low / unit) and math.isfinite(high / unit) else None
+
+
+def _round(steps: float, unit: float) -> float:
+    """Return a multiple of a power of ten as the double that its decimal is read as."""
+    return float(f"{steps * unit:.12g}")
+
+
+def _plain(number: float) -> float:
+    return int(number) if abs(number) < MOST_WRITTEN_WHOLE and number == int(number) else number
+
+
+def common_categories(values: PublicValues, declared: Sequence[str]) -> tuple[str, ...]:
+    """Return the categories of a public column with enough records; of declared ones where there are any.
+
+    Examples
+    --------
+    >>> common_categories(["a"] * 40 + ["b"] * 3, ["a", "b", "c"])
+    ('a',)
+    """
+    counted = Counter(spelled(str(value), declared) for value in values if value is not None)
+    enough = enough_records(len(values))
+    known = declared or sorted(counted)
+    return tuple(each for each in known if counted[each] >= enough and each != OTHER_LABEL)
+
+
+def enough_records(records: int) -> float:
+    """Return how many of the records of a public table make a state of its own.
+
+    Examples
+    --------
+    >>> enough_records(4), enough_records(1000), enough_records(20_000)
+    (1, 30, 100.0)
+    """
+    return max(min(LEAST_PUBLIC_RECORDS, max(1, records // 4)), LEAST_PUBLIC_SHARE * records)
+
+
+def spelled(value: str, declared: Sequence[str]) -> str:
+    """Return a label as a codebook spells it: tables end labels in a full stop where codebooks do not."""
+    return value[:-1] if value not in declared and value.endswith(".") and value[:-1] in declared else value
+
+
+# --------------------------------------------------------------------------------------------------
+# Whether a table that is said to be public is the private one: by its place, its bytes, and its values.
+#
+# The values of both are hashed where they have the same number of records, in memory; no hash is kept or shown, and
+# all that is told is that the two are one. A value is compared by what it says, whatever type an engine gave it: 1,
+# 1.0, "1.0" and "yes" are one, and so are all gaps.
+# --------------------------------------------------------------------------------------------------
+
+
+def refuse_the_same(private: object, public: object) -> None:
+    """Refuse a public table that is the private one.
+
+    Raises
+    ------
+    FileError
+        If both are one object, one file, files with the same content, or tables with the same records in any order in
+        the columns of the private one.
+    """
+    same = public is private or (isinstance(public, str) and isinstance(private, str) and public == private)
+    if not (same or interruptible(private, lambda: _same_file(private, public) or _same_records(private, public))):
+        return
+    raise FileError(
+        "the public table must be another than the private one",
+        found="the same table",
+        remedy="Learn from a table that anybody may see; what is learned from the private one gives it away.",
+    )
+
+
+def _same_file(private: object, public: object) -> bool:
+    if not (isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike))):
+        return False
+    one, other = (
+        user_path(cast("str | os.PathLike[str]", private)),
+        user_path(cast("str | os.PathLike[str]", public)),
+    )
+    both = os.path.isfile(one) and os.path.isfile(other)
+    return both and (os.path.samefile(one, other) or _digest(one) == _digest(other))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _same_records(private: object, public: object) -> bool:
+    """Whether two tables that are here hold the same records, whatever files or engines they are in."""
+    if not (_is_here(private) and _is_here(public)):
+        return False
+    try:
+        (names, records), (others, as_many) = _shape(private), _shape(public)
+        if not names or not set(names) <= set(others) or records != as_many:
+            return False
+        return _fingerprint(private, names).rows == _fingerprint(public, names).rows
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    # no table, values without a hash, or a panic of Polars: what is wrong with a table is told where it is read
+    except BaseException:
+        return False
+
+
+def _is_here(data: object) -> bool:
+    """Whether a table is in memory or in a file: others would have to be fetched whole."""
+    import narwhals as nw
+
+    from bnpriv.tables.files import is_data
+
+    if is_database(data):
+        return database_file(cast(str, data)) is not None
+    if isinstance(data, (str, os.PathLike)):
+        return is_data(user_path(cast("str | os.PathLike[str]", data)))
+    frame = nw.from_native(cast(Any, data), pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        return frame.implementation.is_polars() or frame.implementation.is_duckdb()
+    return isinstance(frame, nw.DataFrame)
+
+
+def _shape(data: object) -> tuple[Sequence[str], int]:
+    """Return the names of the columns, and the number of records."""
+    import narwhals as nw
+
+    from bnpriv.tables.reader import collected, source
+
+    with source(data, ()) as (frame, names):
+        if isinstance(frame, nw.DataFrame):
+            return names, len(frame)
+        return names, int(collected(frame.select(nw.len())).item())
+
+
+def _fingerprint(data: object, names: Sequence[str]) -> TableFingerprint:
+    from bnpriv.tables.fingerprint import fingerprint_of
+    from bnpriv.tables.public import public_columns
+
+    return fingerprint_of({name: _said(values) for name, values in public_columns(data, names).items()})
+
+
+def _said(values: Sequence[object]) -> list[str | None]:
+    """Return values as texts that are alike where an engine, or a file, writes one value in two ways."""
+    known: dict[object, str | None] = {}
+    for value in values:
+        # 1 and True say the same, and are one key
+        if value not in known:
+            known[value] = _plainly(value)
+    return [known[value] for value in values]
+
+
+def _plainly(value: object) -> str | None:
+    text = str(value).strip(BLANKS)
+    if value is None or text in PUBLIC_GAPS:
+        return None
+    known = number(text if isinstance(value, str) else value)
+    if known != known and isinstance(value, str) and (word := truth(text)) is not None:
+        known = float(word)
+    if known != known:
+        return text.removesuffix(" 00:00:00")  # of a date with a time where an engine knows no other
+    with np.errstate(over="ignore"):
+        return repr(float(np.float32(known)) + 0.0)  # some files hold numbers with half the digits

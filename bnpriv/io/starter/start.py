@@ -1,0 +1,183 @@
+"""From a table and what is public about it to a framework."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from bnpriv.checks import listing
+from bnpriv.core.columns import Binned, Categorical, Integer
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.queries.asked import count
+from bnpriv.core.queries.predicates import col
+from bnpriv.core.schema import Column, Schema
+from bnpriv.core.secrets import Secret, apart
+from bnpriv.errors import FewRecordsWarning, FrameworkError, ParameterError
+from bnpriv.io.networks.files import read_network
+from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
+from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
+
+HIDDEN_PART = 100
+"""By default numbers of records up to one in so many of the table apart are not to be told apart."""
+
+
+def start(
+    data: object,
+    *,
+    records: int,
+    protect: str | Sequence[str] | Mapping[str, Secret],
+    learn: object = None,
+    network: DiscreteNetwork | str | os.PathLike[str] | None = None,
+    public: object = None,
+    notion: StartedNotion = "dataset",
+    codebook: str | os.PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
+    edges: str | None = None,
+    draws: int = LEARNED_MODELS,
+    source: str | None = None,
+) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
+    """Start a framework for a table of one's own, from its header and what is public about it.
+
+    Parameters
+    ----------
+    data : table, str or path
+        The private table, of which only the names of columns are used.
+    records : int
+        Number of rows, a public fact.
+    protect : str, sequence of str, or mapping from str to Secret
+        The protected columns. For a name alone the number of records with its last category, or from its middle bin
+        on, is hidden, up to 1 % of the records apart; for the notion "distributional" all states of its parameter.
+    learn : table, str or path, optional
+        A public table with the same columns, from which a network of records is learned: the graph by hill climbing
+        with BIC, the tables as draws from a Dirichlet posterior. Few whole numbers are states, others become bins; rare
+        categories, and labels that it lacks, become "other".
+    network : DiscreteNetwork, str or path, optional
+        In place of `learn`: a network, or its file.
+    public : table, str or path, optional
+        A public table for bounds and categories alone.
+    notion : {"dataset", "distributional"}
+        Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
+    codebook : str or path, optional
+        A CSV or TOML file with column, type, lower, upper and categories, or lines like ``sex: Female, Male.``
+    names : sequence of str, optional
+        The columns, for a file whose first line is a record.
+    edges : str, optional
+        An expert's graph for `learn`, as "age > income, sex > income".
+    draws : int
+        How many models are learned.
+    source : str, optional
+        Where a given network comes from.
+
+    Returns
+    -------
+    DatasetAttributePrivacy or DistributionalAttributePrivacy
+
+    Raises
+    ------
+    ParameterError
+        If there is nothing to learn from and no network, or a protected column is unknown, or records are to teach the
+        law behind a table.
+    FileError, DataError
+        If a file is not what it should be, the public table is the private one, or has other columns.
+    FrameworkError
+        If bounds or categories of a column stay unknown.
+
+    Warns
+    -----
+    FewRecordsWarning
+        If the network is learned from fewer than 500 public records.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> survey = pd.DataFrame({"smokes": ["no", "yes"] * 300, "ill": ["no"] * 330 + ["yes"] * 270})
+    >>> ours = pd.DataFrame({"smokes": ["yes"], "ill": ["no"]})
+    >>> framework = start(ours, records=5000, protect="ill", learn=survey)
+    >>> framework.protected_secrets[0].secret
+    'the number of records with ill = yes in this table'
+    """
+    _check_network(learn, network, source)
+    hiding = [protect] if isinstance(protect, str) else protect
+    hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
+    given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
+    known = started(
+        data,
+        notion=notion,
+        names=names,
+        codebook=codebook,
+        public=public,
+        learn=learn,
+        network=given,
+        edges=edges,
+        draws=draws,
+        protect=hidden,
+    )
+    if known.few_records:
+        warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
+    schema = _schema(known, records)
+    for name in hidden:
+        check_protected(name, list(schema.columns))
+    return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
+
+
+def _check_network(learn: object, network: object, source: str | None) -> None:
+    if (learn is None) == (network is None):
+        raise ParameterError(
+            "a framework needs a network: one to be learned, or one that is given",
+            found="none" if learn is None else "both",
+            remedy="Write learn=PUBLIC_TABLE, or network=... with its source.",
+        )
+    if source is None and network is not None:
+        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
+
+
+def _schema(known: Started, records: int) -> Schema:
+    """Return the schema of all columns but those left out.
+
+    Raises
+    ------
+    FrameworkError
+        If bounds or categories of one stay unknown.
+    """
+    kept = {name: each.column for name, each in known.columns.items() if name not in known.left_out}
+    unknown = [name for name, column in kept.items() if column is None]
+    if unknown:
+        # names that nothing public has too may be a record
+        told = known.names_given or known.public
+        raise FrameworkError(
+            "every column needs public bounds or categories",
+            found=f"none for {listing(unknown)}" if told else "none for any",
+            remedy="Give a codebook, or a public table.",
+        )
+    return Schema(records=records, columns={name: column for name, column in kept.items() if column is not None})
+
+
+def _framework(
+    known: Started, schema: Schema, hidden: Mapping[str, Secret | None], network: DiscreteNetwork, source: str
+) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
+    if known.notion == "distributional":
+        apart_from = [name for name in schema.columns if name not in network.attributes]
+        return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
+    near = apart(at_most=max(1, schema.records // HIDDEN_PART))
+    secrets = {
+        name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
+        for name, secret in hidden.items()
+    }
+    return DatasetAttributePrivacy(network, schema, secrets, source=source)
+
+
+def usual_property(name: str, column: Column):
+    """Return how many records have the last category of a column, or a number from its middle bin on."""
+    if isinstance(column, Categorical):
+        named = [each for each in column.categories if each != column.missing] or list(column.categories)
+        return count(col(name) == named[-1])
+    if isinstance(column, Binned):
+        return count(col(name) >= column.edges[len(column.edges) // 2])
+    middle = (column.lower + column.upper) / 2
+    # as a person would write it: the sum of two decimals may have an end that neither has
+    return count(col(name) >= (math.ceil(middle) if isinstance(column, Integer) else float(f"{middle:.12g}")))

@@ -1,0 +1,253 @@
+"""What is known of a table of one's own: its header, and what a codebook and a public table say of its columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, final
+
+from bnpriv.checks import member
+from bnpriv.core.networks.base import Level
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.errors import FileError, FrameworkError, ParameterError
+from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, read_codebook
+from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
+from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected, learned
+from bnpriv.io.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
+from bnpriv.paths import user_path
+from bnpriv.tables.files import is_database
+
+StartedNotion = Literal["dataset", "distributional"]
+FEW_PUBLIC_RECORDS = 500
+"""With fewer public records to learn from than this, it is said that they are few."""
+
+STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Started:
+    """What is known of a table before its owner has filled in anything.
+
+    Parameters
+    ----------
+    notion : {"dataset", "distributional"}
+    columns : mapping from str to KnownColumn
+    lacks_names : bool
+        Whether the file of the table has no line of names.
+    records : int, optional
+    public : str
+        What the public table is called; empty without one.
+    network : DiscreteNetwork, optional
+        Learned from the public table.
+    left_out : tuple of str
+        Columns that cannot be nodes of the learned network.
+    by_expert : bool
+        Whether an expert gave its graph.
+    learned_from : int, optional
+        How many public records the network is learned from.
+    names_given : bool
+        Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
+    """
+
+    notion: StartedNotion
+    columns: Mapping[str, KnownColumn]
+    lacks_names: bool = False
+    records: int | None = None
+    public: str = ""
+    network: DiscreteNetwork | None = None
+    left_out: tuple[str, ...] = ()
+    by_expert: bool = False
+    learned_from: int | None = None
+    names_given: bool = False
+
+    @property
+    def few_records(self) -> str:
+        """That the network is learned from few records, in a sentence; empty where they are not few."""
+        if self.learned_from is None or self.learned_from >= FEW_PUBLIC_RECORDS:
+            return ""
+        return (
+            f"Only {self.learned_from:,} public records: so few say little of how columns depend, and a private table "
+            "may differ much from what is learned from them."
+        )
+
+    @property
+    def source(self) -> str:
+        """Where the learned network comes from, in a sentence."""
+        graph = (
+            "edges by an expert"
+            if self.by_expert
+            else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
+        )
+        return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
+
+
+def level_of(notion: StartedNotion) -> Level:
+    """Return what a node of a network means for a notion."""
+    return "records" if notion == "dataset" else "parameters"
+
+
+def started(
+    data: object,
+    *,
+    notion: StartedNotion = "dataset",
+    names: Sequence[str] | None = None,
+    codebook: str | os.PathLike[str] | None = None,
+    public: object = None,
+    learn: object = None,
+    network: DiscreteNetwork | None = None,
+    edges: str | None = None,
+    draws: int = LEARNED_MODELS,
+    records: int | None = None,
+    protect: Iterable[str] = (),
+) -> Started:
+    """Gather what is known of a table; see `bnpriv.io.starter.start.start`."""
+    protect = tuple(protect)
+    member("notion", notion, STARTED_NOTIONS, error=ParameterError)
+    refuse_learning(notion, learn, edges, public)
+    for each in (codebook, public, learn):
+        if each is not None:
+            refuse_the_same(data, each)
+    header, described, given = _described_header(data, names, codebook)
+    table = learn if learn is not None else public
+    if table is None and not given and not is_database(data) and looks_like_a_record(header.names):
+        # a frame that was read from a file without names is called by its first record
+        raise FileError(
+            "the columns of a table must have names",
+            found="numbers, gaps or the same text twice, as in a record",
+            remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
+        )
+    labels = [name for name, said in described.items() if said.kind == "categorical"]
+    values = {} if table is None else public_values(table, header.names, given=given, labels=labels)
+    nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
+    for name in protect:
+        # names that nothing public has too may be a record
+        check_protected(name, header.names, nameless=nameless, told=given or table is not None)
+    told = "" if table is None else _told(table, len(next(iter(values.values()))))
+    ready = () if network is None else network.states.items()
+    closed = {name for name, states in ready if not set(map(str, states)) & set(OTHER_LABELS)}
+    columns = {
+        name: choice(
+            name, described.get(name), values.get(name), as_states=learn is not None, public=told, closed=name in closed
+        )
+        for name in header.names
+    }
+    nodes = [] if learn is None else _nodes(columns, values)
+    kept = {name: column for name in nodes if (column := columns[name].column) is not None}
+    hubs = [name for name in protect if name in kept]
+    return Started(
+        notion=notion,
+        columns=columns,
+        lacks_names=header.lacks_names,
+        records=records,
+        public=told,
+        network=learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
+        left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
+        by_expert=edges is not None,
+        learned_from=len(next(iter(values.values()))) if nodes and values else None,
+        names_given=given,
+    )
+
+
+def _described_header(
+    data: object, names: Sequence[str] | None, codebook: str | os.PathLike[str] | None
+) -> tuple[Header, Mapping[str, Described], bool]:
+    """Return the columns of a table, what a codebook says of them, and whether their names are no record for sure."""
+    described: Mapping[str, Described] = {} if codebook is None else read_codebook(codebook)
+    listed = _listed_names(data, described) if names is None and described and is_text_file(data) else names
+    # in whatever order, or without a codebook, the first line of a file then holds the names
+    if names is None and (listed is None or shares_names(first_line(user_path(cast(str, data))), described)):
+        listed = None
+    header = header_of(data, listed)
+    if len(described) == len(header.names) and not set(described) >= set(header.names):
+        # a codebook in the order of the columns, which calls some of them otherwise
+        order = dict(zip(header.names, described.values(), strict=True))
+        described = {name: described.get(name, order[name]) for name in header.names}
+    given = names is not None or header.lacks_names or shares_names(header.names, described)
+    return header, described, given
+
+
+def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]:
+    """Return the columns that a codebook names: without the classes where the file has no column of them.
+
+    Raises
+    ------
+    FileError
+        If the file has one column more, which the codebook does not name.
+    """
+    listed, path = list(described), user_path(cast(str, data))
+    fields = first_line(path)
+    if described[listed[-1]].nameless and len(fields) == len(listed) - 1:
+        return listed[:-1]
+    if len(fields) == len(listed) + 1 and not shares_names(fields, described):
+        raise FileError(
+            f"{path}: the codebook must name every column, or list the classes of the last one on a line of its own",
+            found=f"{len(listed)} names for {len(fields)} columns",
+            remedy=f'Give the option names, "{",".join([*listed, "class"])}", where "class" is the name of the last, '
+            "if that is the one without.",
+        )
+    return listed
+
+
+def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues]) -> list[str]:
+    """Return the columns that can be nodes: with two states or more, and a public record that shows one.
+
+    Raises
+    ------
+    FrameworkError
+        If there is none.
+    """
+    nodes = [
+        name
+        for name, known in columns.items()
+        if known.column is not None
+        and len(node_states(known.column)) > 1
+        and any(value is not None for value in values[name])
+    ]
+    if not nodes:
+        raise FrameworkError(
+            "a network needs a column with two states in the public table",
+            found="none",
+            remedy="Give another public table.",
+        )
+    return nodes
+
+
+def refuse_learning(notion: str, learn: object, edges: str | None, public: object = None) -> None:
+    """Refuse what cannot be learned: the law behind one table, a graph without a table, and what two tables say.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if learn is not None and notion == "distributional":
+        raise ParameterError(
+            "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
+            "of records is a single draw of its parameters and says nothing of how they depend on each other",
+            found="one public table",
+            remedy="Choose the notion dataset, or declare a network of parameters; the guide on choosing a notion says "
+            "how one comes from public groups.",
+        )
+    if learn is not None and public is not None:
+        raise ParameterError(
+            "one public table gives bounds and categories, with a network or without",
+            found="one to learn from, and another",
+            remedy="Keep the one to learn from, which gives both.",
+        )
+    if edges is not None and not edges.strip():
+        raise ParameterError(
+            "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'
+        )
+    if edges is not None and learn is None:
+        raise ParameterError(
+            "edges are a graph whose tables are learned", found="no public table", remedy="Name one to learn from."
+        )
+
+
+def _told(table: object, records: int) -> str:
+    # a URL may hold a password
+    is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
+    name = Path(cast(str, table)).name if is_file else "a public table"
+    return f"{name} ({records:,} public records)"

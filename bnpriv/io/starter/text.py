@@ -1,0 +1,214 @@
+"""A framework file to start from: what is public is filled in and says where it comes from, the rest is blank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bnpriv.core.columns import Binned, Categorical
+from bnpriv.core.schema import Column
+from bnpriv.io.starter.codebook import KnownColumn
+from bnpriv.io.starter.start import HIDDEN_PART, usual_property
+from bnpriv.io.starter.started import Started, level_of
+from bnpriv.toml import readable_text, toml_key, toml_value
+
+NO_NAMES = "The file of the table has no line of names"
+
+_STARTED_HEAD = """\
+# A bnpriv framework: what is public about a table, and what answers about it must not reveal.
+# Fill in every line that ends in "= ..." and remove the # in front of it. Nothing here is taken from the values of the
+# private table, and nothing that you fill in may be.
+"""
+
+_NOTION_MEANS = {
+    "dataset": "hide a property of this very table; see docs/choosing-a-notion.md",
+    "distributional": "hide the law behind the table; see docs/choosing-a-notion.md",
+}
+
+_STARTED_NETWORK = {
+    "dataset": """\
+# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns of one record depend
+level = "records"               # a state of a node is a value of its column, "other" too, or a bin
+""",
+    "distributional": """\
+# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
+level = "parameters"            # a state of a node says what the whole column is like, as "most smoke"
+""",
+}
+
+_COUNTED = """
+# Whatever the private table holds counts as something below: a number outside the bounds as the nearest of them, a
+# fraction in a column of whole numbers as the nearest of these, and what is missing as `missing`: the middle of the
+# bounds, rounded down, or the first category where nothing else is said. A label that is not listed is missing too.
+"""
+
+_BLANK_COLUMN = {
+    "real": 'type = "real"\n# lower = ...\n# upper = ...\n',
+    "integer": 'type = "integer"\n# lower = ...\n# upper = ...\n',
+    "categorical": 'type = "categorical"\n# categories = ...            # ["a", "b"]\n',
+    "unknown": '# type = ...                    # "real", "integer" (lower, upper) or "categorical" (categories)\n',
+}
+
+
+def framework_text(
+    known: Started,
+    protect: Sequence[str] = (),
+    *,
+    files: Sequence[str] = (),
+    network: str | None = None,
+    asked: bool = True,
+) -> str:
+    """Return the text of a framework file.
+
+    Parameters
+    ----------
+    known : Started
+    protect : sequence of str
+        The protected columns.
+    files : sequence of str
+        Where the models of the learned network are, relative to the framework file.
+    network : str, optional
+        In place of them the file of a network.
+    asked : bool
+        Whether somebody chose the notion.
+
+    Returns
+    -------
+    str
+    """
+    parts = [_STARTED_HEAD, _top(known, network, asked=asked), _network(known, files, network), _records(known)]
+    parts += [_column(known, name, each) for name, each in known.columns.items()]
+    return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
+
+
+def _top(known: Started, network: str | None, *, asked: bool) -> str:
+    chosen = "" if asked else "# Nobody said which notion is meant; this one is the default.\n"
+    line = f'{chosen}notion = "{known.notion}"{"":<13}# {_NOTION_MEANS[known.notion]}\n'
+    if known.network is not None and network is None:
+        return f"{line}source = {readable_text(known.source)}\n"
+    return f'{line}# source = ...                  # "...", where the network comes from; printed with every answer\n'
+
+
+def _network(known: Started, files: Sequence[str], network: str | None) -> str:
+    if network is not None:
+        return f'[network]\nfile = {readable_text(network)}\nlevel = "{level_of(known.notion)}"\n'
+    if not files:
+        return f"[network]\n{_STARTED_NETWORK[known.notion]}"
+    listed = "".join(f"    {readable_text(file)},\n" for file in files)
+    few = f"# {known.few_records}\n" if known.few_records else ""
+    return (
+        f"[network]\n{few}# {len(files)} models, each a draw from the posterior of a network given public data: all of "
+        f'them are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
+    )
+
+
+def _posterior(known: Started) -> str:
+    drawn = None if known.network is None else known.network.posterior_draws
+    if drawn is None:
+        return ""
+    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\n"
+    return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
+
+
+def _records(known: Started) -> str:
+    count = "# count = ...                   # the number of rows, a public fact"
+    text = f"[records]\n{count if known.records is None else f'count = {known.records}'}\n"
+    if known.lacks_names:
+        text += (
+            f"# {NO_NAMES}, and release needs one. Put this line in front of it:\n"
+            f"# {_comment(','.join(known.columns))}\n"
+        )
+    return text + _COUNTED
+
+
+def _column(known: Started, name: str, chosen: KnownColumn) -> str:
+    if name in known.left_out:
+        return (
+            f"# {_comment(name)} is left out, and no query can read it: with its rare values put\n"
+            "# together, the public table has fewer than two states of it; the learned network needs two.\n"
+        )
+    head = f"[columns.{toml_key(name)}]"
+    if chosen.column is None:
+        return f"{head}\n{_BLANK_COLUMN[chosen.kind]}"
+    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{_body(name, chosen.column)}"
+
+
+def _body(name: str, column: Column) -> str:
+    if isinstance(column, Categorical):
+        return _labels(column)
+    if isinstance(column, Binned):
+        return _bins(name, column)
+    bounds = f"lower = {_value(column.lower)}\nupper = {_value(column.upper)}\n"
+    return f'type = "{type(column).__name__.lower()}"\n{bounds}'
+
+
+def _labels(column: Categorical) -> str:
+    text = f'type = "categorical"\ncategories = {_listed(map(_value, column.categories))}\n'
+    if column.coarsen:
+        spelt = ", ".join(
+            f"{toml_key(str(raw))} = {_listed(map(_value, held))}" for raw, held in column.coarsen.items()
+        )
+        text += f"coarsen = {{ {spelt} }}  # other spellings\n"
+    return f"{text}missing = {_value(column.missing)}{'':<10}# what is missing, and every label not listed\n"
+
+
+def _bins(name: str, column: Binned) -> str:
+    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    if not column.whole:
+        text += f"steps = {column.steps:<24}# sums and means round it to steps of {float(column.grid):.6g}\n"
+    if isinstance(column.within, str):
+        return f'{text}within = "{column.within}"  # a model: evenly in a bin\n'
+    text += f"\n[columns.{toml_key(name)}.within]  # a model: how often a number comes in its bin\n"
+    laws = {
+        label: law if isinstance(law, str) else {str(number): mass for number, mass in law.items()}
+        for label, law in column.within.items()
+    }
+    return text + "".join(f"{toml_key(label)} = {toml_value(law)}\n" for label, law in laws.items())
+
+
+def _protected(known: Started, protect: Sequence[str]) -> list[str]:
+    if protect:
+        return [_secret(known, name) for name in protect]
+    example = next((name for name in reversed(list(known.columns)) if name not in known.left_out), "NAME")
+    lines = "".join(f"# {line}\n" for line in _secret(known, example).splitlines())
+    return [f"# What must stay hidden, for example (a section for each protected column):\n{lines}"]
+
+
+def _secret(known: Started, name: str) -> str:
+    head = f"[protect.{toml_key(name)}]"
+    if known.notion == "distributional":
+        return f'{head}\n# pairs = [["low", "high"]]     # only these states apart; by default all of them\n'
+    column = known.columns[name].column if name in known.columns else None
+    text = "# property = ...                # as 'count(ill == \"yes\")': a number about this column\n"
+    if column is not None:
+        text = f"property = {readable_text(str(usual_property(name, column)))}\n"
+    if known.records is None:
+        return f"{head}\n{text}# at_most = ...                 # numbers this far apart are not to be told apart\n"
+    near = max(1, known.records // HIDDEN_PART)
+    return (
+        f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: your choice\n"
+    )
+
+
+def _queries(known: Started, protect: Sequence[str]) -> str:
+    ready = {name: each.column for name, each in known.columns.items() if each.column and name not in known.left_out}
+    ready = {name: column for name, column in ready.items() if name not in protect} or ready
+    labelled = [name for name, column in ready.items() if isinstance(column, Categorical)]
+    name = next(iter([*labelled, *ready]), None)
+    if name is None:
+        return '# [queries]\n# tall = "count(height > 180)"\n'
+    return f"[queries]\nfirst = {readable_text(str(usual_property(name, ready[name])))}\n"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    found = list(texts)
+    line = f"[{', '.join(found)}]"
+    return line if len(line) <= 100 else "[\n" + "".join(f"    {text},\n" for text in found) + "]"
+
+
+def _value(value: object) -> str:
+    return readable_text(value) if isinstance(value, str) else toml_value(value)
+
+
+def _comment(text: str) -> str:
+    """Return a text for a comment, which no line end may leave."""
+    return readable_text(text)[1:-1] if not text.isprintable() else text

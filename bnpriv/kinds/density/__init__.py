@@ -1,0 +1,1 @@
+"""Networks of densities: continuous parameters, by quadrature and by draws."""

@@ -1,0 +1,412 @@
+"""Networks of continuous parameters that are known by their conditional densities and by forward draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, final
+
+import numpy as np
+
+from bnpriv import checks
+from bnpriv.bound import FloatArray
+from bnpriv.core.columns import State
+from bnpriv.core.frozen import Cache, ReadOnly
+from bnpriv.core.networks.base import (
+    NO_STATES,
+    NOTHING_READ,
+    ImportReport,
+    Level,
+    NetworkMethods,
+    Posterior,
+    columns_identity,
+    drivers,
+)
+from bnpriv.core.networks.graph import Graph
+from bnpriv.errors import NetworkError, Refusal
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
+
+MOST_DRAWS = 10_000_000
+MOST_DENSITY_CELLS = 100_000
+
+LEAST_DIFFERENT = 0.99
+"""Share of independent draws of continuous parameters that differ from each other: rounding makes some alike."""
+
+USUAL_CELLS = 2_000
+"""Cells in which draws of one law are gathered: the noise is then within a few percent of that for the draws."""
+
+
+Given = float | FloatArray
+"""The value that a parameter is set to: one for all draws, or one for each."""
+
+
+class LogDensity(Protocol):
+    """The log density, or log mass, of a parameter given its parents."""
+
+    def __call__(self, value: FloatArray, *parents: FloatArray) -> FloatArray:
+        """Return it for arrays of one shape (points,), the parents in the order of `Parameter.parents`.
+
+        It is -inf outside the support.
+        """
+        ...
+
+
+class Simulator(Protocol):
+    """Independent forward draws."""
+
+    def __call__(
+        self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, Given], records: int
+    ) -> Mapping[str, FloatArray]:
+        """Return independent joint draws.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Parameters and columns.
+        draws : int
+        seed : int
+        given : mapping from str to float or ndarray of shape (draws,)
+            Parameters that are set to a value, in all draws or in each, with no effect on what lies above them:
+            conditioning on them where they have no parents, or all parents are given too.
+        records : int
+            Of every column.
+
+        Returns
+        -------
+        mapping from str to ndarray
+            A parameter's of shape (draws,), a column's of shape (draws, records); draw k of all belongs together.
+        """
+        ...
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parameter:
+    """A number that columns or other parameters depend on.
+
+    Parameters
+    ----------
+    name : str
+    parents : tuple of str
+    lower, upper : float
+        Ends of its support whatever the parents are; may be infinite.
+    states : tuple of float, optional
+        All its values, ascending, if they are finitely many; then `log_density` is a log mass.
+    log_density : LogDensity, optional
+        None if it cannot be had, for example for the entries of a vector that depend on each other.
+    alike : str
+        Parameters with the same mark, which is not empty, and the same parents have the same law given these.
+    refused : str
+        Why it has no law at all, so that nothing below it can be reckoned with; empty if it has one.
+    without_atoms : bool
+        Whether it is known to take every value with probability zero; it is where it has a density.
+    """
+
+    name: str
+    parents: tuple[str, ...] = ()
+    lower: float
+    upper: float
+    states: tuple[float, ...] | None = None
+    log_density: LogDensity | None = field(default=None, compare=False)
+    alike: str = ""
+    refused: str = ""
+    without_atoms: bool = False
+
+    @property
+    def is_continuous(self) -> bool:
+        """Return whether it is known to take every value with probability zero."""
+        return self.states is None and (self.without_atoms or self.log_density is not None)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the law of an answer is learned from draws.
+
+    Parameters
+    ----------
+    draws : int
+        Under every secret.
+    seed : int
+    confidence : float, optional
+        None for an estimate; a number such as 0.95 for bounds that hold with it, which take many draws. It is for one
+        epsilon and delta; to choose among k by their noise ask for 1 - 0.05 / k.
+    cells : int
+        Where an answer has more different values than that, nearby draws are gathered in so many cells at most; in a
+        tenth of them where it has several numbers, as distances between these take long.
+    """
+
+    draws: int = 10_000
+    seed: int = 0
+    confidence: float | None = None
+    cells: int = USUAL_CELLS
+
+    def told_apart(self, dimension: int) -> int:
+        """Return how many values of an answer with so many numbers are told apart."""
+        return self.cells if dimension == 1 else max(2, self.cells // 10)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DensityNetwork(NetworkMethods):
+    """Continuous parameters of a table's columns, known by conditional densities and by forward draws.
+
+    Made by `bnpriv.from_pymc` from models that are neither discrete nor linear-Gaussian.
+
+    Parameters
+    ----------
+    parameters : mapping from str to Parameter
+        All parameters by name.
+    model_hash : str
+        By which calibrations tell models apart.
+    simulator : Simulator
+    reading : Reading
+        How the model was read, and what drives the columns.
+    sampling : Sampling
+        How laws of answers are learned from draws.
+    drawn : ParameterDraws, optional
+        Draws of a posterior, and how they are read; None for the model with its priors.
+
+    Raises
+    ------
+    NetworkError
+        If a parent is unknown, there is a cycle, or draws are of something that is no parameter.
+    """
+
+    kind = "bnpriv.kinds.density.kind:DENSITY_KIND"
+
+    parameters: Mapping[str, Parameter]
+    model_hash: str
+    simulator: Simulator = field(compare=False)
+    reading: ImportReport = NOTHING_READ
+    sampling: Sampling = field(default_factory=Sampling)
+    drawn: ParameterDraws | None = None
+    kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", ReadOnly(self.parameters))
+        self.graph  # noqa: B018  (raises)
+        for name in () if self.drawn is None else self.drawn.values:
+            self.require(name)
+        if self.drawn is not None and self.drawn.posterior.independent:
+            self._check_independent(self.drawn)
+
+    def _check_independent(self, drawn: ParameterDraws) -> None:
+        """Refuse draws that are declared independent and come again, which continuous parameters do not."""
+        different = drawn.different([name for name in drawn.parameters if self.parameters[name].is_continuous])
+        if different < LEAST_DIFFERENT * drawn.draws:
+            raise NetworkError(
+                "independent draws of continuous parameters do not come again",
+                found=f"{different:,} different ones among {drawn.draws:,}",
+                remedy="Pass every draw once; draws of a chain that stands still, or drawn again by their weights, "
+                "are not independent: leave out independent=True.",
+            )
+
+    @property
+    def graph(self) -> Graph:
+        """Return which parameter depends directly on which."""
+        return self._graph
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return Graph({name: parameter.parents for name, parameter in self.parameters.items()})
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the parameters."""
+        return tuple(self.parameters)
+
+    @property
+    def level(self) -> Level:
+        """Return what a node means: the parameter that governs the column of that name."""
+        return "parameters"
+
+    @property
+    def models(self) -> int:
+        """Return the number of models: the draws of which each is one, otherwise 1."""
+        return 1 if self.drawn is None or self.drawn.reading == "belief" else self.drawn.draws
+
+    @property
+    def posterior_draws(self) -> Posterior | None:
+        """Return where parameters were drawn from, or None if nothing was."""
+        return None if self.drawn is None else self.drawn.posterior
+
+    @property
+    def states(self) -> Mapping[str, tuple[State, ...]]:
+        """Return no states: attributes may be any number."""
+        return NO_STATES
+
+    @property
+    def kind_text(self) -> str:
+        """Return what kind of network it is."""
+        return "a network of densities"
+
+    def identity(self) -> bytes:
+        """Return the model's hash and how it is drawn from, for a hash."""
+        own = repr(("densities", self.model_hash, self.sampling)).encode()
+        return columns_identity(self.reading) + own + (b"" if self.drawn is None else self.drawn.identity())
+
+    def simulate(
+        self,
+        names: Iterable[str],
+        draws: int,
+        *,
+        seed: int,
+        given: Mapping[str, Given],
+        records: int,
+        rows: RowNumbers | None = None,
+        loose: frozenset[str] = frozenset(),
+    ) -> Mapping[str, FloatArray]:
+        """Return joint draws of parameters and columns, as `Simulator` does, below the draws of a posterior.
+
+        Parameters
+        ----------
+        names, draws, seed, given, records
+            As of `Simulator`.
+        rows : ndarray of shape (draws,), optional
+            Which draws of the posterior parameters are taken from; by default each as often as the others.
+        loose : frozenset of str
+            Parameters that are drawn forward although they have draws.
+
+        Raises
+        ------
+        NetworkError
+            If the simulator refuses.
+        """
+        known = self.drawn
+        if known is None:
+            return self.simulator(names, draws, seed=seed, given=given, records=records)
+        wanted = list(dict.fromkeys(names))
+        rows = known.taken(np.arange(known.draws), draws, np.random.default_rng(seed)) if rows is None else rows
+        taken = {**known.at(rows, known.fixed(loose)), **given} if given else known.at(rows, known.fixed(loose))
+        forward = [name for name in wanted if name not in known.functions]
+        found: Mapping[str, FloatArray] = {}
+        if forward:
+            found = self.simulator(forward, draws, seed=seed, given=taken, records=records)
+        return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
+
+    def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
+        """Return whether to set a parameter is to condition on it.
+
+        It is where nothing is above it, or only what is fixed; a parameter that has draws in a belief depends on all
+        others that have.
+
+        Parameters
+        ----------
+        name : str
+        fixed : frozenset of str
+            Parameters that are given.
+        """
+        if self.drawn is not None and self.drawn.reading == "belief" and name in self.drawn.values:
+            return False
+        return fixed.issuperset(self.parameters[name].parents)
+
+    def between(self, protected: str, columns: frozenset[str]) -> frozenset[str]:
+        """Return a protected parameter with those that lie below it and above, or are, what drives some columns.
+
+        Parameters
+        ----------
+        protected : str
+        columns : frozenset of str
+        """
+        above = self.graph.ancestral(drivers(self, columns))
+        return frozenset({protected} | {each for each in above if protected in self.graph.ancestral((each,))})
+
+    def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
+        """Return the other parameters in groups of which every member tells the same about a protected one.
+
+        Members have the same law given the same parents, and none is above the protected parameter, so that a member
+        with all that is above the two looks like any other member with that.
+        """
+        above = self.graph.ancestral((self.require(protected),))
+        groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for name, parameter in self.parameters.items():
+            if name != protected:
+                mark = "" if name in above else parameter.alike
+                groups.setdefault((mark or f"one {name}", parameter.parents), []).append(name)
+        return tuple(tuple(members) for members in groups.values())
+
+    def refusal(self, names: Iterable[str], known: frozenset[str] = frozenset()) -> Refusal | None:
+        """Return why nothing can be said of some parameters: one that they are or that is above them has no law.
+
+        Parameters
+        ----------
+        names : iterable of str
+        known : frozenset of str
+            Parameters that need no law.
+        """
+        for name in self.graph.nodes:
+            reason = self.parameters[name].refused
+            if reason and name not in known and name in self.graph.ancestral(names):
+                return Refusal(
+                    required="every parameter on the way between secret and query needs a proper law",
+                    found=f"{name!r}: {reason}",
+                    remedy="Give it a proper distribution in the model.",
+                )
+        return None
+
+    @property
+    def forward(self) -> DensityNetwork | None:
+        """What draws whole tables: the network itself, if it has columns that its parameters drive."""
+        return self if self.reading.columns else None
+
+    @property
+    def usual_sampling(self) -> bool:
+        """Whether laws are learned from draws as they are unless somebody asks otherwise."""
+        return self.sampling == Sampling()
+
+    def with_sampling(
+        self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = USUAL_CELLS
+    ) -> DensityNetwork:
+        """Return the same network with another way to learn the law of an answer from draws.
+
+        Parameters
+        ----------
+        draws, seed, confidence, cells
+            As in `Sampling`.
+
+        Raises
+        ------
+        NetworkError
+            If a number is not whole, there are too few or too many draws or cells, or the confidence is not above 0
+            and below 1.
+        """
+        draws, cells = (
+            checks.whole(name, each, error=NetworkError) for name, each in (("draws", draws), ("cells", cells))
+        )
+        seed = checks.whole("seed", seed, least=0, error=NetworkError)
+        for what, number, most in (("draws", draws, MOST_DRAWS), ("cells", cells, MOST_DENSITY_CELLS)):
+            if not 2 <= number <= most:
+                raise NetworkError(f"{what} must be between 2 and {most:,}", found=f"{number:,}", remedy="Change it.")
+        if confidence is not None and not 0 < confidence < 1:
+            raise NetworkError(
+                "a confidence must be above 0 and below 1", found=f"{confidence:g}", remedy="Pass for example 0.95."
+            )
+        sampling = Sampling(draws=draws, seed=seed, confidence=confidence, cells=cells)
+        return replace(self, sampling=sampling)
+
+    def __repr__(self) -> str:
+        return f"DensityNetwork(parameters={len(self.parameters)}, edges={len(self.graph.edges)})"
+
+
+def resampled(
+    networks: Iterable[DensityNetwork | None], draws: int, seed: int, confidence: float | None, cells: int
+) -> tuple[DensityNetwork | None, ...]:
+    """Return what draws tables from a network, each with another way to learn laws from draws.
+
+    Raises
+    ------
+    NetworkError
+        If there is no way to draw from it, or a number is out of range.
+    """
+    known = tuple(networks)
+    if all(each is None for each in known):
+        raise NetworkError(
+            "drawing needs the laws of columns",
+            found="a network of parameters alone",
+            remedy="Read a model with columns by from_pymc.",
+        )
+    return tuple(
+        each and each.with_sampling(draws=draws, seed=seed, confidence=confidence, cells=cells) for each in known
+    )

@@ -1,0 +1,1 @@
+"""Whole matrices of influences of finite networks, from one pass over a junction tree."""

@@ -1,0 +1,199 @@
+"""Law evidence of distribution privacy: the laws are given, or follow from record networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast, final
+
+from bnpriv.bound import weakest
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws
+from bnpriv.core.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
+from bnpriv.core.evidence.laws import CUSTOM, too_many_numbers
+from bnpriv.core.evidence.records import record_pair, released, rounding_of, too_large
+from bnpriv.core.evidence.structural import numbers_in_bins
+from bnpriv.core.frameworks.pairs import DISTRIBUTION, DistributionPair, DistributionPrivacy, draws_tables
+from bnpriv.core.networks.base import Network, forward_of
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.queries.base import GivenAnswer, Query
+from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.whole_numbers import WholeLaw, summed
+from bnpriv.errors import BnprivError, LawError, Refusal
+from bnpriv.kinds.density.network import Sampling
+from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource, ExactSampler
+from bnpriv.kinds.draws.believed import confidence_refusal, shared_refusal
+from bnpriv.kinds.draws.laws import (
+    AS_UNKNOWN,
+    WHOLE_TABLES,
+    SampledConstraint,
+    SampledLaws,
+    SampledPair,
+    SampledSide,
+    columns_refusal,
+)
+
+NETWORKS_NEED_A_QUERY = Refusal(required="networks need a query", found="none", remedy="Pass the query to be released.")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenLaws:
+    """Constraints that were declared pair by pair."""
+
+    found: tuple[Constraint, ...]
+    dimension: int
+    rounding: float
+    assumptions: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def closed_form(self) -> bool:
+        """The laws are worked out value by value."""
+        return False
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per pair."""
+        return self.found
+
+
+def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | SampledLaws | Refusal:
+    """Return the laws, or why they cannot be computed."""
+    if framework.sampling is not None:
+        return _drawn(framework, query or framework.query, framework.sampling)
+    if framework.of_records:
+        return _of_records(framework, query or framework.query)
+    if query is not None and query != framework.query and not isinstance(query, GivenAnswer):
+        return Refusal(
+            required="the laws describe the answer of the framework's own query",
+            found="another query" if framework.query is not None else "a query, but the framework has none",
+            remedy="Pass query=... to DistributionPrivacy, or declare record networks, which serve any query.",
+        )
+    found: list[Constraint] = []
+    dimension = 1
+    rounding = 0.0
+    if framework.query is not None:
+        rounding = rounding_of(normal_form(framework.query, framework.schema))
+    for k, (first, second) in enumerate(framework.pairs):
+        assert isinstance(first, (Atoms, Normal))
+        assert isinstance(second, (Atoms, Normal))
+        dimension = first.dimension
+        # declared atoms of fractions need not be the very doubles that are released
+        kind = weakest(side.kind for side in (first, second) if isinstance(side, Normal))
+        pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding, kind=kind)
+        found.append(Constraint(protected=DISTRIBUTION, model=k, record=None, pairs=(pair,)))
+    return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
+
+
+def _label(framework: DistributionPrivacy, k: int) -> str:
+    (declared,) = framework.secrets.values()
+    return str(declared[k]).replace("distribution ", "")
+
+
+def _of_records(framework: DistributionPrivacy, query: Query | None) -> GivenLaws | Refusal:
+    if query is None or isinstance(query, GivenAnswer):
+        return NETWORKS_NEED_A_QUERY
+    form = normal_form(query, framework.schema)
+    found: list[Constraint] = []
+    for k, pair in enumerate(framework.pairs):
+        first, second = cast("tuple[DiscreteNetwork, DiscreteNetwork]", pair)
+        refusal = _missing(query, first, second)
+        if refusal is not None:
+            return refusal
+        try:
+            laws = [network_record_law(network, framework.schema, query) for network in (first, second)]
+        except LawError as error:
+            return Refusal.of(error)
+        label = _label(framework, k)
+        record = record_pair(form, label, (laws[0], laws[1]), (framework.schema.records,), "exact")
+        exact = _exact(label, laws, form)
+        found.append(Constraint(protected=DISTRIBUTION, model=k, record=record, pairs=exact))
+    assumptions = (RECORDS_FROM_MODEL, *numbers_in_bins(framework.schema, query.columns))
+    return GivenLaws(tuple(found), len(form.rows), rounding_of(form), assumptions)
+
+
+def _missing(query: Query, *networks: DiscreteNetwork) -> Refusal | None:
+    missing = frozenset(name for network in networks for name in query.columns.difference(network.attributes))
+    if not missing:
+        return None
+    return Refusal(
+        required="every queried column must be a node of both record networks",
+        found=", ".join(sorted(missing)),
+        remedy="Add it to the networks.",
+    )
+
+
+def _drawn(framework: DistributionPrivacy, query: Query | None, sampling: Sampling) -> SampledLaws | Refusal:
+    """Return laws of which some are learned from draws of whole tables (docs/claims/conditional_draws.md)."""
+    if query is None or isinstance(query, GivenAnswer):
+        return NETWORKS_NEED_A_QUERY
+    (declared,) = framework.secrets.values()
+    form = normal_form(query, framework.schema)
+    known: dict[int, AnswerSource] = {}
+    asked: list[SampledConstraint] = []
+    for k, pair in enumerate(cast("Sequence[DistributionPair]", declared)):
+        for side, place in zip((pair.first, pair.second), pair.places, strict=True):
+            if place not in known:
+                found = _source(cast(Network, side), place, query, form, sampling)
+                if isinstance(found, Refusal):
+                    return found
+                known[place] = found
+        refusal = shared_refusal(known[place] for place in pair.places)
+        if refusal is not None:
+            return refusal
+        first, second = (SampledSide(sampler=known[place]) for place in pair.places)
+        drawn = SampledPair(pair=pair, label=_label(framework, k), first=first, second=second)
+        asked.append(SampledConstraint(protected=DISTRIBUTION, model=k, pairs=(drawn,)))
+    drawn = (source.believed for source in known.values())
+    return SampledLaws(
+        form=form,
+        sampling=sampling,
+        asked=tuple(asked),
+        assumptions=(WHOLE_TABLES, AS_UNKNOWN),
+        drawn=next((each for each in drawn if each is not None), None),
+    )
+
+
+def _source(network: Network, place: int, query: Query, form: NormalForm, sampling: Sampling) -> AnswerSource | Refusal:
+    """Return what draws answers from one distribution: whole tables, or the exact law of independent records."""
+    forward = forward_of(network) if draws_tables(network) else None
+    if forward is not None:
+        refusal = columns_refusal(forward, form.schema, query.columns) or confidence_refusal(forward)
+        columns = tuple(sorted(query.columns))
+        return refusal or AnswerSampler(
+            network=forward, form=form, columns=columns, independent={}, sampling=sampling, place=place
+        )
+    exact = cast(DiscreteNetwork, network)  # as `DistributionPrivacy` demands of what draws no tables
+    refusal = _missing(query, exact)
+    if refusal is not None:
+        return refusal
+    law = _answer(network_record_law(exact, form.schema, query), form)
+    return law if isinstance(law, Refusal) else ExactSampler(law=law, sampling=sampling, place=place)
+
+
+def _exact(label: str, sides: Sequence[WholeLaw], form: NormalForm) -> tuple[LawPair, ...] | Refusal:
+    first, second = (_answer(law, form) for law in sides)
+    if isinstance(first, Refusal):
+        return first
+    return second if isinstance(second, Refusal) else (LawPair(pair=label, first=first, second=second, rounding=0.0),)
+
+
+def _answer(law: WholeLaw, form: NormalForm) -> Atoms | Refusal:
+    """Return the law of the answer from that of what one record adds, or why it is not computed."""
+    n = form.schema.records
+    refusal = too_large([law], n)
+    if refusal is not None:
+        return refusal
+    try:
+        return released(form, summed((law, n)))
+    except BnprivError as error:
+        return Refusal.of(error)
+
+
+def laws_of_pairs(framework: DistributionPrivacy, query: Query | None) -> Laws | Refusal:
+    """The declared laws of an answer, or those that follow from the declared networks."""
+    if isinstance(query, Custom):
+        return CUSTOM
+    refusal = too_many_numbers(query, framework.schema) if framework.of_records and query is not None else None
+    return refusal or given_laws(framework, query)

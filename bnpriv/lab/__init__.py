@@ -1,0 +1,1 @@
+"""Studies on made-up data: leaks, comparisons, rehearsals, attacks."""

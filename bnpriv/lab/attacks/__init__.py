@@ -1,0 +1,1 @@
+"""What somebody who sees an answer can guess."""

@@ -1,0 +1,1 @@
+"""Made-up tables and answers given a secret: one sampler a notion, one a kind of network."""

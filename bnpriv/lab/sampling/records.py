@@ -1,0 +1,698 @@
+"""Parameters drawn given a secret, and records drawn from a network of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import FloatArray
+from bnpriv.checks import listing
+from bnpriv.core.column_laws import ColumnLaw, bin_laws
+from bnpriv.core.columns import Categorical, State
+from bnpriv.core.distributions import binomial_logs, log_sum
+from bnpriv.core.evidence.dataset import Counts, impossible, meant, network_record_law
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.evidence.records import node_cells, record_law, state_cells
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.frameworks.value import ValuePrivacy
+from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.factors import LogTable, marginal, sum_out
+from bnpriv.core.noise import Noise
+from bnpriv.core.queries.asked import stack
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.schema import Column, Schema, is_whole
+from bnpriv.core.secrets import Secret, SecretPair
+from bnpriv.core.whole_numbers import WholeLaw, summed
+from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, SizeError
+from bnpriv.kinds.draws.laws import SampledLaws
+from bnpriv.lab.attacks.likelihood_ratio import Answers, known_noise, settings, weighed
+from bnpriv.lab.sampling.drawn import game_below
+from bnpriv.lab.sampling.game import (
+    Assumed,
+    AttackGame,
+    Draw,
+    Guessed,
+    KindSampler,
+    MadeUp,
+    MadeUpColumns,
+    SimulationRequest,
+    constraint_of,
+    game_of_laws,
+    held,
+    model_index,
+    new_seed,
+    require_nodes,
+    states_among,
+    zero_probability,
+)
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.toml import toml_key
+
+# --------------------------------------------------------------------------------------------------
+# Parameters drawn from their exact joint law given a secret, and the laws of columns that hang on them.
+# --------------------------------------------------------------------------------------------------
+
+
+def draw_parameters(
+    network: DiscreteNetwork, random: np.random.Generator, *, secret: Assumed | None = None, model: int = 0
+) -> dict[str, State]:
+    """Draw one state for every attribute from the exact joint law given a secret.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    random : numpy.random.Generator
+    secret : mapping from str to state or collection of states, optional
+        What is true of some attributes.
+    model : int
+        Index of the model in Theta.
+
+    Returns
+    -------
+    dict from str to state
+        Parents before children.
+
+    Raises
+    ------
+    SecretError
+        If the secret is no state of the network, or has probability zero.
+    ParameterError
+        If there is no such model.
+    SizeError
+        If a table on the way would be too large.
+    """
+    tables, evidence = _known(network, secret or {}, model)
+    graph, drawn = network.graph, dict[str, int]()
+    for name in network.attributes:
+        # what matters for this state: the evidence below it, and all that lies above either
+        needed = graph.ancestral([name, *(table.axes[0] for table in evidence)])
+        relevant = [*evidence, *(tables[other] for other in network.attributes if other in needed)]
+        law = np.exp(marginal([_fixed(table, drawn) for table in relevant], (name,)).values[0])
+        if not law.sum() > 0:
+            remedy = "Choose states that the model allows together."
+            raise zero_probability(f"probability zero in model {model}", remedy)
+        drawn[name] = int(random.choice(len(law), p=law / law.sum()))
+    return {name: network.states[name][place] for name, place in drawn.items()}
+
+
+def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) -> float:
+    """How probable a secret is under a model."""
+    tables, evidence = _known(network, secret, model)
+    if not evidence:
+        return 1.0
+    needed = network.graph.ancestral([table.axes[0] for table in evidence])
+    relevant = [*evidence, *(tables[name] for name in network.attributes if name in needed)]
+    return min(1.0, math.exp(float(marginal(relevant, ()).values[0])))
+
+
+def _known(network: DiscreteNetwork, secret: Assumed, model: int) -> tuple[dict[str, LogTable], list[LogTable]]:
+    """The tables of one model, and one table for each attribute of a secret: 0 where it holds, else -inf."""
+    index = model_index(network.models, model)
+    tables = {
+        name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
+        for name, table in network.tables.items()
+    }
+    evidence: list[LogTable] = []
+    for name, known in secret.items():
+        checks.member("an attribute of the secret", name, network.attributes, error=SecretError)
+        states = network.states[name]
+        allowed = states_among(f"the secret about {name!r} must name its states", known, states)
+        values = np.array([[0.0 if state in allowed else -np.inf for state in states]])
+        evidence.append(LogTable(axes=(name,), values=values))
+    return tables, evidence
+
+
+def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
+    """A table without the axes of attributes that are drawn."""
+    index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
+    kept = tuple(axis for axis in table.axes if axis not in drawn)
+    return LogTable(axes=kept, values=np.array(table.values[:, *index]), error=table.error)
+
+
+def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[str]) -> None:
+    """Refuse columns whose law is not declared.
+
+    Raises
+    ------
+    FrameworkError
+        It names the keys to add.
+    """
+    missing = [name for name in columns if name not in framework.column_laws]
+    if not missing:
+        return
+    name = missing[0]
+    law, key = _example(framework.schema[name]), toml_key(name)
+    states = framework.network.states.get(name)
+    if states is None:
+        keys = (
+            f'laws={{"{name}": {law[0]}}} and declare it independent, or [laws.{key}] {law[1]} in a framework file, '
+            f"with independent = true in [columns.{key}]"
+        )
+    else:
+        keys = (
+            f'laws={{"{name}": {{{states[0]!r}: {law[0]}, ...}}}} with every state of its node, or '
+            f"[laws.{key}.{toml_key(str(states[0]))}] {law[1]} in a framework file"
+        )
+    raise FrameworkError(
+        "every simulated column needs a law", found=f"none for {listing(missing)}", remedy=f"Add {keys}."
+    )
+
+
+def _example(column: Column) -> tuple[str, str]:
+    """How a law of such a column is written in Python and in a framework file."""
+    if isinstance(column, Categorical):
+        return "{category: probability, ...}", "categorical = {category = probability, ...}"
+    if is_whole(column) and (column.lower, column.upper) == (0, 1):
+        return "p", "bernoulli = p"
+    return "scipy.stats.norm(mean, sd)", "normal = [mean, sd]"
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables and answers of networks of tables: records drawn from them, also with a given property.
+# --------------------------------------------------------------------------------------------------
+
+Places = Mapping[str, NDArray[np.int64]]
+"""For every attribute the places of the states of all records."""
+
+RECORDS_AT_ONCE = 2**18
+"""Records that are drawn at once where only some are kept."""
+
+MOST_RECORDS_TRIED = 2**26
+"""Records that are drawn to keep those that are asked for."""
+
+MOST_DRAWN_NUMBERS = 2**27
+"""Numbers that are drawn for the answers under one secret."""
+
+ONE_CHOICE = np.ones(1)
+
+
+class TablesSampler(KindSampler):
+    """Draws from a `DiscreteNetwork`."""
+
+    def columns(self, network: DiscreteNetwork, schema: Schema, asked: SimulationRequest) -> MadeUpColumns:
+        """Independent records of one model, whose columns are its nodes."""
+        require_nodes(network, schema)
+        places = draw_places(network, asked.records, asked.random)
+        return record_columns(network, schema, {}, places, asked.random)
+
+    def table_of_parameters(self, framework: DistributionalAttributePrivacy, asked: SimulationRequest) -> MadeUp:
+        """Parameters given the secret, then every column by its own law, or below what the model draws forward."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        model_index(framework.models, asked.model)
+        forward = network.forward
+        below = [name for name in schema.columns if forward is not None and name in network.reading.columns]
+        below = [name for name in below if name not in framework.column_laws]
+        require_laws(framework, [name for name in schema.columns if name not in below])
+        drawn = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+        places = {name: network.states[name].index(state) for name, state in drawn.items()}
+        columns: dict[str, NDArray[Any]] = {}
+        if forward is not None and below:
+            given = {name: (forward.parameters[name].states or ())[place] for name, place in places.items()}
+            rows = None if forward.drawn is None else np.array([asked.model])
+            seed = new_seed(asked.random)
+            found = forward.simulate(below, 1, seed=seed, given=given, records=asked.records, rows=rows)
+            columns = {name: held(schema[name], found[name][0]) for name in below}
+        for name in schema.columns:
+            if name not in columns:
+                law = framework.column_laws[name][framework.law_place(name, places)]
+                columns[name] = law.sample(asked.records, asked.random)
+        columns = {name: columns[name] for name in schema.columns}
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+
+    def table_of_values(self, framework: ValuePrivacy, asked: SimulationRequest) -> MadeUp:
+        """Independent records, the one in the middle given the secret."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        require_nodes(network, schema)
+        places = draw_places(network, asked.records, asked.random, asked.model)
+        if asked.secret:
+            one = draw_parameters(network, asked.random, secret=asked.secret, model=asked.model)
+            for name, state in one.items():
+                places[name][asked.records // 2] = network.states[name].index(state)
+        columns = record_columns(network, schema, {}, places, asked.random)
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
+
+    def table_of_property(self, framework: DatasetAttributePrivacy, asked: SimulationRequest) -> MadeUp:
+        """Independent records whose property has the value that is assumed, or one of several."""
+        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
+        if not asked.secret:
+            places = draw_places(network, asked.records, asked.random, asked.model)
+            return MadeUp(record_columns(network, schema, framework.column_laws, places, asked.random))
+        ((name, known),) = asked.secret.items()
+        hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
+        numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
+        columns = draw_with_property(hidden, numerators, asked.random)
+        return MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
+
+    def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> Draw:
+        """Answers to tables of independent records."""
+        parts = ((network_record_law(network, schema, query), np.array([schema.records])),)
+        return partial(of_records, normal_form(query, schema), parts, ONE_CHOICE)
+
+    def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of two secrets of a parameter, whose guesser weighs all combinations of states."""
+        network, query = cast("DiscreteNetwork", framework.network), calibration.query
+        if network.forward is not None and isinstance(laws(framework, query), SampledLaws):
+            return game_below(framework, network.forward, calibration, {})
+        form = normal_form(query, framework.schema)
+        require_laws(framework, sorted(query.columns))
+        protected, pair, model = _decided_states(framework, calibration)
+        chances = settings(framework, query.columns, protected, pair, model)
+        known = Answers(framework=framework, form=form)
+
+        def drawn(shares: FloatArray, draws: int, random: np.random.Generator) -> FloatArray:
+            counts = random.multinomial(draws, shares)
+            parts = [known.draw(chances.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
+            return random.permutation(np.concatenate(parts))
+
+        def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
+            if isinstance(noise, Channel):  # no density around an exact answer
+                return None
+            correct, complete = weighed(chances, known, known_noise(noise), first, second)
+            said: list[str] = []
+            if known.approximate:
+                which = listing(known.approximate, 3)
+                said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
+            if not complete:
+                said.append(
+                    "The guesser knows the likeliest combinations of parameter states only: there are too many."
+                )
+            return correct, tuple(said)
+
+        return AttackGame(
+            protected=protected,
+            pair=pair,
+            model=model,
+            sides=(partial(drawn, chances.first), partial(drawn, chances.second)),
+            formula=by_weight,
+            require=lambda noise: isinstance(noise, Channel) or known_noise(noise),
+        )
+
+    def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of one record in either state, among others as the network draws them."""
+        network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
+        form = normal_form(query, schema)
+        protected, pair, model = _decided_states(framework, calibration)
+        rest = network_record_law(network, schema, query, None, model), np.array([schema.records - 1])
+        given = (record_law_given(network, schema, query, protected, side, model) for side in (pair.first, pair.second))
+        first, second = (partial(of_records, form, ((law, np.array([1])), rest), ONE_CHOICE) for law in given)
+        return AttackGame(protected=protected, pair=pair, model=model, sides=(first, second))
+
+    def game_of_property(self, framework: DatasetAttributePrivacy, calibration: Calibration) -> AttackGame:
+        """The game of two numbers of records that count, as far apart as the secret allows and around the likeliest."""
+        network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
+        evidence = laws(framework, query)
+        constraint, _ = constraint_of(evidence, calibration)
+        secret, model = framework.protect[constraint.protected], constraint.model
+        asked = stack(secret.property, query)
+        both = network_record_law(network, schema, asked, framework.column_laws, model)
+        values = [int(value) for value in np.unique(both.columns[0])]
+        if len(values) > 2:
+            return game_of_laws(evidence, calibration)
+        scale = normal_form(secret.property, schema).wholes()[0]
+        counts = Counts.of(scale, schema.records, *values)
+        chosen = counts.pairs(secret)
+        log_low, log_high = (both.log_mass([value]) for value in values)
+        logs, _ = binomial_logs(counts.n, log_high, log_low)
+        if chosen is None:
+            steps = counts.apart(secret, None)[0][-1]
+            low = min(max(int(np.argmax(logs)) - steps // 2, 0), counts.n - steps)
+            sides = frozenset({low}), frozenset({low + steps})
+        else:
+            sides = max(chosen.values(), key=lambda two: max(abs(a - b) for a in two[0] for b in two[1]))
+        form = normal_form(query, schema)
+        counting, other = both.given([values[1]]), both.given([values[0]])
+
+        def answers_of(side: Iterable[int]) -> Draw:
+            """Answers given how many records count: those that do and those that do not have a law each."""
+            count = np.array(sorted(side), dtype=np.int64)
+            weights = np.exp(logs[count] - log_sum(logs[count]))
+            parts = ((counting, count), (other, counts.n - count))
+            return partial(of_records, form, parts, weights / math.fsum(weights))
+
+        first, second = map(answers_of, sides)
+        pair = SecretPair(*(frozenset({counts.text(side)}) for side in sides))
+        return AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
+
+
+def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str, SecretPair, int]:
+    """The attribute, pair and model that decided the noise, or that the queried columns tell most about."""
+    for decision in calibration.certificate.decisions[:1]:
+        pair = getattr(decision, "pair", None)
+        if isinstance(pair, SecretPair):
+            return decision.protected, pair, decision.model
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
+    columns = calibration.query.columns
+    refusal = evidence.covers(columns)
+    if refusal is not None:
+        raise refusal.error()
+    driven = {name: evidence.driven(columns, name) for name in evidence.secrets}
+    told = {name: evidence.influence(columns - driven[name], name) for name in evidence.secrets}
+    name = max(told, key=lambda name: (bool(driven[name]), float(told[name])))
+    pair = told[name].pair
+    if pair is None:
+        raise SecretError(
+            f"some pair of secrets of {name!r} must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return name, cast(SecretPair, pair), told[name].model
+
+
+def draw_places(network: DiscreteNetwork, count: int, random: np.random.Generator, model: int = 0) -> Places:
+    """Draw independent records, every attribute given its parents.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    count : int
+        Number of records.
+    random : numpy.random.Generator
+    model : int
+        Index of the model in Theta.
+
+    Returns
+    -------
+    mapping from str to ndarray of shape (count,)
+        Places of states.
+    """
+    drawn: dict[str, NDArray[np.int64]] = {}
+    for name in network.graph.nodes:
+        table = network.tables[name]
+        values = table.values[min(model, len(table.values) - 1)]
+        above = [axis for axis in table.axes if axis != name]
+        law = np.exp(np.moveaxis(values, table.axes.index(name), -1))
+        rows = law[tuple(drawn[parent] for parent in above)] if above else np.broadcast_to(law, (count, len(law)))
+        drawn[name] = chosen(rows, random)
+    return drawn
+
+
+def chosen(rows: FloatArray, random: np.random.Generator) -> NDArray[np.int64]:
+    """Draw one place from each row of weights, of shape (rows, places)."""
+    ends = np.cumsum(rows, axis=1)
+    return np.count_nonzero(random.random((len(rows), 1)) * ends[:, -1:] >= ends, axis=1).astype(np.int64)
+
+
+def record_columns(
+    network: DiscreteNetwork,
+    schema: Schema,
+    laws: Mapping[str, Sequence[ColumnLaw]],
+    places: Places,
+    random: np.random.Generator,
+) -> dict[str, NDArray[Any]]:
+    """The values of the columns of `schema` for records whose states are drawn.
+
+    Raises
+    ------
+    FrameworkError
+        If a state is no value of its column, and no law of the column is declared.
+    """
+    known = {**bin_laws(schema, network.states, laws), **laws}
+    columns: dict[str, NDArray[Any]] = {}
+    for name in schema.columns:
+        if name not in known:
+            columns[name] = state_values(schema, name, network.states[name])[places[name]]
+            continue
+        parts = [law.sample(int(np.count_nonzero(places[name] == k)), random) for k, law in enumerate(known[name])]
+        columns[name] = np.empty(len(places[name]), dtype=np.result_type(*(part.dtype for part in parts)))
+        for k, part in enumerate(parts):
+            columns[name][places[name] == k] = part
+    return columns
+
+
+def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[Any]:
+    """The values of a column that the states of its node stand for.
+
+    Raises
+    ------
+    FrameworkError
+        If a state is no value of the column.
+    """
+    column = schema[name]
+    values = state_cells(name, column, states).values.tolist()
+    if isinstance(column, Categorical):
+        return np.array(values)
+    return np.array(values, dtype=np.int64 if is_whole(column) else np.float64)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Property:
+    """A property of a protected column under one model, and the values that it can have.
+
+    Parameters
+    ----------
+    framework : DatasetAttributePrivacy
+    secret : Secret
+    model : int
+    records : int
+        In the table.
+    """
+
+    framework: DatasetAttributePrivacy
+    secret: Secret
+    model: int
+    records: int
+    _sums: dict[int, WholeLaw] = field(default_factory=dict[int, WholeLaw], init=False)
+
+    @property
+    def network(self) -> DiscreteNetwork:
+        """The network of the records."""
+        return cast("DiscreteNetwork", self.framework.network)
+
+    @cached_property
+    def form(self) -> NormalForm:
+        """The property as a query."""
+        return normal_form(self.secret.property, replace(self.framework.schema, records=self.records))
+
+    @cached_property
+    def one(self) -> WholeLaw:
+        """The law of what one record adds to the numerator of the property."""
+        laws = self.framework.column_laws
+        return network_record_law(self.network, self.form.schema, self.secret.property, laws, self.model)
+
+    @cached_property
+    def total(self) -> WholeLaw:
+        """The law of the numerator, but for its shift."""
+        return self.sum(self.records)
+
+    def sum(self, records: int) -> WholeLaw:
+        """The law of what so many records add."""
+        if records not in self._sums:
+            self._sums[records] = summed((self.one, records))
+        return self._sums[records]
+
+    def numerators(self, values: Collection[State]) -> list[int]:
+        """The numerators, but for the shift, that stand for values of the property.
+
+        Raises
+        ------
+        SecretError
+            If none is possible.
+        """
+        scale, steps = self.form.wholes()[0], self.one.columns[0]
+        if self.one.size == 2:
+            low, high = map(int, steps)
+            counts = Counts.of(scale, self.records, low, high).possible(frozenset(values))
+            found = [self.records * low + (high - low) * count for count in counts]
+        else:
+            known = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in self.total.columns[0]}
+            found = [known[value] for value in meant(values, known)]
+        possible = np.isin(np.array(found, dtype=self.total.columns[0].dtype), self.total.columns[0])
+        kept = [numerator for numerator, holds in zip(found, possible, strict=True) if holds]
+        if not kept:
+            raise impossible(listing(values))
+        return sorted(kept)
+
+    def draw(self, numerators: Collection[int], random: np.random.Generator) -> dict[int, int]:
+        """Draw how many records add what, given that their sum is one of several numerators.
+
+        Returns
+        -------
+        dict from int to int
+            The number of records by what each of them adds.
+
+        Notes
+        -----
+        The sum of one half of the records given that of all has law P(x) P(s - x) / P(s); halves are halved in turn.
+        """
+        places = np.flatnonzero(np.isin(self.total.columns[0], np.array(list(numerators))))
+        first = int(self.total.columns[0][places[_drawn(self.total.logs[places], random)]])
+        found = dict.fromkeys(map(int, self.one.columns[0]), 0)
+        if self.one.size == 2:
+            low, high = found
+            found[high] = (first - self.records * low) // (high - low)
+            found[low] = self.records - found[high]
+            return found
+        left = [(self.records, first)]
+        while left:
+            records, value = left.pop()
+            if records == 1:
+                found[value] += 1
+                continue
+            one, other = self.sum(records // 2), self.sum(records - records // 2)
+            rest = value - one.columns[0]
+            places = np.minimum(np.searchsorted(other.columns[0], rest), other.size - 1)
+            logs = np.where(other.columns[0][places] == rest, one.logs + other.logs[places], -np.inf)
+            half = int(one.columns[0][_drawn(logs, random)])
+            left += [(records // 2, half), (records - records // 2, value - half)]
+        return found
+
+
+def _drawn(logs: FloatArray, random: np.random.Generator) -> int:
+    """Draw a place by the logs of weights."""
+    weights = np.exp(logs - log_sum(logs))
+    return int(random.choice(len(weights), p=weights / weights.sum()))
+
+
+def draw_with_property(
+    hidden: Property, numerators: Collection[int], random: np.random.Generator
+) -> dict[str, NDArray[Any]]:
+    """Draw a table whose property has one of several values.
+
+    Parameters
+    ----------
+    hidden : Property
+    numerators : collection of int
+        What the records may add to the property together.
+    random : numpy.random.Generator
+
+    Returns
+    -------
+    dict from str to ndarray of shape (records,)
+        The columns.
+
+    Raises
+    ------
+    RefusedError
+        If a kind of record that is needed hardly ever comes up.
+
+    Notes
+    -----
+    How many records add what is drawn from its exact law; each of them is then a record of the network given what it
+    adds, and they stand in random order, because the records are alike.
+    """
+    framework, scale = hidden.framework, hidden.form.wholes()[0]
+    wanted = {value: count for value, count in hidden.draw(numerators, random).items() if count}
+    kept: dict[int, list[dict[str, NDArray[Any]]]] = {value: [] for value in wanted}
+    left, tried = dict(wanted), 0
+    while any(left.values()):
+        rarest = min(np.exp(hidden.one.log_mass([value])) / count for value, count in left.items() if count)
+        batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
+        places = draw_places(hidden.network, batch, random, hidden.model)
+        columns = record_columns(hidden.network, framework.schema, framework.column_laws, places, random)
+        alone = answers(hidden.form, {hidden.secret.column: columns[hidden.secret.column][:, np.newaxis]})
+        added = np.rint(alone * scale.denominator) - scale.shift
+        for value, count in left.items():
+            here = np.flatnonzero(added == value)[:count]
+            kept[value].append({name: column[here] for name, column in columns.items()})
+            left[value] -= len(here)
+        tried += batch
+        if tried > MOST_RECORDS_TRIED:
+            raise RefusedError(
+                "records that a table is made of must come up in draws of the model",
+                found=f"{sum(left.values()):,} missing after {tried:,} draws",
+                remedy="Assume a more probable value of the property, or ask for fewer records.",
+            )
+    order = random.permutation(hidden.records)
+    parts = [part for several in kept.values() for part in several]
+    return {name: np.concatenate([part[name] for part in parts])[order] for name in framework.schema.columns}
+
+
+def of_records(
+    form: NormalForm,
+    parts: Sequence[tuple[WholeLaw, NDArray[np.int64]]],
+    weights: FloatArray,
+    draws: int,
+    random: np.random.Generator,
+) -> FloatArray:
+    """Answers that are sums over independent records, of shape (draws, outputs).
+
+    Parameters
+    ----------
+    form : NormalForm
+    parts : sequence of (WholeLaw, counts)
+        How many records have which law; counts are of shape (choices,), one of which is drawn for every answer.
+    weights : ndarray of shape (choices,)
+        Probabilities of the choices.
+    draws : int
+    random : numpy.random.Generator
+    """
+    places = random.choice(len(weights), size=draws, p=weights)
+    wholes = form.wholes()
+    totals = np.zeros((draws, len(wholes)))
+    for law, counts in parts:
+        totals += _sums(law, counts[places], random)
+    shifts = np.array([float(whole.shift) for whole in wholes])
+    return (totals + shifts) / np.array([float(whole.denominator) for whole in wholes])
+
+
+def _sums(law: WholeLaw, counts: NDArray[np.int64], random: np.random.Generator) -> FloatArray:
+    """Return sums of so many independent draws of a law, of shape (draws, outputs)."""
+    most = int(counts.max(initial=0))
+    if len(counts) * min(most, law.size) > MOST_DRAWN_NUMBERS:
+        raise SizeError(
+            f"at most {MOST_DRAWN_NUMBERS:,} numbers are drawn for the answers under one secret",
+            found=f"{len(counts) * min(most, law.size):,}",
+            remedy="Ask for fewer draws.",
+        )
+    values = np.stack([column.astype(np.float64) for column in law.columns], axis=1)
+    weights = np.exp(law.logs - log_sum(law.logs))
+    weights /= weights.sum()
+    if law.size <= most:
+        return random.multinomial(counts, weights) @ values
+    totals = np.zeros((len(counts), law.dimension))
+    for k in range(most):
+        drawn = values[random.choice(law.size, size=len(counts), p=weights)]
+        totals += np.where((counts > k)[:, np.newaxis], drawn, 0.0)
+    return totals
+
+
+def record_law_given(
+    network: DiscreteNetwork, schema: Schema, query: Query, protected: str, side: Collection[State], model: int
+) -> WholeLaw:
+    """Return what a record adds to an answer given that its protected column has one of several states.
+
+    Raises
+    ------
+    FrameworkError
+        If a queried column is no node, or a state no value of its column.
+    SecretError
+        If the states have probability zero.
+    """
+    names = sorted(query.columns)
+    form = normal_form(query, schema)
+    missing = [name for name in names if name not in network.attributes]
+    if missing:
+        raise FrameworkError(
+            "every queried column must be a node of the network of records",
+            found=listing(missing),
+            remedy="Add the column to the network, without parents if it depends on nothing.",
+        )
+    axes = names if protected in names else [protected, *names]
+    table = joint_law(network, axes)
+    values = table.values[[min(model, len(table.values) - 1)]]
+    inside = np.array([state in side for state in network.states[protected]])
+    shape = [-1 if name == protected else 1 for name in ("", *axes)]
+    values = np.where(inside.reshape(shape), values, -np.inf)
+    if not np.any(values > -np.inf):
+        raise zero_probability(f"probability zero in model {model}", "Choose states that the model allows.")
+    given = LogTable(axes=tuple(axes), values=values - log_sum(values.ravel()), error=2 * table.error)
+    cells = node_cells(form, names, network.states)
+    return record_law(form, cells, given if protected in names else sum_out(given, (protected,)))

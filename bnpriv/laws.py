@@ -1,0 +1,27 @@
+"""Laws of an answer: finitely many atoms, a normal law, or independent draws; mixtures and sums of them."""
+
+from typing import TYPE_CHECKING
+
+from bnpriv.lazy import lazily
+
+if TYPE_CHECKING:
+    from bnpriv.core.distributions import Atoms, ExactLaw, Normal, log_mixture, mixture
+    from bnpriv.core.draws import Draws
+    from bnpriv.core.whole_numbers import WholeLaw, add, n_fold, nearest_doubles, summed, sums_bound
+
+__all__ = [
+    "Atoms",
+    "Draws",
+    "ExactLaw",
+    "Normal",
+    "WholeLaw",
+    "add",
+    "log_mixture",
+    "mixture",
+    "n_fold",
+    "nearest_doubles",
+    "summed",
+    "sums_bound",
+]
+
+__getattr__, __dir__ = lazily(__name__)

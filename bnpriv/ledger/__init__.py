@@ -1,0 +1,1 @@
+"""The ledger of what was charged, and sessions within one budget."""

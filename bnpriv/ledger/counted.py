@@ -1,0 +1,241 @@
+"""An account of a ledger, counted by the accountant: what was charged, what is left, and what one more release adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import final
+
+from bnpriv import checks
+from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.schema import Schema
+from bnpriv.digest import sha256
+from bnpriv.errors import LedgerError, ParameterError, Refusal
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
+
+
+def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:
+    """Return what releases tell together at the delta of a budget, exactly; None where nothing bounds it.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    budget : Budget
+    """
+    return accountant.total_at(budget.delta)
+
+
+def spent_of(accountant: Accountant, budget: Budget) -> Fraction:
+    """Return what releases have spent of a budget: their total, or all of it where nothing bounds them.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    budget : Budget
+    """
+    total = total_of(accountant, budget)
+    return budget.epsilon if total is None else total
+
+
+def table_fingerprint(schema: Schema, name: str) -> str:
+    """Return a hash of what is public about a table: its name, how many records it has, and its declared columns.
+
+    Never of the values: a hash of them would answer guesses of a small table, without noise; with a secret key it
+    would do the same for whoever has the key; and a table in which one cell was put right would get a new budget.
+
+    Parameters
+    ----------
+    schema : Schema
+    name : str
+        What its owner calls it: two tables with the same columns and number of records differ by this alone.
+    """
+    declared = [(name, repr(column)) for name, column in sorted(schema.columns.items())]
+    return sha256(repr((name, schema.records, declared)))
+
+
+@final
+@dataclass(eq=False, kw_only=True)
+class CountedAccount(Uncopied):
+    """An account of a ledger, counted by the accountant.
+
+    Parameters
+    ----------
+    framework : Framework
+        Of all releases of the account.
+    ledger : Ledger
+    account : Account
+    """
+
+    framework: Framework
+    ledger: Ledger
+    account: Account
+    _last: Accountant = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._last = Accountant(self.framework)
+
+    @staticmethod
+    def opened(framework: Framework, where: str | Path, budget: float | Budget | None, name: str) -> CountedAccount:
+        """Open an account; where a budget is given, an account or a ledger that is not there is made.
+
+        Parameters
+        ----------
+        framework : Framework
+        where : str or path
+            A file, or the URL of a database.
+        budget : float or Budget or None
+            None for an account that is there.
+        name : str
+            Of the table, and of its account.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be used as it is, or the account has another framework, table or budget.
+        ParameterError
+            If the budget is out of range.
+        """
+        most = budget if budget is None or isinstance(budget, Budget) else Budget(budget)
+        checks.text("name of an account", name, error=ParameterError)
+        ledger = Ledger.open(where, create=most is not None)
+        prints = framework.fingerprint(), table_fingerprint(framework.schema, name)
+        if most is None:
+            most = _known_budget(ledger, name)
+        account = ledger.account(name, framework=prints[0], data=prints[1], budget=most)
+        return CountedAccount(framework=framework, ledger=ledger, account=account)
+
+    @property
+    def budget(self) -> Budget:
+        """What all releases may tell together."""
+        return self.account.budget
+
+    @property
+    def charges(self) -> tuple[Charge, ...]:
+        """All releases that were charged, by whatever process."""
+        return self.ledger.book(self.account).charges
+
+    @property
+    def accountant(self) -> Accountant:
+        """The accountant of all releases that were charged, by whatever process."""
+        return self._counted([charge.entry for charge in self.charges])
+
+    def before(self, key: str | None) -> Accountant:
+        """Return the accountant of all releases that were charged before the one of a key; of all if there is none.
+
+        The same call with the same key then makes the same choices, whatever was released since.
+
+        Parameters
+        ----------
+        key : str or None
+        """
+        book = self.ledger.book(self.account)
+        found = None if key is None else book.keys.get(key)
+        charges = book.charges if found is None else book.charges[: found.number - 1]
+        return self._counted([charge.entry for charge in charges])
+
+    @property
+    def head(self) -> str:
+        """The last hash of the chain of the account."""
+        return self.ledger.head(self.account)
+
+    def charge(self, calibration: Calibration, key: str | None) -> Receipt:
+        """Charge a release, once and for all, or find the answer that was stored under its key.
+
+        Parameters
+        ----------
+        calibration : Calibration
+        key : str or None
+
+        Raises
+        ------
+        BudgetError
+            If it would pass the budget; nothing is charged then.
+        RefusedError
+            If it cannot be counted beside what was released; nothing is charged then.
+        LedgerError
+            If the ledger cannot be used as it is, or the key names another release.
+        """
+        refusal = self._last.foreign(calibration)
+        if refusal is not None:
+            raise refusal.error()
+
+        def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+            counted = self._counted(entries).with_entry(Entry.from_json(new))  # what is counted is what is stored
+            if isinstance(counted, Refusal):
+                return counted
+            total = total_of(counted, self.budget)
+            return NOTHING_BOUNDS if total is None else total
+
+        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=admit)
+
+    def mark(self, receipt: Receipt, answer: StoredAnswer) -> Mark:
+        """Return where a release stands.
+
+        Parameters
+        ----------
+        receipt : Receipt
+        answer : StoredAnswer
+            As it was stored.
+        """
+        return Mark(
+            account=self.account.name,
+            number=receipt.charge.number,
+            head=answer.hash,
+            total=rounded_up(receipt.charge.total),
+            budget=float(self.budget.epsilon),
+            delta=float(self.budget.delta),
+        )
+
+    def _counted(self, entries: Sequence[Mapping[str, object]]) -> Accountant:
+        """Return the accountant of these first entries of the account, and of no others.
+
+        What was counted last is gone on from. Other threads keep theirs there, so it is read once.
+        """
+        known = self._last
+        if len(known.entries) > len(entries):
+            return _after(Accountant(self.framework), entries)
+        self._last = found = _after(known, entries[len(known.entries) :])
+        return found
+
+
+def _after(accountant: Accountant, entries: Sequence[Mapping[str, object]]) -> Accountant:
+    for entry in entries:
+        found = accountant.with_entry(Entry.from_json(entry))
+        if isinstance(found, Refusal):
+            raise LedgerError(
+                "all releases of an account must be counted together",
+                found="one that no theorem counts beside the others",
+                remedy="Look for what was changed: bnpriv ledger verify.",
+            )
+        accountant = found
+    return accountant
+
+
+NOTHING_BOUNDS = Refusal(
+    required="something must bound what all releases tell together",
+    found="nothing that does, at the delta of the budget",
+    remedy="Ask with noise, for example by ColumnMechanism(), or for columns that tell less.",
+)
+
+
+def _known_budget(ledger: Ledger, name: str) -> Budget:
+    for account in ledger.accounts():
+        if account.name == name:
+            return account.budget
+    raise LedgerError(
+        "a new account needs a budget",
+        found=f"no account {name!r} in the ledger",
+        remedy="Pass budget=..., what all releases may tell together, for example 2.0.",
+    )
+
+
+def budget_text(budget: Budget) -> str:
+    """Return a budget in words."""
+    epsilon = f"epsilon {float(budget.epsilon):g}"
+    return f"{epsilon} with delta {float(budget.delta):g}" if budget.delta else epsilon

@@ -1,0 +1,212 @@
+"""The pages of a session and of a ledger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import final
+
+from bnpriv import checks
+from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.errors import LedgerError
+from bnpriv.ledger.counted import CountedAccount, budget_text
+from bnpriv.ledger.history import History
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import Account
+from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
+from bnpriv.shown import Shown
+from bnpriv.text import Json, name_text, upper_text
+from bnpriv.views.calibration import guarantee_section
+from bnpriv.views.guarantee import belief_fact
+
+# --------------------------------------------------------------------------------------------------
+# The page of a session: what was asked, what it told about each protected attribute so far, what is left.
+# --------------------------------------------------------------------------------------------------
+
+
+def session_document(account: CountedAccount, history: History, accountant: Accountant) -> Document:
+    """Return the page of a session.
+
+    Parameters
+    ----------
+    account : CountedAccount
+    history : History
+        Its releases.
+    accountant : Accountant
+        What counted them.
+    """
+    asked = Section(title="What was asked", id="asked", blocks=(history.table,))
+    promised: list[Section] = []
+    if accountant.entries:
+        promised.append(guarantee_section(accountant.guarantee(float(account.budget.delta))))
+    told = [section for section in accountant.document.sections if "protected" in str(section.title)]
+    return Document(
+        kind="session",
+        kicker=f"bnpriv session: account {account.account.name!r}",
+        headline=history.headline,
+        answer=(history.bar,),
+        facts=tuple(_facts(account, history, accountant)),
+        sections=(*((asked,) if len(history) else ()), *told, *promised, _limits()),
+        data={
+            "account": account.account.name,
+            "framework": account.account.framework,
+            "table": account.account.data,
+            "head": account.head,
+            "budget": {"epsilon": float(account.budget.epsilon), "delta": float(account.budget.delta)},
+            "spent": rounded_up(history.spent),
+            "releases": [made.to_json() for made in history.releases],
+            "attributes": [
+                {
+                    "protected": share.protected,
+                    "epsilon": None if share.total is None else rounded_up(share.total),
+                    "influence": share.influence.upper if math.isfinite(share.influence.upper) else None,
+                    "near": sorted(share.near),
+                }
+                for share in accountant.shares
+            ],
+        },
+    )
+
+
+def _facts(account: CountedAccount, history: History, accountant: Accountant) -> Iterable[Fact]:
+    yield fact("Budget", budget_text(account.budget))
+    yield fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}")
+    yield fact("Left", f"epsilon {history.remaining}")
+    for share in accountant.shares:
+        told = "without bound" if share.total is None else f"epsilon {upper_text(rounded_up(share.total), 6)}"
+        yield fact(f"Told so far about {name_text(share.protected)}", told)
+    if accountant.entries:
+        yield belief_fact(accountant.guarantee(float(account.budget.delta)))
+    yield fact("Head of the ledger", (Code(account.head),))
+
+
+def _limits() -> Section:
+    return Section(
+        title="What the budget does not count",
+        blocks=(
+            Paragraph(
+                "Releases of the same table from another ledger, under another name or with another framework are not "
+                "counted here, and what they tell does not simply add to this. A charge counts whether or not its "
+                "answer was shown. Keep the head that a release prints: a ledger that lacks it was turned back."
+            ),
+        ),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The page of a ledger: its accounts, what was charged to each, and the heads by which a copy is recognized.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AccountHistory:
+    """An account with its releases.
+
+    Parameters
+    ----------
+    account : Account
+    history : History
+    head : str
+        The last hash of its chain.
+    unanswered : int
+        Charges without a stored answer: it may have been seen all the same.
+    """
+
+    account: Account
+    history: History
+    head: str
+    unanswered: int
+
+    @property
+    def section(self) -> Section:
+        """Return its budget, its releases and its head."""
+        history = self.history
+        facts = Facts(
+            (
+                fact("Budget", budget_text(self.account.budget)),
+                fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}"),
+                fact("Left", f"epsilon {history.remaining}"),
+                fact("Charged without a stored answer", f"{self.unanswered:,}"),
+                fact("Framework", (Code(self.account.framework),)),
+                fact("Head", (Code(self.head),)),
+            )
+        )
+        table = (history.table,) if len(history) else ()
+        return Section(title=f"Account {self.account.name!r}", blocks=(facts, history.bar, *table))
+
+    def to_json(self) -> Json:
+        """Return it as plain values."""
+        budget = self.account.budget
+        return {
+            "account": self.account.name,
+            "framework": self.account.framework,
+            "table": self.account.data,
+            "head": self.head,
+            "budget": {"epsilon": float(budget.epsilon), "delta": float(budget.delta)},
+            "spent": rounded_up(self.history.spent),
+            "unanswered": self.unanswered,
+            "releases": [made.to_json() for made in self.history.releases],
+        }
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LedgerPage(Shown):
+    """What is in a ledger; answers are left out.
+
+    Parameters
+    ----------
+    accounts : tuple of AccountHistory
+    """
+
+    accounts: tuple[AccountHistory, ...]
+
+    @staticmethod
+    def of(ledger: Ledger, name: str | None = None) -> LedgerPage:
+        """Return the page of a ledger, or of one account of it.
+
+        Parameters
+        ----------
+        ledger : Ledger
+        name : str, optional
+
+        Raises
+        ------
+        LedgerError
+            If there is no such account, or the ledger is not whole.
+        """
+        accounts = ledger.accounts()
+        chosen = [account for account in accounts if name is None or account.name == name]
+        if name is not None and not chosen:
+            raise LedgerError(
+                f"an account must be one of {checks.listing(account.name for account in accounts)}",
+                found=checks.cut(name),
+                remedy=checks.spelling(name, [account.name for account in accounts]),
+            )
+        return LedgerPage(accounts=tuple(_history(ledger, account) for account in chosen))
+
+    @property
+    def document(self) -> Document:
+        """Return the accounts, one after the other."""
+        several = "1 account" if len(self.accounts) == 1 else f"{len(self.accounts):,} accounts"
+        return Document(
+            kind="ledger",
+            kicker="bnpriv ledger",
+            headline=f"A ledger of {several}",
+            answer=(Paragraph("Every charge counts, whether or not its answer was shown.", soft=True),),
+            sections=tuple(each.section for each in self.accounts),
+            data={"accounts": [each.to_json() for each in self.accounts]},
+        )
+
+
+def _history(ledger: Ledger, account: Account) -> AccountHistory:
+    book = ledger.book(account)
+    return AccountHistory(
+        account=account,
+        history=History.of(book.charges, account.budget),
+        head=book.head,
+        unanswered=len(book.charges) - len(book.answers),
+    )

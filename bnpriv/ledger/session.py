@@ -1,0 +1,401 @@
+"""A session: many questions on one table, one budget that all processes share, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import cast, final
+
+from bnpriv import checks
+from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.interrupts import noting
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
+from bnpriv.core.noise import Sampler
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Query
+from bnpriv.core.release import Release, release
+from bnpriv.errors import ParameterError
+from bnpriv.ledger.counted import CountedAccount, spent_of
+from bnpriv.ledger.history import History, ReleaseCost, left, left_text
+from bnpriv.ledger.ledger import NOTHING_CHARGED
+from bnpriv.ledger.pages import session_document
+from bnpriv.ledger.prices import AskedAccuracy, Chooser, NextCosts, Price, as_it_is
+from bnpriv.ledger.split import BudgetSplit, split
+from bnpriv.ledger.values import Budget, Uncopied
+from bnpriv.paths import user_path
+from bnpriv.render.document import Document
+from bnpriv.shown import Shown
+from bnpriv.tables.evaluate import require_answerable
+from bnpriv.tables.files import is_database
+from bnpriv.tables.rows import check_rows
+from bnpriv.text import visible
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Session(Uncopied, Shown):
+    """Many releases of one table, within one budget; every process that opens the same ledger shares it.
+
+    What all releases together tell is counted by `Accountant`: what their columns tell about a secret is paid once, so
+    the next query on the same columns is cheaper than the first. A release is charged in the ledger, for good, before
+    its answer is computed.
+
+    Parameters
+    ----------
+    framework : Framework
+        Network, schema and secrets, the same for all releases.
+    data : table, str or path
+        As of `release`.
+    budget : float or Budget, optional
+        What all releases together may tell: epsilon, or ``bp.types.Budget(epsilon, delta)``. It is fixed when the
+        account is opened; None for an account that is there.
+    ledger : str or path
+        A file, or the URL of a database; by default the file ledger.db in the working folder, wherever the program was
+        started. With a budget, a ledger that is not there is made; its budget starts anew.
+    name : str
+        Names the table in the ledger: two tables need two names, one table needs one.
+
+    Raises
+    ------
+    FrameworkError
+        If `framework` is none.
+    DataError, FileError
+        If the data cannot be read or have not the declared number of records.
+    LedgerError
+        If the ledger cannot be used as it is, or the name stands for another framework, table or budget.
+    ParameterError
+        If the budget is out of range.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bnpriv as bp
+    >>> framework, data = bp.example("clinic"), bp.example_data("clinic")
+    >>> query = bp.linear({"liver_enzyme": 1, "infection": 2})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with bp.Session(framework, data, budget=2.0, ledger=f"{folder}/ledger.db") as session:
+    ...         released = session.release(query, epsilon=0.7)
+    ...         price = session.what_if(query, epsilon=0.7)
+    >>> round(price.alone, 4), round(price.epsilon, 4), round(price.remaining, 4)
+    (0.7, 0.1087, 1.1913)
+    """
+
+    framework: Framework
+    data: object
+    budget: float | Budget | None = None
+    ledger: str | Path = "ledger.db"
+    name: str = "data"
+    _account: CountedAccount = field(init=False)
+    _open: list[bool] = field(init=False, default_factory=lambda: [True])
+
+    def __post_init__(self) -> None:
+        require_framework(self.framework, "")
+        own = own_query(self.framework)
+        columns = () if own is None else require_answerable(own, self.framework.schema)
+        check_rows(columns, self.framework.schema, self.data)
+        account = CountedAccount.opened(self.framework, self.ledger, self.budget, self.name)
+        object.__setattr__(self, "_account", account)
+
+    def release(
+        self,
+        query: Query | str | Calibration | Price | None = None,
+        epsilon: float | None = None,
+        *,
+        error: float | None = None,
+        probability: float = 0.95,
+        delta: float = 0.0,
+        mechanism: Mechanism | None = None,
+        key: str | None = None,
+        sampler: Sampler | None = None,
+    ) -> Release:
+        """Charge a question, and answer it.
+
+        Parameters
+        ----------
+        query : Query, str, Calibration or Price
+            What is asked. A calibration, or a price, is released as it is; what it costs is counted anew.
+        epsilon : float, optional
+            The guarantee of this release alone; what it adds to the total is often less.
+        error : float, optional
+            In place of epsilon: what no number of the answer is to miss by more. The least epsilon is taken.
+        probability : float
+            How often the error is to hold, over the noise.
+        delta : float
+            Failure probability of this release; 0 for a pure guarantee.
+        mechanism : Mechanism, optional
+            None takes the least error among those that add at most epsilon, or a tenth more, also once other releases
+            follow.
+        key : str, optional
+            Names this release: called again with the same key, the stored answer comes back and nothing is charged.
+        sampler : Sampler, optional
+            Where the noise comes from; exact, unseeded noise unless a test says otherwise.
+
+        Returns
+        -------
+        Release
+            With its place in the ledger.
+
+        Raises
+        ------
+        RefusedError
+            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+        ParameterError
+            If not exactly one of epsilon and error is given, or one is out of range, or given with a calibration.
+        DataError, FileError, LedgerError, QueryError, SchemaError
+            As `bnpriv.release`.
+        """
+        self._require_open()
+        with noting(lambda: NOTHING_CHARGED):
+            calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
+        return release(calibration, self.data, sampler=sampler, ledger=self._account, key=key)
+
+    def ask(
+        self,
+        query: Query | str | None,
+        error: float,
+        probability: float = 0.95,
+        *,
+        delta: float = 0.0,
+        mechanism: Mechanism | None = None,
+    ) -> Price:
+        """Say what an answer of a given accuracy would cost; nothing is spent.
+
+        Parameters
+        ----------
+        query : Query or str
+            What is asked.
+        error : float
+            What no number of the answer is to miss by more, in its unit.
+        probability : float
+            How often that is to hold, over the noise: above 0 and below 1.
+        delta : float
+            Failure probability; 0 for a pure guarantee.
+        mechanism : Mechanism, optional
+            None takes the one after which the total is least.
+
+        Returns
+        -------
+        Price
+            Pass it to `release` to have the answer.
+
+        Raises
+        ------
+        RefusedError
+            If no epsilon that may be asked for is enough.
+        ParameterError
+            If error or probability is out of range.
+        """
+        return self._asked(self._chooser, query, _accuracy(error, probability), delta, mechanism)
+
+    def what_if(
+        self,
+        query: Query | str | Calibration | Price | None,
+        epsilon: float | None = None,
+        *,
+        delta: float = 0.0,
+        mechanism: Mechanism | None = None,
+        key: str | None = None,
+    ) -> Price:
+        """Say what a release would cost beside those that were made; nothing is spent.
+
+        Parameters
+        ----------
+        query : Query, str, Calibration or Price
+            What is asked. Of a price, what it has become since it was told.
+        epsilon : float, optional
+            The guarantee of this release alone; left out for a calibration or a price.
+        delta : float
+            Failure probability; 0 for a pure guarantee.
+        mechanism : Mechanism, optional
+            None takes what `release` takes.
+        key : str, optional
+            Of a release that was made: what it cost then.
+
+        Returns
+        -------
+        Price
+
+        Raises
+        ------
+        RefusedError
+            If no mechanism supports the question.
+        ParameterError
+            If epsilon or delta is out of range, or given with a calibration.
+        """
+        chooser = Chooser(accountant=self._account.before(key), budget=self._account.budget)
+        if isinstance(query, (Calibration, Price)):
+            return Price(cost=chooser.cost(as_it_is(query, epsilon=epsilon, delta=delta, mechanism=mechanism)))
+        if epsilon is None:
+            raise ParameterError(
+                "a price needs an epsilon", found="none", remedy="Pass epsilon, or use ask(error=...)."
+            )
+        return Price(cost=chooser.at_epsilon(_query(query), epsilon, delta, mechanism))
+
+    def plan(self, queries: Sequence[Query | str], budget: float | None = None) -> BudgetSplit:
+        """Split a budget over many questions, so that the sum of their errors, as shares of their ranges, is least.
+
+        What their columns tell is paid once for all of them, as by the accountant; nothing is spent.
+
+        Parameters
+        ----------
+        queries : sequence of Query or str
+        budget : float, optional
+            What they may add to the total; by default all that is left.
+
+        Returns
+        -------
+        BudgetSplit
+            A calibration for each release, to be passed to `release`, and which questions to `stack`.
+
+        Raises
+        ------
+        ParameterError
+            If there is no list of queries, or the budget is out of range.
+        RefusedError
+            If a query needs more than the budget, whatever its noise.
+        """
+        spent = self._spent(accountant := self.accountant)
+        most = self._account.budget.epsilon - spent
+        wanted = most if budget is None else Budget(budget).epsilon
+        asked = [as_query(query) for query in _several(queries)]
+        return split(accountant, asked, spent + min(most, wanted), self._account.budget)
+
+    def next_costs(self, calibrations: Sequence[Calibration]) -> NextCosts:
+        """Return what calibrations would cost as the next release; `bnpriv.plan` shows it.
+
+        Parameters
+        ----------
+        calibrations : sequence of Calibration
+
+        Returns
+        -------
+        NextCosts
+        """
+        return NextCosts.of(self.accountant, self._account.budget, calibrations)
+
+    @property
+    def accountant(self) -> Accountant:
+        """The accountant of all releases of the account, also those of other processes."""
+        return self._account.accountant
+
+    @property
+    def spent(self) -> float:
+        """What all releases tell together, rounded up."""
+        return rounded_up(self._spent(self.accountant))
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the budget, rounded down."""
+        return max(0.0, left(self._account.budget, self._spent(self.accountant)))
+
+    @property
+    def history(self) -> History:
+        """All releases of the account in order, with what each added."""
+        return History.of(self._account.charges, self._account.budget)
+
+    @property
+    def head(self) -> str:
+        """The last hash of the account in the ledger."""
+        return self._account.head
+
+    @property
+    def document(self) -> Document:
+        """Return what was asked, what it told about each protected attribute, and what is left."""
+        return session_document(self._account, self.history, self.accountant)
+
+    def close(self) -> None:
+        """Release nothing more; the ledger keeps what was charged."""
+        self._open[0] = False
+
+    def __enter__(self) -> Session:
+        self._require_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        budget = self._account.budget
+        # a path from the working folder on is another file elsewhere, and its budget another one
+        here = not is_database(self.ledger) and not user_path(self.ledger).is_absolute()
+        place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
+        spent = f"budget={float(budget.epsilon):g}, remaining={left_text(budget, self._spent(self.accountant), 6)}"
+        return visible(f"Session({self.name!r}, {spent}{place})")
+
+    @property
+    def _chooser(self) -> Chooser:
+        return Chooser(accountant=self.accountant, budget=self._account.budget)
+
+    def _spent(self, accountant: Accountant) -> Fraction:
+        return spent_of(accountant, self._account.budget)
+
+    def _require_open(self) -> None:
+        if not self._open[0]:
+            raise ParameterError("a session must be open", found="one that was closed", remedy="Open another one.")
+
+    def _calibration(
+        self,
+        query: Query | str | Calibration | Price | None,
+        epsilon: float | None,
+        error: float | None,
+        probability: float,
+        delta: float,
+        mechanism: Mechanism | None,
+        key: str | None,
+    ) -> Calibration:
+        if isinstance(query, (Calibration, Price)):
+            return as_it_is(query, epsilon=epsilon, error=error, delta=delta, mechanism=mechanism)
+        if (epsilon is None) == (error is None):
+            found = "neither" if epsilon is None else "both"
+            raise ParameterError(
+                "a release needs either epsilon or error", found=found, remedy="Pass one, for example epsilon=0.5."
+            )
+        chooser = Chooser(accountant=self._account.before(key), budget=self._account.budget)
+        if epsilon is not None:
+            return chooser.at_epsilon(_query(query), epsilon, delta, mechanism).calibration
+        return self._asked(chooser, query, _accuracy(error, probability), delta, mechanism).calibration
+
+    def _asked(
+        self,
+        chooser: Chooser,
+        query: Query | str | None,
+        accuracy: AskedAccuracy,
+        delta: float,
+        mechanism: Mechanism | None,
+    ) -> Price:
+        require_framework(self.framework, query)
+        own = own_query(self.framework) if query is None else None
+        cost: ReleaseCost = chooser.at_error(as_query(query) if own is None else own, accuracy, delta, mechanism)
+        return Price(cost=cost, accuracy=accuracy)
+
+
+def _several(queries: object) -> Sequence[Query | str]:
+    """Return queries that were passed in a list."""
+    listed = checks.listed(queries)
+    if listed is not None:
+        return cast("Sequence[Query | str]", listed)
+    raise ParameterError(
+        "questions must be in a list",
+        found="one text" if isinstance(queries, str) else checks.type_text(queries),
+        remedy='Pass for example ["mean(height)", "mean(weight)"].',
+    )
+
+
+def _query(query: Query | str | None) -> Query | None:
+    return None if query is None else as_query(query)
+
+
+def _accuracy(error: object, probability: object) -> AskedAccuracy:
+    often = checks.number("probability", probability, remedy="Pass a number such as 0.95.")
+    if not 0 < often < 1:
+        raise ParameterError(
+            "probability must be above 0 and below 1", found=f"{often:g}", remedy="Pass a number such as 0.95."
+        )
+    return AskedAccuracy(error=checks.positive("error", error), probability=often)

@@ -1,0 +1,1 @@
+"""The privacy loss of two laws, in every view."""

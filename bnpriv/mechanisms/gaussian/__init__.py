@@ -1,0 +1,1 @@
+"""Gaussian noise for answers with normal laws."""

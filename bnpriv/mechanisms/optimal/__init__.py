@@ -1,0 +1,1 @@
+"""The channel with the least expected error."""

@@ -1,0 +1,372 @@
+"""The linear program for the channel with the least error, and a proved lower bound of that error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, down
+from bnpriv.mechanisms.optimal.laws import LawTable
+
+# --------------------------------------------------------------------------------------------------
+# A lower bound of the error that every channel has: the Lagrange function of its program, rounded down.
+#
+# docs/claims/optimal.md.
+# --------------------------------------------------------------------------------------------------
+
+OUTPUTS_AT_ONCE = 256
+"""Outputs that are looked at together."""
+
+USUAL_MARGIN = 2.0
+"""Twice the rounding of the sums is taken off: that much is proved on every other machine too, once being enough."""
+
+
+def lower_bound(
+    table: LawTable,
+    losses: FloatArray,
+    priors: FloatArray,
+    epsilon: float,
+    delta: float,
+    prices: FloatArray,
+    shares: FloatArray,
+    margin: float = USUAL_MARGIN,
+) -> float:
+    """Return an error that no channel with these outputs is below, for any laws within the errors of the table.
+
+    Parameters
+    ----------
+    table : LawTable
+    losses : ndarray of shape (K, M)
+        What each output costs for each answer.
+    priors : ndarray of shape (S, K)
+        The error is the largest of the means under these.
+    epsilon, delta : float
+    prices : ndarray of shape (2 J, M)
+        Of the constraint of every ordered pair of laws at every output; whatever they are, they prove a bound.
+    shares : ndarray of shape (S,)
+        Weights of the priors.
+    margin : float
+        How many times the rounding of the sums is taken off, at least 1.
+
+    Returns
+    -------
+    float
+        At least 0.
+    """
+    ratio = math.exp(epsilon) * (1 + 16 * UNIT_ROUNDOFF)
+    prices, shares = np.maximum(prices, 0.0), np.maximum(shares, 0.0)
+    # for each law and output what it costs that the law must not be too large, and that it must not be too small
+    not_above, not_below = (np.zeros((len(table.masses), prices.shape[1])) for _ in range(2))
+    np.add.at(not_above, table.ways[:, 0], prices)
+    np.add.at(not_below, table.ways[:, 1], prices)
+    total = float(np.sum(shares))
+    shares = shares / total * (1 - 8 * len(shares) * UNIT_ROUNDOFF) if total > 0 else shares
+    mean = shares @ priors
+    # sums of L terms, products and differences round by their sizes; priors are sums of laws
+    rounding = (2 * len(table.masses) + len(priors) + 32) * UNIT_ROUNDOFF
+    least = np.full(table.size, math.inf)
+    for start in range(0, losses.shape[1], OUTPUTS_AT_ONCE):
+        block = slice(start, start + OUTPUTS_AT_ONCE)
+        cost = mean[:, np.newaxis] * losses[:, block]
+        above, below = table.masses.T @ not_above[:, block], ratio * (table.masses.T @ not_below[:, block])
+        errors = table.errors[:, np.newaxis]
+        off = table.masses.T @ (errors * not_above[:, block])
+        off += ratio * (table.masses.T @ (errors * not_below[:, block]))
+        off += rounding * (cost + above + below) + float(np.max(table.errors)) * cost
+        least = np.minimum(least, np.min(cost + above - below - margin * off, axis=1))
+    # what one unit of delta is worth: the largest price of every ordered pair at any output
+    excess = math.fsum(np.max(prices, axis=1).tolist()) * (1 + 4 * UNIT_ROUNDOFF)
+    found = math.fsum(least.tolist()) - delta * excess * (1 + 4 * UNIT_ROUNDOFF)
+    return max(0.0, down(found - 4 * UNIT_ROUNDOFF * math.fsum(np.abs(least).tolist())))
+
+
+# --------------------------------------------------------------------------------------------------
+# The linear program for the channel with the least error, solved with few rows and columns at a time.
+#
+# docs/claims/optimal.md. What comes out meets the constraints as well as a solver does, and no better: it is made
+# exact in `optimal_repair`, and how good it is follows from `optimal_bound`.
+# --------------------------------------------------------------------------------------------------
+
+BoolArray = NDArray[np.bool_]
+
+MOST_SOLVES = 30
+"""Times that rows and columns are added; it is rarely more than a few."""
+
+BETWEEN_PRICES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9)
+"""Where between the best prices and the last ones better ones are looked for."""
+
+PATIENT_ROUNDS = 10
+"""After so many rounds that find violated constraints, those of the same pairs of laws are kept in sight everywhere."""
+
+IDLE = 1e-6
+MOST_IDLE = 4
+"""After so many rounds that lower the value by less than this share of it nothing more is expected."""
+
+MOST_NEW = 24
+"""Columns that are added at once for an answer, and rows for an output."""
+
+SMALLEST_UNIT = 1e-6
+"""Masses are counted in units of the mass that must be moved, or of this."""
+
+SIMPLEX_COLUMNS = 4_000
+"""Larger programs are solved from their inside, and only then brought to a vertex; the simplex method is for others."""
+
+DROPPED_COEFFICIENT = 1e-9
+"""A solver drops coefficients below this share of the largest one."""
+
+SOLVER = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9}
+
+
+class UnsolvedError(ArithmeticError):
+    """The solver gave up; the numbers of the program lie too far apart for it."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solution:
+    """A channel that nearly meets the constraints, and the prices of these.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (K, M)
+        Probabilities of the outputs for every answer.
+    prices : ndarray of shape (W, M)
+        What it costs to tighten the constraint of an ordered pair of laws at an output.
+    shares : ndarray of shape (S,)
+        Weights of the priors.
+    value, bound : float
+        The loss of `rows`, and what the prices prove to be a lower bound but for rounding.
+    """
+
+    rows: FloatArray
+    prices: FloatArray
+    shares: FloatArray
+    value: float
+    bound: float
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Program:
+    """Least mean loss over channels that keep laws alike.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (L, K)
+        The laws, over answers or over runs of them.
+    costs : ndarray of shape (S, K, M)
+        What an output costs for an answer, times the probability of the answer, under each prior. The loss is the
+        largest of the sums over answers.
+    ways : ndarray of shape (W, 2)
+        Ordered pairs of laws.
+    ratio, delta : float
+        At no set of outputs may the first law of a pair pass `ratio` times the second by more than `delta`.
+    """
+
+    masses: FloatArray
+    costs: FloatArray
+    ways: IntArray
+    ratio: float
+    delta: float
+
+    @cached_property
+    def scale(self) -> FloatArray:
+        """Return the largest mass of every answer, of shape (K,)."""
+        return np.maximum(np.max(self.masses, axis=0), 1e-290)
+
+    @cached_property
+    def excess(self) -> FloatArray:
+        """Return by how much one law passes `ratio` times another at each answer, as a share of `scale`: (W, K)."""
+        shares = self.masses / self.scale
+        found = shares[self.ways[:, 0]] - self.ratio * shares[self.ways[:, 1]]
+        return np.where(np.abs(found) < DROPPED_COEFFICIENT * self.ratio, 0.0, found)
+
+    @cached_property
+    def unit(self) -> float:
+        """Return the mass that cannot stay where it is, in which masses are counted."""
+        return max(SMALLEST_UNIT, float(np.sum(self.scale * np.maximum(0.0, np.max(self.excess, axis=0)))))
+
+    @cached_property
+    def longest(self) -> float:
+        """Return the largest loss, in which losses are counted."""
+        return max(1e-290, float(np.max(self.costs / self.scale[:, np.newaxis])))
+
+    def solved(self, columns: BoolArray, rows: BoolArray, gap: float) -> Solution:
+        """Return a solution, from some columns and rows on; others are added until none is missed.
+
+        Parameters
+        ----------
+        columns : ndarray of shape (K, M)
+            Which outputs each answer may have at first.
+        rows : ndarray of shape (W, M)
+            Which constraints are kept in sight at first.
+        gap : float
+            Relative difference of value and bound that is good enough.
+        """
+        columns, rows = columns.copy(), rows.copy()
+        found, best, idle = None, None, 0
+        for past in range(MOST_SOLVES):
+            last = found
+            found, reduced = self._once(columns, rows)
+            best = found if best is None else self._between(best, found)
+            reduced = np.minimum(reduced, self._reduced(best, found))
+            more_rows = self._violated(found.rows) & ~rows
+            more_columns = _most_negative(np.where(columns, 0.0, reduced))
+            idle = idle + 1 if last is not None and last.value - found.value <= IDLE * found.value else 0
+            close = found.value - best.bound <= gap * found.value
+            if not more_rows.any() and (close or idle >= MOST_IDLE or not more_columns.any()):
+                break
+            columns |= more_columns
+            rows |= more_rows
+            if past >= PATIENT_ROUNDS and more_rows.any():
+                rows[np.any(rows, axis=1)] = True
+        assert found is not None
+        assert best is not None
+        return replace(found, prices=best.prices, shares=best.shares, bound=best.bound)
+
+    def _once(self, columns: BoolArray, rows: BoolArray) -> tuple[Solution, FloatArray]:
+        """Solve the program with some columns and rows; return the reduced costs of all columns, scaled, too."""
+        from scipy import optimize
+
+        x, w = np.nonzero(columns)
+        way, output = np.nonzero(rows)
+        priors, many, kept = len(self.costs), len(x), len(way)
+        slacks, free = kept if self.delta > 0 else 0, int(priors > 1)
+        scaled = self.costs[:, x, w] / self.scale[x] / self.longest  # their product may be below all doubles
+        cost = np.concatenate([np.zeros(many) if free else scaled[0], np.zeros(slacks), np.ones(free)])
+        above, limits = self._rows(rows, w, x, scaled, len(cost))
+        bounds = np.zeros((len(cost), 2))
+        bounds[:, 1] = np.inf
+        equal = _matrix([(x, np.arange(many), np.ones(many))], (len(self.scale), len(cost)))
+        for method in ("highs-ds",) if many <= SIMPLEX_COLUMNS else ("highs-ipm", "highs-ds"):
+            solved: Any = cast(Any, optimize).linprog(
+                cost,
+                A_ub=above,
+                b_ub=limits,
+                A_eq=equal,
+                b_eq=self.scale / self.unit,
+                bounds=bounds,
+                method=method,
+                options=SOLVER,
+            )
+            if solved.x is not None:
+                break
+        else:
+            raise UnsolvedError("the program has numbers too far apart")
+        marginals: FloatArray = np.maximum(0.0, -np.asarray(solved.ineqlin.marginals, dtype=np.float64))
+        prices = np.zeros(rows.shape)
+        prices[way, output] = marginals[:kept] * self.longest
+        shares = marginals[-priors:] if free else np.ones(1)
+        channel = np.zeros(columns.shape)
+        channel[x, w] = np.maximum(0.0, solved.x[:many])
+        channel /= np.maximum(np.sum(channel, axis=1, keepdims=True), 1e-290)
+        held = np.asarray(solved.eqlin.marginals)[:, np.newaxis] * self.longest * self.scale[:, np.newaxis]
+        own = self.priced(prices, shares)
+        prices, priced = self._completed(prices, shares, channel, own, held)
+        bound = self._bound(priced, prices)
+        value = float(np.max(np.sum(self.costs * channel, axis=(1, 2))))
+        found = Solution(rows=channel, prices=prices, shares=shares, value=value, bound=bound)
+        reduced = np.minimum(own, priced) - held
+        return found, reduced / self.scale[:, np.newaxis] / self.longest
+
+    def _between(self, best: Solution, new: Solution) -> Solution:
+        """Return the one of two solutions with the larger bound, or prices between theirs where these prove more.
+
+        The bound is a concave function of the prices.
+        """
+        found = new if new.bound > best.bound else best
+        for part in BETWEEN_PRICES:
+            prices = best.prices + part * (new.prices - best.prices)
+            shares = best.shares + part * (new.shares - best.shares)
+            bound = self._bound(self.priced(prices, shares), prices)
+            if bound > found.bound:
+                found = replace(new, prices=prices, shares=shares, bound=bound)
+        return found
+
+    def _bound(self, priced: FloatArray, prices: FloatArray) -> float:
+        """Return what prices prove to be a lower bound of the loss, but for rounding."""
+        return float(np.sum(np.min(priced, axis=1))) - self.delta * float(np.sum(np.max(prices, axis=1)))
+
+    def _reduced(self, best: Solution, new: Solution) -> FloatArray:
+        """Return reduced costs at the best prices, scaled: against what the outputs that are used cost at them."""
+        priced = self.priced(best.prices, best.shares)
+        held = np.min(np.where(new.rows > 0, priced, np.inf), axis=1, keepdims=True)
+        return (priced - held) / self.scale[:, np.newaxis] / self.longest
+
+    def priced(self, prices: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return what each output costs for each answer, its part in the constraints included, of shape (K, M)."""
+        costs = np.tensordot(shares, self.costs, 1)
+        return costs + self.scale[:, np.newaxis] * (self.excess.T @ prices)
+
+    def _completed(
+        self, prices: FloatArray, shares: FloatArray, channel: FloatArray, own: FloatArray, held: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return prices at all outputs, and what each output then costs for each answer.
+
+        A solver knows no prices at outputs that it does not use. There those on straight lines between its outputs are
+        taken, where they are better.
+        """
+        used: IntArray = np.flatnonzero(self.scale @ channel > 0)
+        every = np.arange(prices.shape[1], dtype=np.int64)
+        between = spread(prices[:, used], used, every)
+        priced = self.priced(between, shares)
+        better = np.sum(np.minimum(0.0, priced - held), axis=0) > np.sum(np.minimum(0.0, own - held), axis=0)
+        return np.where(better, between, prices), np.where(better, priced, own)
+
+    def _rows(self, rows: BoolArray, w: IntArray, x: IntArray, scaled: FloatArray, width: int) -> tuple[Any, Any]:
+        """Return the constraints that are inequalities: of the laws, of delta, and of the priors."""
+        way, output = np.nonzero(rows)
+        many, kept = len(x), len(way)
+        places = np.full(rows.shape, -1)
+        places[way, output] = np.arange(kept)
+        row, column = np.nonzero((at := places[:, w]) >= 0)
+        entries = [(at[row, column], column, self.excess[row, x[column]])]
+        limits = [np.zeros(kept)]
+        if self.delta > 0:
+            used, group = np.unique(way, return_inverse=True)
+            slack = many + np.arange(kept)
+            entries += [(np.arange(kept), slack, -np.ones(kept)), (kept + group, slack, np.ones(kept))]
+            limits.append(np.full(len(used), self.delta / self.unit))
+        if len(scaled) > 1:
+            first = sum(map(len, limits))
+            row, column = np.nonzero(scaled)
+            ends = np.arange(len(scaled))
+            entries.append((first + row, column, scaled[row, column]))
+            entries.append((first + ends, np.full(len(scaled), width - 1), -np.ones(len(scaled))))
+            limits.append(np.zeros(len(scaled)))
+        below = np.concatenate(limits)
+        return _matrix(entries, (len(below), width)), below
+
+    def _violated(self, channel: FloatArray) -> BoolArray:
+        """Return the worst constraints of every output that a channel violates."""
+        laws = self.masses @ channel
+        passed = (laws[self.ways[:, 0]] - self.ratio * laws[self.ways[:, 1]]) / self.unit
+        if self.delta > 0 and np.all(np.sum(np.maximum(0.0, passed), axis=1) <= self.delta / self.unit):
+            return np.zeros(passed.shape, dtype=np.bool_)
+        return _most_negative(np.where(passed > 1e-8, -passed, 0.0).T).T
+
+
+def spread(prices: FloatArray, known: IntArray, places: IntArray) -> FloatArray:
+    """Return prices, shape (W, M), at other outputs, on straight lines between those that are known."""
+    rows: list[FloatArray] = [np.interp(places, known, each) for each in prices]
+    return np.array(rows)
+
+
+def _matrix(entries: list[tuple[Any, Any, Any]], shape: tuple[int, int]) -> Any:
+    from scipy import sparse
+
+    row, column, values = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+    return sparse.csr_array((values, (row, column)), shape=shape)
+
+
+def _most_negative(values: FloatArray, least: float = -1e-8) -> BoolArray:
+    """Return which numbers of every row are negative, of many only the least ones."""
+    found = values < least
+    if values.shape[1] > MOST_NEW:
+        found &= values <= np.partition(values, MOST_NEW, axis=1)[:, MOST_NEW - 1 : MOST_NEW]
+    return found

@@ -1,0 +1,582 @@
+"""A calibration as plain values: what is stored, what the checker replays, and how it is read again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar, cast, final
+
+from bnpriv import checks, mechanisms
+from bnpriv.bound import Kind
+from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
+from bnpriv.core.columns import Binned, Categorical
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
+from bnpriv.core.frameworks.question import Framework, own_query
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
+from bnpriv.core.mechanisms.law_decision import LEANS_ON
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.noise import Noise
+from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
+from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
+from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
+from bnpriv.core.schema import Column, Schema
+from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
+from bnpriv.errors import CertificateError, ParameterError, QueryError
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.usefulness import Calibrated
+from bnpriv.render.document import Section, Table
+from bnpriv.services import service
+from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
+
+# --------------------------------------------------------------------------------------------------
+# What a stored calibration says of query and model, in plain values that `bnpriv.verify` replays.
+#
+# Tables are logs as hexadecimal doubles, weights are fractions: nothing is rounded on the way.
+# --------------------------------------------------------------------------------------------------
+
+MOST_STORED_NUMBERS = 2**13
+"""Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
+
+DRAWN = "not covered: laws that are learned from draws"
+
+
+def query_facts(query: Query, schema: Schema) -> Json:
+    """Return the normal form of a query, or why it is left out."""
+    if isinstance(query, (Custom, GivenAnswer)):
+        return {"left_out": "not covered: a query that is no built-in one"}
+    form = normal_form(query, schema)
+    weights = sum(len(row) for row in form.rows)
+    if weights + len(form.terms) > MOST_STORED_NUMBERS:
+        return {"left_out": f"too large: {weights + len(form.terms):,} weights and terms of {MOST_STORED_NUMBERS:,}"}
+    return {
+        "terms": [_term(term) for term in form.terms],
+        "matrix": [[[k, str(row[k])] for k in sorted(row)] for row in form.rows],
+        "offset": [str(shift) for shift in form.offset],
+    }
+
+
+def model_facts(framework: Framework, query: Query) -> Json:
+    """Return what a framework declares, as far as the claim for `query` depends on it, or why some is left out."""
+    schema, names = framework.schema, query.columns
+    if not framework.pairs_name_models:
+        names |= frozenset(framework.protected)
+    declared = _declared(framework, query, names)
+    size = _size(declared)
+    if size > MOST_STORED_NUMBERS:
+        # the secrets stay: with the framework file the checker reads the tables and laws from there
+        kept = {key: declared[key] for key in ("protect", "independent") if key in declared}
+        told = {"left_out": f"too large: {size:,} numbers and names of {MOST_STORED_NUMBERS:,}"}
+        declared = {**told, **kept} if _size(kept) <= MOST_STORED_NUMBERS else told
+    columns: Json = {name: _column(schema.columns[name]) for name in sorted(names) if name in schema.columns}
+    return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
+
+
+def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json:
+    if framework.from_draws:
+        return {"left_out": DRAWN}
+    if isinstance(framework, DistributionPrivacy):
+        return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
+    network = framework.network
+    if not isinstance(network, DiscreteNetwork):
+        return {"left_out": f"not covered: a {type(network).__name__}"}
+    properties = framework.properties
+    if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
+        return {"left_out": "not covered: ranges of values"}
+    protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}
+    if not properties:
+        protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
+    facts: Json = {"network": _network(network, names), "protect": protected}
+    # only secrets that are parameters of columns may leave some of these out
+    independent = cast("Iterable[str] | None", getattr(framework, "independent", None))
+    if independent is not None:
+        facts = {**facts, "independent": sorted(query.columns.intersection(independent))}
+    if not framework.single_values:
+        laws = framework.column_laws
+        facts = {**facts, "laws": {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}}
+    return facts
+
+
+def _term(term: IntegerTerm) -> list[Json | object]:
+    if isinstance(term, Indicator):
+        return ["indicator", _predicate(term.predicate)]
+    if isinstance(term, Steps):
+        return ["steps", term.column, term.exponent]
+    return ["product", term.first, term.second]
+
+
+def _predicate(predicate: Predicate) -> list[object]:
+    if isinstance(predicate, (And, Or)):
+        return ["and" if isinstance(predicate, And) else "or", *map(_predicate, predicate.parts)]
+    if isinstance(predicate, Not):
+        return ["not", _predicate(predicate.part)]
+    if isinstance(predicate, IsIn):
+        return ["in", predicate.column, list(predicate.values)]
+    leaf = cast(Comparison, predicate)
+    return [leaf.operator, leaf.column, leaf.value]
+
+
+def _column(column: Column) -> Json:
+    """Return what a column may hold, and how raw values are read where that is not as usual."""
+    plain = column.numbers if isinstance(column, Binned) else column
+    usual = replace(plain, missing=None).missing
+    told: Json = {} if column.missing == usual else {"missing": column.missing}
+    if isinstance(column, Categorical):
+        coarsen = [[category, list(labels)] for category, labels in column.coarsen.items() if labels]
+        told = {**told, "coarsen": coarsen} if coarsen else told
+        return {"type": "categorical", "categories": list(column.categories), **told}
+    if isinstance(column, Binned):
+        told = {**told, "edges": list(column.edges), "labels": list(column.labels)}
+    kind = "integer" if column.whole else "real"
+    return {"type": kind, "lower": column.lower, "upper": column.upper, "steps": column.steps, **told}
+
+
+def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
+    """Return the part of a network that decides the law of some columns: what drives them, and its ancestors."""
+    driven = {name: list(above) for name, above in network.reading.columns.items() if name in set(names)}
+    todo = [node for name in names for node in driven.get(name, [name]) if node in network.states]
+    kept: set[str] = set()
+    while todo:
+        node = todo.pop()
+        todo += [] if node in kept else network.graph.parents[node]
+        kept.add(node)
+    nodes: dict[str, object] = {}
+    size = sum(network.tables[name].values.size for name in kept)
+    for name in network.attributes:
+        if name in kept and size <= MOST_STORED_NUMBERS:
+            nodes[name] = {
+                "states": list(network.states[name]),
+                "parents": list(network.graph.parents[name]),
+                "logs": [[float(log).hex() for log in table.ravel()] for table in network.tables[name].values],
+            }
+    return {"models": network.models, "driven": driven, "size": size, "nodes": nodes}
+
+
+def _property(secret: Secret, schema: Schema) -> Json:
+    facts: Json = {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+    if isinstance(secret.pairs, Apart):
+        return {**facts, "at_most": secret.pairs.at_most}
+    return (
+        facts if secret.pairs is None else {**facts, "pairs": [_pair(pair) for pair in of_states(secret.pairs.chosen)]}
+    )
+
+
+def _pair(pair: SecretPair) -> list[list[object]]:
+    return [sorted(pair.first, key=str), sorted(pair.second, key=str)]
+
+
+def _law(law: ColumnLaw) -> Json:
+    if isinstance(law, FiniteLaw):
+        return {"values": list(law.values), "masses": [float(mass).hex() for mass in law.probabilities]}
+    if isinstance(law, UniformLaw):
+        ends = [law.lower, law.upper] if law.whole else [float(end).hex() for end in (law.lower, law.upper)]
+        return {"uniform": ends}
+    if isinstance(law, MixedLaw):
+        masses = (float(mass).hex() for mass in law.probabilities)
+        return {"mixture": [[mass, _law(part)] for mass, part in zip(masses, law.parts, strict=True)]}
+    if law.name == "norm":
+        parameters = dict(law.parameters)
+        return {"normal": [parameters["loc"].hex(), parameters["scale"].hex()]}
+    return {"left_out": f"not covered: a law of the family {law.name}"}
+
+
+def _side(side: PairLaw, query: Query) -> Json:
+    if isinstance(side, DiscreteNetwork):
+        return {"network": _network(side, query.columns)}
+    if not isinstance(side, Atoms):
+        return {"left_out": "not covered: a normal law"}
+    if side.points.size > MOST_STORED_NUMBERS:
+        return {"size": int(side.points.size)}
+    points = [[float(x).hex() for x in point] for point in side.points]
+    return {"points": points, "logs": [float(log).hex() for log in side.logs]}
+
+
+def _size(facts: object) -> int:
+    """Return how many numbers and names a fact holds; a table that was not written counts as it is."""
+    if isinstance(facts, Mapping):
+        inner = cast("Mapping[str, object]", facts)
+        written = sum(map(_size, inner.values()))
+        declared = inner.get("size")
+        return max(written, declared) if isinstance(declared, int) else written
+    return sum(map(_size, cast("list[object]", facts))) if isinstance(facts, list) else 1
+
+
+# --------------------------------------------------------------------------------------------------
+# What is known of a channel: how near it is to the least error that there is, and what each of its outputs tells.
+# --------------------------------------------------------------------------------------------------
+
+MOST_MEANINGS = 40
+"""Outputs of which a document says what they tell: of more, those that are likeliest."""
+
+SMALL_GAP = 0.01
+"""A larger share of the error says little where the error itself is as small as what a solver tells apart."""
+
+AT_THE_LIMIT = 1e-4
+"""Relative gap up to which a channel is said to have the least error: so many digits are shown."""
+
+OVER_ALL = "averaged over the laws under both secrets of every pair"
+"""Over what errors are averaged where nothing else was asked for."""
+
+ALONE = "The guarantee is for this one release: it cannot be added up with those of other releases."
+
+LOSSES = {
+    "absolute": "mean absolute error",
+    "squared": "mean squared error",
+    "zero-one": "probability of another answer than the exact one",
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Meaning:
+    """What one output tells about the pair of secrets that it tells most about.
+
+    Parameters
+    ----------
+    output : float
+    chance : float
+        How often it comes out, under the prior.
+    pair : str
+        The two secrets.
+    factor : float
+        By how much it multiplies the odds of the first against the second; infinite if it rules the second out.
+    """
+
+    output: float
+    chance: float
+    pair: str
+    factor: float
+
+    @property
+    def factor_text(self) -> str:
+        """Return by how much the odds of the first secret grow, or shrink."""
+        if self.factor == 1:
+            return "unchanged"
+        if self.factor in (0.0, math.inf):
+            return f"the {'second' if self.factor else 'first'} is ruled out"
+        return f"times {number_text(self.factor)}" if self.factor > 1 else f"divided by {number_text(1 / self.factor)}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ChannelFacts:
+    """What is known of a channel.
+
+    Parameters
+    ----------
+    loss : {"absolute", "squared", "zero-one"}
+    prior : str
+        Over what the error is averaged, in words.
+    value : float
+        What the solver found, before its solution was made exact; never outside `bound` and `error`.
+    error : float
+        That of the rows that are drawn from, rounded up.
+    bound : float
+        No channel with outputs on the answers has a smaller error: proved from prices of the constraints, rounded down.
+    answers, runs : int
+        How many exact answers there are, and how many of them are told apart.
+    meanings : tuple of Meaning
+        What the likeliest outputs tell, in the order of the outputs.
+    outputs : int
+        How many outputs there are.
+    prices : dict
+        What proves the bound, as it is stored.
+    kind : {"exact", "certified", "estimate"}
+        How well the laws are known.
+    """
+
+    loss: str
+    prior: str
+    value: float
+    error: float
+    bound: float
+    answers: int
+    runs: int
+    meanings: tuple[Meaning, ...]
+    outputs: int
+    prices: Json
+    kind: Kind
+
+    @property
+    def gap(self) -> float:
+        """Return by which share of itself the error may be above the least one."""
+        return 0.0 if self.error <= self.bound else (self.error - self.bound) / self.error
+
+    @property
+    def _left(self) -> str:
+        """Return by how much less it may be; where that is a large share of the error, what it is of the answer too."""
+        if self.gap <= SMALL_GAP:
+            return f"{percent_text(self.gap)} less"
+        return f"{upper_text(self.error - self.bound)} less, {percent_text(self.gap)} of it"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return why there is a table, how good it is, and what it leans on, in sentences."""
+        why = (
+            f"It keeps the laws of what is released alike under all secrets, with the least {LOSSES[self.loss]}; it "
+            "leans on these laws more than added noise does."
+        )
+        merged = (
+            f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."
+        )
+        return (why, self._least, *((merged,) if self.runs < self.answers else ()), LEANS_ON, ALONE)
+
+    @property
+    def _least(self) -> str:
+        """Return how near the channel is to the least error that there is."""
+        any_other = "any mechanism can have that sees the data only through this answer"
+        if self.loss == "squared":  # other outputs than answers might have a smaller one
+            any_other += " and releases one of its values"
+        found = f"The {LOSSES[self.loss]}, {self.prior}, is"
+        if self.kind == "estimate":
+            any_other += ", if the laws, which are an estimate, are right"
+        if self.gap <= AT_THE_LIMIT:
+            return f"{found} {number_text(self.error)}: the least that {any_other}."
+        return (
+            f"{found} {upper_text(self.error)}; the least that {any_other} is at least {lower_text(self.bound)} "
+            f"({self._left})."
+        )
+
+    @property
+    def section(self) -> Section:
+        """Return what each output tells: the likeliest ones, in their order."""
+        pairs = list(dict.fromkeys(each.pair for each in self.meanings))
+        one = len(pairs) == 1
+        told = f"how far it moves the odds of {pairs[0]}" if one else "the two secrets whose odds it moves most"
+        rows = [
+            (number_text(each.output), percent_text(each.chance), *(() if one else (each.pair,)), each.factor_text)
+            for each in self.meanings
+        ]
+        left = self.outputs - len(rows)
+        table = Table(
+            caption=f"What an answer tells: {told}",
+            header=("answer", "how often", *(() if one else ("secrets",)), "odds of the first"),
+            rows=rows,
+            numbers=(0, 1),
+            more=f"{left:,} more outputs, each of them rarer." if left > 0 else "",
+        )
+        return Section(title="What an answer tells", id="meaning", blocks=(table,), folded=True)
+
+    def to_json(self) -> Json:
+        """Return the facts as plain values."""
+        return {
+            "loss": self.loss,
+            "prior": self.prior,
+            "value": self.value,
+            "error": self.error,
+            "bound": self.bound,
+            "answers": self.answers,
+            "runs": self.runs,
+            "outputs": self.outputs,
+            "meanings": [
+                {**asdict(each), "factor": each.factor if math.isfinite(each.factor) else None}
+                for each in self.meanings
+            ],
+            "prices": self.prices,
+        }
+
+
+# --------------------------------------------------------------------------------------------------
+# Reading stored records and comparing them with fresh ones.
+# --------------------------------------------------------------------------------------------------
+
+Record = dict[str, Any]
+T = TypeVar("T")
+
+
+STORED_TOLERANCE = 1e-9
+"""Relative difference of two numbers that are computed on different machines."""
+
+
+def read_record(text: str, form: str) -> Record:
+    """Return the JSON object in `text`, whose field "format" must be `form`.
+
+    Raises
+    ------
+    CertificateError
+        If the text is anything else.
+    """
+    try:
+        record: object = json.loads(text, parse_constant=_refused)
+    except (TypeError, ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or cast(Record, record).get("format") != form:
+        raise CertificateError(
+            f"a stored calibration has the format {form!r}",
+            found="something else",
+            remedy="Pass the text that Calibration.to_json returned.",
+        )
+    return cast(Record, record)
+
+
+def _refused(constant: str) -> object:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def field_of(record: Record, name: str, kind: type[T]) -> T:
+    """Return a field of a record, which must be of the given type.
+
+    Raises
+    ------
+    CertificateError
+        If it is missing or of another type.
+    """
+    value: object = record.get(name)
+    if not isinstance(value, kind):
+        raise CertificateError(
+            f"a stored calibration has a {kind.__name__} {name!r}",
+            found=f"a {type(value).__name__}",
+            remedy="Store it again.",
+        )
+    return value
+
+
+def inner(record: Record, name: str) -> Record:
+    """Return a field of a record that is a record itself.
+
+    Raises
+    ------
+    CertificateError
+        If it is missing or of another type.
+    """
+    return cast(Record, field_of(record, name, dict))
+
+
+def differences(stored: object, fresh: object, place: str = "") -> list[str]:
+    """Return where two JSON values differ; numbers may differ by rounding."""
+    if isinstance(stored, dict) and isinstance(fresh, dict):
+        left, right = cast(Record, stored), cast(Record, fresh)
+        return [
+            found
+            for name in sorted(left.keys() | right.keys())
+            for found in differences(left.get(name), right.get(name), f"{place}.{name}" if place else name)
+        ]
+    if isinstance(stored, list) and isinstance(fresh, list):
+        before, after = cast(list[object], stored), cast(list[object], fresh)
+        if len(before) != len(after):
+            return [place]
+        pairs = enumerate(zip(before, after, strict=True))
+        return [found for k, (a, b) in pairs for found in differences(a, b, f"{place}[{k}]")]
+    if isinstance(stored, float) and isinstance(fresh, float):
+        return [] if math.isclose(stored, fresh, rel_tol=STORED_TOLERANCE) else [place]
+    return [] if json.dumps(stored) == json.dumps(fresh) else [place]
+
+
+# --------------------------------------------------------------------------------------------------
+# A calibration as plain values, as it is stored, and read again.
+# --------------------------------------------------------------------------------------------------
+
+CALIBRATION_FORMAT = "bnpriv calibration 1"
+
+
+def serialized(calibration: Calibrated) -> Json:
+    """Return everything as plain values; weights and parts only for an answer of several parts."""
+    shape = calibration.shape
+    weights: Json = {}
+    if shape is not None and not shape.is_equal and not isinstance(calibration.noise, CorrelatedGaussian):
+        weights = {"weights": list(shape.number_weights)}
+    return {
+        "format": CALIBRATION_FORMAT,
+        "mechanism": {"name": type(calibration.mechanism).__name__, "options": calibration.mechanism.options()},
+        "framework": calibration.framework.fingerprint(),
+        "query": str(calibration.query),
+        "epsilon": calibration.epsilon,
+        "delta": calibration.delta,
+        "noise": {
+            "law": type(calibration.noise).__name__,
+            "scale": calibration.scale,
+            "dimension": calibration.noise.dimension,
+            **weights,
+            "expected_error": calibration.expected_error,
+            **_drawn_facts(calibration.noise),
+        },
+        "useful": {"verdict": calibration.useful.verdict, "text": str(calibration.useful)},
+        **({} if shape is None else {"shape": shape.to_json()}),
+        "guarantee": calibration.guarantee.to_json(),
+        "certificate": calibration.certificate.to_json(),
+        "form": query_facts(calibration.query, calibration.framework.schema),
+        "model": model_facts(calibration.framework, calibration.query),
+    }
+
+
+def _drawn_facts(noise: Noise) -> Json:
+    """Return exactly what noise is drawn with, and what tells it from others of the same scale, as plain values."""
+    if isinstance(noise, Channel):
+        return {"channel": noise.to_json()}
+    scale: Json = {"exact_scale": max(noise.scales).hex()}
+    if isinstance(noise, CorrelatedGaussian):
+        return {**scale, "covariance": noise.needed}
+    return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
+
+
+def restored_calibration(text: str, framework: Framework, query: Query | None) -> Calibration:
+    """Recompute a stored calibration from its framework, as `Calibration.from_json` says.
+
+    Raises
+    ------
+    CertificateError
+        If the text is not a calibration, or anything in it differs from what the framework yields.
+    """
+    stored = read_record(text, CALIBRATION_FORMAT)
+    mechanism = _mechanism(stored)
+    asked = field_of(stored, "query", str)
+    query = own_query(framework) if query is None else query
+    if query is None or str(query) != asked:
+        try:
+            query = cast(Query, service("query.parse")(asked))
+        except QueryError as error:
+            raise CertificateError(
+                "the stored query must be readable", found=repr(asked[:200]), remedy="Pass the custom query itself."
+            ) from error
+    epsilon, delta = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
+    try:
+        fresh = mechanism.restored(stored, framework, query, epsilon, delta)
+    except ParameterError as error:
+        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
+    different = differences(stored, json.loads(fresh.to_json()))
+    if different:
+        raise CertificateError(
+            "a stored calibration must be what its framework yields",
+            found=f"other values of {checks.listing(different)}",
+            remedy="Calibrate again from the framework; do not edit stored calibrations.",
+        )
+    return fresh
+
+
+def _mechanism(record: Record) -> Mechanism:
+    """The mechanism of a stored calibration: one of ours, or another that was defined since.
+
+    Raises
+    ------
+    CertificateError
+        If it is none of them, or its options are not.
+    """
+    for name in mechanisms.__all__:
+        getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
+    known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
+    declared = inner(record, "mechanism")
+    name, options = field_of(declared, "name", str), inner(declared, "options")
+    if name not in known:
+        raise CertificateError(
+            f"the mechanism must be one of {checks.listing(sorted(known))}", found=repr(name), remedy="Store it again."
+        )
+    usual = known[name]().options()
+    weights = options.get("weights")
+    if isinstance(weights, list):
+        usual["weights"] = weights
+    # mechanisms check options whose default has no type
+    if any(name not in usual or type(usual[name]) not in (type(None), type(value)) for name, value in options.items()):
+        raise CertificateError(
+            f"the options must be those of {name}",
+            found=checks.listing(sorted(map(repr, options))),
+            remedy="Store it again.",
+        )
+    try:
+        return known[name](**options)
+    except ParameterError as error:
+        raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error

@@ -1,0 +1,1 @@
+"""Noise for laws that are translations of one another."""

@@ -1,1 +1,0 @@
-"""Model classes learned from public tables: draws from conjugate posteriors."""

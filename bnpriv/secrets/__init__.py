@@ -1,1 +1,0 @@
-"""Secrets and the pairs of them that must not be told apart: states, values of a parameter, properties of a table."""

@@ -1,0 +1,72 @@
+"""What can be shown: it returns a document, and every form follows from that."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bnpriv.services import service
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
+    from bnpriv.text import Json
+
+
+class HasCard(ABC):
+    """Something that a notebook shows as a card."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def document(self) -> Document:
+        """Return what it says, apart from the form."""
+
+    def _repr_html_(self) -> str:
+        return service("render.card")(self.document)
+
+
+class Shown(HasCard):
+    """Something that is shown as text, as a card in a notebook, as a page, as Markdown and as JSON."""
+
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        """Return all of it as plain text."""
+        return service("render.text")(self.document)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> Json:
+        """Return it as plain values; docs/report-schema.md names every field."""
+        return service("render.dict")(self.document)
+
+    def to_json(self) -> str:
+        """Return the values of `to_dict` as JSON; infinite and undefined numbers never occur in it."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return it as Markdown, without the drawings."""
+        return service("render.markdown")(self.document)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return it as a page of its own, which loads nothing from anywhere.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            Also write the page to this file.
+
+        Raises
+        ------
+        FileError
+            If the file cannot be written; what was there before stays.
+        """
+        page = str(service("render.page")(self.document))
+        if path is not None:
+            service("render.write_text")(path, page)
+        return page

@@ -1,1 +1,0 @@
-"""What one asks beside a calibration: leaks, comparisons, trade-offs, rehearsals, made-up tables, checks of a model."""

@@ -1,0 +1,1 @@
+"""Documents, pages and every word that a user reads."""

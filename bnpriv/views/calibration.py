@@ -1,0 +1,611 @@
+"""A calibration in words and as a document: the noise, its reasons, beliefs, trust."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.mechanisms.certificate import Certificate, Decision, model_text
+from bnpriv.core.mechanisms.law_decision import LawDecision
+from bnpriv.core.mechanisms.weights import RULES
+from bnpriv.core.noise import is_none
+from bnpriv.core.queries.base import GivenAnswer, Query
+from bnpriv.core.queries.derived import Derived, derivation
+from bnpriv.core.queries.sensitivity import answer_range
+from bnpriv.errors import Refusal
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.proved_limit import Limit
+from bnpriv.mechanisms.serialize import OVER_ALL
+from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
+from bnpriv.render import document as doc
+from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact
+from bnpriv.render.figures import bar_legend, cut_text, noise_bar
+from bnpriv.render.html import join
+from bnpriv.text import (
+    Json,
+    and_text,
+    full_text,
+    name_text,
+    number_text,
+    of_nats,
+    upper_chance,
+    upper_percent,
+    upper_text,
+)
+from bnpriv.views.certificate import MOST_REASONS
+from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
+from bnpriv.views.guarantee import belief_fact, belief_section, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.words import (
+    MOST_SAID_PARTS,
+    from_to,
+    named_scales_text,
+    noise_name,
+    parts_differ,
+    scales_text,
+    sized_noise,
+    together,
+)
+
+# --------------------------------------------------------------------------------------------------
+# A calibration in words: what will become of the answer, how much noise it needs, and why.
+# --------------------------------------------------------------------------------------------------
+
+TONES: dict[UsefulnessWord, Tone] = {
+    "exact": "good",
+    "sharp": "good",
+    "useful": "good",
+    "coarse": "fair",
+    "useless": "poor",
+    "unknown": "plain",
+}
+"""How each verdict looks: good, fair, poor or plain."""
+
+
+def verdict_text(calibration: Calibrated) -> str:
+    """Return the verdict on the answer, as the end of a sentence that begins with the query."""
+    budget = f"epsilon {calibration.epsilon:g}"
+    useless = calibration.useful.useless
+    if useless:
+        return f"can be released at {budget}, but {and_text(useless)} {'is' if len(useless) == 1 else 'are'} useless"
+    return {
+        "exact": f"can be released without noise at {budget}",
+        "sharp": f"can be released at {budget}, and the answer stays sharp",
+        "useful": f"can be released at {budget}, and the answer stays useful",
+        "coarse": f"can be released at {budget}, but the answer is coarse",
+        "useless": f"is useless with the noise that it needs at {budget}",
+        "unknown": f"can be released with noise at {budget}; whether it is of use cannot be judged",
+    }[calibration.useful.verdict]
+
+
+def noise_text(calibration: Calibrated) -> str:
+    """Return the noise in a sentence."""
+    if is_none(calibration.noise):
+        return "No noise is added."
+    noise = sized_noise(calibration.noise, named_scales_text(calibration))
+    many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
+    done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
+    some = f"err by at most {errors_text(calibration)}" if calibration.quantile(LEVEL) else "are exact"
+    errors = f"{noise} {done}: 19 releases of 20 {some}"
+    if parts_differ(calibration):
+        return f"{errors}."
+    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}{averaged_text(calibration)}."
+
+
+def averaged_text(calibration: Calibrated) -> str:
+    """Return over what a channel's errors are averaged; nothing for noise that is added, whose errors are all alike."""
+    if not isinstance(calibration.noise, Channel):
+        return ""
+    facts = calibration.certificate.channel
+    return f", {OVER_ALL if facts is None else facts.prior}"
+
+
+def is_weighted(calibration: Calibrated) -> bool:
+    """Return whether the parts of the answer were weighed differently, and noise is added."""
+    return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
+
+
+def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
+    """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
+    if parts_differ(calibration):
+        errors = [part.error for part in calibration.useful.parts]
+        return from_to(errors, [upper_text(error) for error in errors], most)
+    return upper_text(calibration.quantile(LEVEL))
+
+
+def reason_text(calibration: Calibrated) -> str:
+    """Return in a sentence or two what the noise is for, or why there is none."""
+    decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
+    if not decisions:
+        return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
+    worst = decisions[0]
+    protected = name_text(worst.protected)
+    told = of_nats(upper_text(worst.influence.upper))
+    if worst.scale == 0 and not worst.queried_near:
+        if worst.excess is not None:
+            budget = of_nats(f"{calibration.epsilon:g}")
+            return (
+                f"The queried columns together tell more than {budget} about {protected} so rarely that delta is "
+                f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
+            )
+        return (
+            f"The queried columns together tell at most {told} about {protected}, which is within the budget of "
+            f"{calibration.epsilon:g}."
+        )
+    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
+    if not worst.quilt.quilt or worst.influence.upper == 0:
+        return f"The noise hides all that could tell about {protected}: {moved}."
+    seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
+    return (
+        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
+        f"{seen}, {told}, which is taken off the budget of {calibration.epsilon:g}."
+    )
+
+
+def brief_text(calibration: Calibrated) -> str:
+    """Return the noise and its reason in one short sentence."""
+    if is_none(calibration.noise):
+        return f"None. {reason_text(calibration)}"
+    noise = sized_noise(calibration.noise, scales_text(calibration))
+    worst = next(iter(calibration.certificate.decisions), None)
+    if not isinstance(worst, Decision):
+        weights = "" if calibration.shape is None else calibration.shape.text
+        # the first note is the reason; who is taken for the observer stands in a row of its own
+        reasons = [note for note in calibration.certificate.notes if note != weights] if worst is None else [worst.why]
+        return f"{noise}. {' '.join(reasons[:1])}".rstrip()
+    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    moved = number_text(worst.sensitivity.upper)
+    return f"{noise}, to hide {hidden}, which can move the {_answer(calibration)} by {moved}."
+
+
+def arithmetic_text(decision: Decision, epsilon: float) -> str:
+    """Return how the scale comes about.
+
+    It is the column sensitivity, divided by what the quilt leaves of epsilon.
+    """
+    moved, scale, told = decision.sensitivity.upper, decision.scale, decision.influence.upper
+    if scale == 0:
+        return f"0, as {upper_text(told)} <= {epsilon:g}" if decision.excess is None else "0, as it is rare enough"
+    if decision.excess is not None:
+        return _quotient_text(moved, scale, lambda digits: number_text(moved / scale, digits))
+    if not told:
+        return _quotient_text(moved, scale, lambda digits: f"{epsilon:g}")
+    return _quotient_text(moved, scale, lambda digits: f"({epsilon:g} - {upper_text(told, digits)})")
+
+
+def _quotient_text(moved: float, scale: float, divisor: Callable[[int], str]) -> str:
+    """Return a quotient with as many digits of its divisor as it takes to come out."""
+    for digits in range(4, 16):
+        by = divisor(digits)
+        parts = by.strip("()").replace(",", "").split(" - ")
+        whole = float(parts[0]) - sum(map(float, parts[1:]))
+        if whole and number_text(moved / whole) == number_text(scale):
+            return f"{number_text(moved)} / {by} = {number_text(scale)}"
+    return f"{number_text(moved)} / {divisor(4)}, rounded up to {number_text(scale)}"
+
+
+def share_text(calibration: Calibrated) -> str:
+    """Return how large the error is against the range of the answer."""
+    useful = calibration.useful
+    if useful.verdict == "exact":
+        return "The answer is released as it is."
+    averaged = averaged_text(calibration)
+    if useful.constant:
+        return f"{WITHOUT_DATA[0].upper()}{WITHOUT_DATA[1:]}"
+    if not calibration.quantile(LEVEL):
+        return f"19 releases of 20 are exact{averaged}."
+    error = "19 releases of 20 err by at most"
+    if useful.verdict == "unknown":
+        return f"{error} {errors_text(calibration)}{averaged}."
+    share = f"{upper_percent(useful.share)} of {useful.whole_text}"
+    many = parts_differ(calibration) and len(useful.parts) > MOST_SAID_PARTS
+    return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}{averaged}."
+
+
+def _answer(calibration: Calibrated) -> str:
+    return "weighted answer" if is_weighted(calibration) else "answer"
+
+
+# --------------------------------------------------------------------------------------------------
+# What is said first of a calibration: whether its answer is of use, the noise to scale, who is kept from what.
+# --------------------------------------------------------------------------------------------------
+
+LONGEST_QUERY = 120
+"""Letters of a query that stands in a headline."""
+
+
+def headline(calibration: Calibrated) -> Text:
+    """Return the verdict as a sentence that begins with the query."""
+    verdict = verdict_text(calibration)
+    if calibration.guarantee.baseline_text:
+        budget = f"epsilon {calibration.epsilon:g}"
+        verdict = f"at {budget} for records: a baseline, to be compared with what protects the secrets"
+    caution = calibration.certificate.caution
+    return opened_text(calibration.query, f"{verdict} ({caution})" if caution else verdict)
+
+
+def opened_text(query: Query, verdict: str) -> Text:
+    """Return a sentence that begins with a query, or with declared laws."""
+    if isinstance(query, GivenAnswer):
+        text = str(query)
+        return f"{text[0].upper()}{text[1:]} {verdict}"
+    return *query_text(query), f" {verdict}"
+
+
+def query_text(query: Query) -> tuple[Inline, ...]:
+    """Return a query for a headline; one that is too long for it by its columns."""
+    if _is_long(query):
+        return (f"A query of {len(query.columns)} columns" if len(query.columns) > 1 else "A query of one column",)
+    return (Code(str(query)),)
+
+
+def query_facts(query: Query) -> tuple[Fact, ...]:
+    """Return the query where it is too long for a headline."""
+    return (fact("The query", (Code(str(query)),)),) if _is_long(query) else ()
+
+
+def _is_long(query: Query) -> bool:
+    return not isinstance(query, GivenAnswer) and len(str(query)) > LONGEST_QUERY
+
+
+def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+    """Return what the noise is added to, where the answer is worked out of other numbers, and what that bounds."""
+    schema = calibration.framework.schema
+    found = derivation(calibration.query, schema)
+    if found is None:
+        return ()
+    halves, said = calibration.noise.quantiles(LEVEL), list[str]()
+    if is_none(calibration.noise):
+        said = [f"{query}: of {query.base_text(schema)}." for query, _ in found.pieces if isinstance(query, Derived)]
+        what = "These numbers are released as they are; the rest uses no data, and costs no privacy."
+        return (fact("The answer is worked out", " ".join([*said, what])),)
+    for query, places in found.pieces:
+        if isinstance(query, Derived):
+            bounds = query.error_bounds([halves[k] for k in places], schema)
+            errs = "".join(f"; the answer of 19 of 20 releases errs by at most {upper_text(each)}" for each in bounds)
+            said.append(f"{query}: to {query.base_text(schema)}{errs}.")
+    what = (
+        "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
+    )
+    return (fact("Noise is added", " ".join([*said, what + "release, from no data, which costs no privacy."])),)
+
+
+def verdict_badge(calibration: Calibrated) -> Badge:
+    """Return the verdict in one coloured word."""
+    verdict = calibration.useful.verdict
+    return Badge(verdict, TONES[verdict])
+
+
+def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+    """Return who is kept from learning what, the noise, how sure it is, one belief, the mechanism, and the source."""
+    guarantee = calibration.guarantee
+    return (
+        *query_facts(calibration.query),
+        *derived_facts(calibration),
+        protected_fact(guarantee.secrets),
+        observer_fact(guarantee.observer),
+        fact("What noise it needs, and why", brief_text(calibration)),
+        sureness_fact(guarantee),
+        belief_fact(guarantee),
+        fact("Mechanism", (Code(str(calibration.mechanism)),)),
+        fact("Source of the model", guarantee.source),
+    )
+
+
+def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
+    """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
+    found, reach = narrowest(calibration), deciding_error(calibration)
+    if found is None or reach == 0:
+        return ()
+    low, high, label = found
+    span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
+    desc = f"The {span_text}; 19 of 20 releases err by at most {upper_text(reach)}, "
+    desc += f"{upper_percent(reach / (high - low))} of the range."
+    bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
+    legend = bar_legend(span_text, "error of 19 of 20 releases" + cut_text(high - low, reach))
+    caption = "Drawn to scale around the middle of the range; no data have been looked at."
+    return (Figure(join(bar, legend), caption),)
+
+
+def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
+    """Return the range of the output whose error is the largest share of it, and what it is; None without a range.
+
+    Where the noise of all numbers has one scale it is the narrowest range.
+    """
+    lower, upper = answer_range(calibration.query, calibration.framework.schema)
+    ranges = [(float(low), float(high)) for low, high in zip(lower, upper, strict=True) if 0 < high - low < math.inf]
+    if not ranges:
+        return None
+    if parts_differ(calibration) and calibration.shape is not None:
+        place = calibration.useful.place
+        (part,) = (part for part in calibration.shape.parts if place in part.places)
+        return float(lower[place]), float(upper[place]), part.label
+    low, high = min(ranges, key=lambda found: found[1] - found[0])
+    return low, high, "the answer" if len(lower) == 1 else "the narrowest number of the answer"
+
+
+def deciding_error(calibration: Calibrated) -> float:
+    """Return by how much that output errs at most in 19 releases of 20."""
+    return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
+
+
+def calibration_row(calibration: Calibrated) -> Json:
+    """Return the noise of a calibration and what is left of the answer, as plain values."""
+    return {
+        "mechanism": str(calibration.mechanism),
+        "noise": type(calibration.noise).__name__,
+        "scale": calibration.scale,
+        "expected_error": calibration.expected_error,
+        "error_95": calibration.quantile(LEVEL),
+        "verdict": calibration.useful.verdict,
+        **({"parts": _parts_data(calibration)} if calibration.useful.parts else {}),
+    }
+
+
+def _parts_data(calibration: Calibrated) -> list[Json]:
+    return [
+        {
+            "part": part.label,
+            "error_95": part.error,
+            "share": None if math.isnan(part.share) else part.share,
+            "verdict": part.verdict,
+        }
+        for part in calibration.useful.parts
+    ]
+
+
+def calibration_data(calibration: Calibrated) -> Json:
+    """Return all that was found out by calibrating, as plain values; docs/report-schema.md names every field."""
+    certificate = calibration.certificate
+    return {
+        **calibration_row(calibration),
+        "useful": str(calibration.useful),
+        "outputs": calibration.noise.dimension,
+        "guarantee": calibration.guarantee.to_json(),
+        "theorem": certificate.theorem,
+        "kind": certificate.kind,
+        "zero_noise_reason": certificate.zero_noise_reason,
+        "notes": list(certificate.notes),
+        "dropped": list(certificate.dropped),
+        "reasons": list(certificate.reasons),
+        "decisions": [row.to_json() for row in certificate.decisions if isinstance(row, Decision)],
+        "assumptions": list(certificate.assumptions),
+    }
+
+
+# --------------------------------------------------------------------------------------------------
+# The sections of documents that are about calibrations: the noise and its reasons, beliefs, trust, comparison.
+# --------------------------------------------------------------------------------------------------
+
+Refusals = Sequence[tuple[Method, Refusal]]
+
+MOST_IN_CELL = 2
+"""Of more parts a table of mechanisms shows the least and the largest number."""
+
+
+def calibration_document(calibration: Calibrated) -> doc.Document:
+    """Return what a calibration says: its noise, why, and the guarantee."""
+    badge = verdict_badge(calibration)
+    return doc.Document(
+        kind="calibration",
+        kicker="bnpriv calibration",
+        title=f"{calibration.query}: noise and guarantee",
+        headline=headline(calibration),
+        verdict=badge.text,
+        tone=badge.tone,
+        lead=share_text(calibration),
+        answer=noise_figure(calibration),
+        facts=answer_facts(calibration),
+        sections=calibration_sections(calibration),
+        data=calibration_data(calibration),
+    )
+
+
+def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
+    """Return all sections that are about one calibration."""
+    channel = calibration.certificate.channel
+    return (
+        noise_section(calibration),
+        *(() if channel is None else (channel.section,)),
+        *curve_sections(calibration),
+        guarantee_section(calibration.guarantee),
+        belief_section(calibration.guarantee),
+        trust_section(calibration.certificate.source, calibration.certificate.assumptions, calibration.certificate),
+    )
+
+
+def noise_section(calibration: Calibrated) -> Section:
+    """Return how much noise there is, and why."""
+    certificate = calibration.certificate
+    further = (*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped))
+    by_quilts = any(isinstance(decision, Decision) for decision in certificate.decisions)
+    reason = f" {reason_text(calibration)}" if by_quilts else ""
+    return Section(
+        title="What noise it needs, and why",
+        id="noise",
+        blocks=(
+            Paragraph(f"{noise_text(calibration)}{reason}"),
+            *_parts(calibration),
+            *together(calibration.noise, calibration.query, calibration.framework.schema),
+            *_decisions(calibration),
+            *((doc.Items(further),) if further else ()),
+        ),
+    )
+
+
+def _parts(calibration: Calibrated) -> Iterable[Block]:
+    """Yield what becomes of each part of an answer of several parts, where there is noise."""
+    shape = calibration.shape
+    if shape is None or calibration.scale == 0:
+        return
+    rows = zip(shape.parts, shape.weights, shape.scales, calibration.useful.parts, strict=True)
+    equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
+    yield Table(
+        caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
+        header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
+        rows=[
+            (
+                (doc.Code(part.label),),
+                number_text(weight),
+                number_text(scale),
+                upper_text(use.error),
+                "not declared" if math.isnan(use.share) else upper_percent(use.share),
+                (doc.Badge(use.verdict, TONES[use.verdict]),),
+            )
+            for part, weight, scale, use in rows
+        ],
+        numbers=(1, 2, 3, 4),
+    )
+
+
+def _decisions(calibration: Calibrated) -> Iterable[Block]:
+    """Yield what decided the noise, for every protected attribute."""
+    found = calibration.certificate.decisions
+    rows = [_decision(decision, calibration) for decision in found[:MOST_REASONS] if isinstance(decision, Decision)]
+    left = len(found) - MOST_REASONS
+    if rows:
+        yield Table(
+            caption="What decided the noise",
+            header=(
+                "protected",
+                "pair of secrets",
+                "noise hides",
+                "answer moves by",
+                "quilt",
+                "it tells (nats)",
+                "scale",
+            ),
+            rows=rows,
+            numbers=(3, 5),
+            more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
+        )
+    elif calibration.certificate.reasons:
+        yield doc.Items(calibration.certificate.reasons)
+    by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
+    drawn = None if by_laws is None else law_drawing(by_laws)
+    if drawn is not None:
+        yield drawn
+    yield from channel_figures(calibration)
+
+
+def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline, ...] | str, ...]:
+    quilt = tuple(decision.quilt.quilt)
+    passed = f", more with delta {upper_chance(decision.excess)}" if decision.excess else ""
+    nothing = "the trivial quilt" if decision.queried_near else "none needed"
+    return (
+        (doc.Name(decision.protected),),
+        str(decision.pair) + model_text(decision.model, decision.models),
+        (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
+        number_text(decision.sensitivity.upper),
+        (doc.Names(quilt, nothing=nothing),),
+        upper_text(decision.influence.upper) + passed,
+        arithmetic_text(decision, calibration.epsilon),
+    )
+
+
+def guarantee_section(guarantee: Guarantee) -> Section:
+    """Return the guarantee, word for word."""
+    return Section(title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),))
+
+
+def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
+    """Return where the model comes from, and what must hold outside the library."""
+    theorem: tuple[Block, ...] = ()
+    if certificate is not None:
+        theorem = (Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
+    origin = Paragraph(("Source of the model: ", doc.Strong("not stated" if source is None else source), "."))
+    assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
+    return Section(
+        title="What the model must be trusted for",
+        id="trust",
+        blocks=(origin, *((doc.Items(assumed),) if assumed else ()), *theorem),
+        folded=True,
+    )
+
+
+def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, limit: Limit) -> Section:
+    """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
+    compared: tuple[Block, ...] = ()
+    if calibrations:
+        compared = (comparison_table(calibrations, limit), Paragraph(limit.text), *_smaller_delta(calibrations))
+    return Section(title="The mechanisms compared", id="plan", blocks=(*compared, *refused(refusals)))
+
+
+def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
+    """Yield that some mechanisms were calibrated for less delta than was asked for, where they were."""
+    deltas = sorted({calibration.delta for calibration in calibrations})
+    if len(deltas) > 1:
+        yield Paragraph(
+            f"Mechanisms that refuse a delta of one over the number of records or more, as {full_text(deltas[-1])} is, "
+            f"were calibrated for {number_text(deltas[0])}."
+        )
+
+
+def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
+    """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
+    drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
+    bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
+    shape = calibrations[0].shape
+    by_share = shape is not None and shape.by_share
+    # what stands at the end of the table, though its error may be less
+    last = "; after them what holds for the models drawn only" * any(each.holds_for_draws_only for each in calibrations)
+    last += "; last baselines, which give another" * any(bool(each.guarantee.baseline_text) for each in calibrations)
+    order = "mean error, as a share of the range of each part," if by_share else "expected error"
+    return Table(
+        caption=f"Every mechanism that gives this guarantee, the least {order} first{last}",
+        drawn=bars,
+        header=(
+            *("mechanism", "noise", "scale", "mean error"),
+            *((f"times the least{'' if limit.kind == 'exact' else ', at most'}",) if limit.least else ()),
+            *("answer", "19 of 20 releases err by at most"),
+        ),
+        rows=[_compared(calibration, limit) for calibration in calibrations],
+        numbers=(2, 3, 4) if limit.least else (2, 3),
+    )
+
+
+def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
+    reach, found = deciding_error(calibration), narrowest(calibration)
+    note = calibration.certificate.caution
+    if calibration.guarantee.baseline_text:
+        note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
+    if calibration.holds_for_draws_only:
+        note = "for the models drawn only"
+    error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
+    over = limit.over(calibration)
+    unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
+    if reach and found is not None:
+        length = found[1] - found[0]
+        desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
+        error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
+    return (
+        doc.Cell((doc.Code(str(calibration.mechanism)),), note=note),
+        "none" if is_none(calibration.noise) else noise_name(calibration.noise),
+        "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
+        doc.Cell(_mean_error(calibration), note=unlike),
+        *(("-" if over is None else upper_text(over),) if limit.least else ()),
+        (verdict_badge(calibration),),
+        error,
+    )
+
+
+def _mean_error(calibration: Calibrated) -> str:
+    """Return the mean error; where parts have different ranges its share of them, averaged over the parts."""
+    shape = calibration.shape
+    if shape is None or not shape.by_share:
+        return number_text(calibration.expected_error)
+    ranged = sum(0 < width < math.inf for width in shape.ranges)
+    return upper_percent(shape.relative_error(calibration.noise) / ranged)
+
+
+def refused(refusals: Refusals) -> tuple[Section, ...]:
+    """Return which mechanisms cannot answer, those with the same reason together."""
+    if not refusals:
+        return ()
+    by_reason: dict[Refusal, list[Inline]] = {}
+    for mechanism, reason in refusals:
+        by_reason.setdefault(reason, []).extend([", ", doc.Code(str(mechanism))])
+    many = "1 mechanism" if len(refusals) == 1 else f"{len(refusals)} mechanisms"
+    items = tuple((*names[1:], f": {reason}") for reason, names in by_reason.items())
+    return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)

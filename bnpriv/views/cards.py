@@ -1,0 +1,145 @@
+"""What frameworks, queries, schemas and networks say of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bnpriv.core.columns import Binned, Categorical, Category
+from bnpriv.core.frameworks.protected import ProtectedSecret
+from bnpriv.core.networks.base import Network, network_text
+from bnpriv.core.queries.base import Query
+from bnpriv.core.schema import Column, Schema
+from bnpriv.render.document import Block, Code, Document, Figure, Name, Names, Section, Table, fact
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
+from bnpriv.views.guarantee import protected_fact
+
+# --------------------------------------------------------------------------------------------------
+# What a framework declares, as a document: who is kept from learning what, over which network and columns.
+# --------------------------------------------------------------------------------------------------
+
+
+def framework_document(
+    notion: str,
+    source: str,
+    schema: Schema,
+    secrets: Sequence[ProtectedSecret],
+    network: Network | None,
+    independent: Sequence[str] = (),
+) -> Document:
+    """Return what a framework declares."""
+    names = tuple(secret.attribute for secret in secrets)
+    facts = [protected_fact(secrets)]
+    if network is not None:
+        facts.append(fact("Model", f"{network_text(network)}."))
+    facts.append(fact("Source of the model", source))
+    if independent:
+        facts.append(fact("Declared independent", (Names(tuple(independent)),)))
+    table = schema.document
+    return Document(
+        kind="framework",
+        kicker=f"bnpriv framework · {notion}",
+        headline=(f"{notion[0].upper()}{notion[1:]} for ", Names(names)),
+        facts=tuple(facts),
+        beside=() if network is None else network_drawing(network, names),
+        sections=(Section(title=table.headline, blocks=table.answer, folded=True),),
+        data={
+            "notion": notion,
+            "source": source,
+            "protected": [secret.to_json() for secret in secrets],
+            "schema": table.data,
+        },
+    )
+
+
+def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
+    """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
+    if not 1 < len(network.attributes) <= MOST_DRAWN:
+        return ()
+    drawing = Drawing(
+        nodes=network.attributes,
+        edges=network.graph.edges,
+        roles=dict.fromkeys(protected, "protected"),
+        title="The network",
+        desc=f"{network_text(network)}. Protected attributes have a double border.",
+    )
+    return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
+
+
+def network_document(network: Network) -> Document:
+    """Return what a network is, drawn where it is small enough to be read."""
+    text = network_text(network)
+    kind, _, size = text.partition(": ")
+    drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
+    drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    return Document(
+        kind="network",
+        kicker="bnpriv network",
+        headline=kind,
+        lead=f"{size[0].upper()}{size[1:]}.",
+        answer=drawn,
+        facts=(fact("Attributes", (Names(network.attributes),)),) if not drawn else (),
+        data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# What a query says of itself.
+# --------------------------------------------------------------------------------------------------
+
+
+def query_document(query: Query) -> Document:
+    """The text of a query, what it reads, and what must be believed of it."""
+    facts = [fact("Reads", (Names(tuple(query.columns)),))]
+    if query.assumptions:
+        facts.append(fact("Must be believed", *query.assumptions))
+    return Document(
+        kind="query",
+        kicker="bnpriv query",
+        headline=(Code(str(query)),),
+        facts=tuple(facts),
+        data={"query": str(query), "columns": sorted(query.columns), "assumptions": list(query.assumptions)},
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# What a schema says of itself: its columns with what each may hold.
+# --------------------------------------------------------------------------------------------------
+
+MOST_LISTED = 12
+"""Categories of a column that are named where it is shown."""
+
+
+def schema_document(schema: Schema) -> Document:
+    """The columns with what each may hold."""
+    described = {name: _described(column) for name, column in schema.columns.items()}
+    columns = "1 column" if len(described) == 1 else f"{len(described):,} columns"
+    table = Table(
+        caption="What each column may hold, and what a missing value counts as",
+        header=("column", "type", "values", "missing counts as"),
+        rows=[((Name(name),), *each) for name, each in described.items()],
+    )
+    data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
+    return Document(
+        kind="schema",
+        kicker="bnpriv schema",
+        headline=f"{schema.records:,} records of {columns}",
+        answer=(table,),
+        data={"records": schema.records, "columns": data},
+    )
+
+
+def _described(column: Column) -> tuple[str, str, str]:
+    kind = type(column).__name__
+    if not isinstance(column, Categorical):
+        values = f"{column.lower:,.10g} to {column.upper:,.10g}"
+        values += f" in bins {_cut(column.labels)}" if isinstance(column, Binned) else ""
+        return kind, values, f"{column.missing:,.10g}"
+    raw = sum(map(len, column.coarsen.values()))
+    coarser = f", which {raw:,} more labels count as" if raw else ""
+    return kind, _cut(column.categories) + coarser, str(column.missing)
+
+
+def _cut(labels: Sequence[Category]) -> str:
+    shown = ", ".join(map(str, labels[:MOST_LISTED]))
+    left = len(labels) - MOST_LISTED
+    return f"{shown} and {left} more" if left > 0 else shown

@@ -1,0 +1,282 @@
+"""What influences and quilts say of themselves: colours, paths, drawings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bnpriv.core.columns import State
+from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.influence.base import Influence, draw_points, plain_text
+from bnpriv.core.influence.quilts import MarkovQuilt
+from bnpriv.core.influence.ratios import independent_parts, joint_law
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import SecretPair, side_text
+from bnpriv.errors import Refusal
+from bnpriv.render import figures as plotting
+from bnpriv.render.document import Document, Figure, Items, Name, Names, Section, Table, Text
+from bnpriv.render.figures import HeatCell
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
+from bnpriv.render.html import Html, join
+from bnpriv.text import Json, chance_text, lines_text, number_text, of_nats, some_text, upper_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# --------------------------------------------------------------------------------------------------
+# How many nats which colour stands for.
+# --------------------------------------------------------------------------------------------------
+
+HEAT_LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
+"""Colours of a heat map: up to so many nats."""
+
+DASH, INFINITY_SIGN = "\u2013", "\u221e"
+
+LEGEND: tuple[tuple[str, str], ...] = (
+    ("zero", "0: tells nothing"),
+    *(
+        (level, f"{low:g} to {most:g}")
+        for (most, level), low in zip(HEAT_LEVELS, (0.0, *dict(HEAT_LEVELS)), strict=False)
+    ),
+    ("6", f"over {HEAT_LEVELS[-1][0]:g}"),
+    ("top", f"{INFINITY_SIGN}: no factor bounds the odds"),
+)
+"""What the colours mean."""
+
+
+def heat_cell(nats: float | None, columns: Collection[str], *, marked: bool = False, note: str = "") -> HeatCell:
+    """Return the cell of an influence; None stands for an attribute that meets itself.
+
+    Parameters
+    ----------
+    nats : float or None
+    columns : collection of str
+        What is seen.
+    marked : bool
+        Whether it tells more than is allowed.
+    note : str
+        More for whoever points at the cell.
+    """
+    if nats is None:
+        return HeatCell(text=DASH, level="none", title="the attribute itself")
+    if math.isnan(nats):
+        return HeatCell(text=DASH, level="none", title="not looked at")
+    level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= most), "6")
+    # two decimals tell the colours apart
+    text = "<0.01" if 0 < nats < 0.005 else f"{nats:.2f}" if 0 < nats < 10 else f"{nats:,.0f}"
+    text = INFINITY_SIGN if math.isinf(nats) else text
+    moved = f"{of_nats(upper_text(nats))}, which moves the odds {odds.multiplied_text(nats)}"
+    return HeatCell(
+        text=text,
+        level="top" if math.isinf(nats) else level,
+        title=f"{some_text(columns)}: {moved}{note}",
+        marked=marked,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# In words: along which path an influence runs, and which rows of the tables carry it.
+# --------------------------------------------------------------------------------------------------
+
+
+def explanation(
+    network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, assignment: Mapping[str, State]
+) -> str:
+    """Return, for the assignment that tells most, its probabilities, an open path to each column, and the rows."""
+    lines = [_probabilities(network, protected, pair, model, assignment)]
+    paths = network.graph.open_paths(protected, ())
+    steps: dict[tuple[str, str], None] = {}
+    for name in assignment:
+        path = paths.get(name) or network.graph.open_paths(protected, set(assignment) - {name})[name]
+        lines.append(f"Path: {path_text(network, path)}")
+        steps |= dict.fromkeys(pairwise(path))
+    children = dict.fromkeys(b if a in network.graph.parents[b] else a for a, b in steps)
+    for child in children:
+        lines += _rows(network, child, model, assignment.get(child))
+    return lines_text(lines)
+
+
+def path_text(network: DiscreteNetwork, path: tuple[str, ...]) -> str:
+    """Return a path with its arrows."""
+    text = path[0]
+    for a, b in pairwise(path):
+        text += f" -> {b}" if a in network.graph.parents[b] else f" <- {b}"
+    return text
+
+
+def _probabilities(
+    network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, assignment: Mapping[str, State]
+) -> str:
+    # Given a single state the parts are independent, and a table of them all might be too large.
+    parts = independent_parts(network.graph, protected, tuple(assignment)) if pair.is_point else [tuple(assignment)]
+    chances = [1.0, 1.0]
+    for part in parts:
+        law = joint_law(network, (protected, *part))
+        values = np.exp(law.values[min(model, law.values.shape[0] - 1)])
+        cell = tuple(network.states[name].index(assignment[name]) for name in part)
+        for k, side in enumerate((pair.first, pair.second)):
+            inside = [network.states[protected].index(state) for state in side]
+            chances[k] *= float(values[(inside, *cell)].sum() / values[inside].sum())
+    seen = ", ".join(f"{name} = {state}" for name, state in assignment.items())
+    ratio = "infinitely" if chances[1] == 0 else f"{number_text(chances[0] / chances[1])} times"
+    return (
+        f"{seen} has probability {chance_text(chances[0])} if {protected} is {side_text(pair.first)} and "
+        f"{chance_text(chances[1])} if it is {side_text(pair.second)}: {ratio} as likely."
+    )
+
+
+def _rows(network: DiscreteNetwork, child: str, model: int, state: State | None) -> list[str]:
+    """Return the column of a table whose entries differ most between parent configurations."""
+    table = network.probabilities(child)[model]
+    flat = table.reshape(table.shape[0], -1)
+    row = int(np.argmax(np.ptp(flat, axis=1))) if state is None else network.states[child].index(state)
+    parents = network.graph.parents[child]
+    name = f"{child} = {network.states[child][row]}"
+    lines: list[str] = []
+    for which in dict.fromkeys((int(np.argmin(flat[row])), int(np.argmax(flat[row])))):
+        index = np.unravel_index(which, table.shape[1:])
+        given = ", ".join(f"{p} = {network.states[p][int(k)]}" for p, k in zip(parents, index, strict=True))
+        lines.append(f"Row: P({name} | {given}) = {number_text(float(flat[row, which]))}")
+    return lines
+
+
+# --------------------------------------------------------------------------------------------------
+# An influence as a card and as drawings.
+# --------------------------------------------------------------------------------------------------
+
+
+def influence_document(influence: Influence) -> Document:
+    """How much is told, how well that is known, and how it is told."""
+    said, nats = plain_text(influence), float(influence)
+    first, *lines = influence.explain().splitlines()
+    if first == said:  # which is the headline
+        first, *lines = lines or [""]
+    return Document(
+        kind="influence",
+        kicker=f"bnpriv influence, {influence.kind}",
+        headline=said[:-1],
+        lead=first,
+        answer=(Items(tuple(lines)),) if lines else (),
+        data={
+            "columns": sorted(influence.columns),
+            "protected": influence.protected,
+            "nats": "inf" if math.isinf(nats) else None if math.isnan(nats) else nats,
+            "kind": influence.kind,
+            "pair": None if influence.pair is None else str(influence.pair),
+            "model": influence.model,
+        },
+    )
+
+
+def plot_secrets(influence: Influence, column: str | None, ax: Axes | None) -> Axes:
+    """Draw the law of a column given each of the two secrets: `Influence.plot_secrets`."""
+    curves = influence.conditional(column)
+    if isinstance(curves, Refusal):
+        raise curves.error()
+    return plotting.draw_curves(ax, curves, column or influence.frontier[0])
+
+
+def plot_draws(influence: Influence, ax: Axes | None) -> Axes:
+    """Draw how many of the models tell how much: `Influence.plot_draws`."""
+    drawing = plotting.axes(ax)
+    told = np.maximum(influence.values.max(axis=1), 0.0)
+    drawing.hist(told[np.isfinite(told)], bins=40, color="#4a78b0")
+    for share, point in zip((50, 95, 100), draw_points(influence.values), strict=True):
+        if np.isfinite(point):
+            drawing.axvline(point, color="black", linewidth=1, linestyle=":" if share < 100 else "-")
+            drawing.annotate(f"{share} %", (point, 0.97), xycoords=("data", "axes fraction"), rotation=90, va="top")
+    names = ", ".join(plotting.label(name) for name in sorted(influence.columns))
+    drawing.set_xlabel(f"what {names} tells about {plotting.label(influence.protected)}, in nats")
+    drawing.set_ylabel("models")
+    return drawing
+
+
+# --------------------------------------------------------------------------------------------------
+# What Markov quilts say of themselves: their sides, drawn in the network that they split.
+# --------------------------------------------------------------------------------------------------
+
+
+def quilt_document(sides: MarkovQuilt, graph: Graph | None) -> Document:
+    """Return a quilt with its sides; drawn where its network is known and small enough to be read."""
+    quilt, near, remote = (Names(tuple(side)) for side in (sides.quilt, _others(sides), sides.remote))
+    legend = quilt_legend(sides.protected, quilt=sides.quilt, near=sides.near, remote=sides.remote)
+    words = ("Quilt: ", quilt, ". Near: ", near, ". Remote: ", remote, ".")
+    told, since = "Whoever knows the quilt learns nothing more about ", " from the remote attributes."
+    if not sides.quilt:
+        told, since = "The remote attributes tell nothing about ", "."
+    return Document(
+        kind="quilt",
+        kicker="bnpriv Markov quilt",
+        headline=_headline(sides),
+        lead=(told, Name(sides.protected), since),
+        answer=(Figure(join(_drawn(sides, graph), legend), words=words),),
+        data=_data(sides),
+    )
+
+
+def quilts_document(protected: str, quilts: Sequence[MarkovQuilt], graph: Graph, *, more: bool) -> Document:
+    """Return several quilts of one attribute."""
+    rows = [[(Names(tuple(side)),) for side in (each.quilt, _others(each), each.remote)] for each in quilts]
+    table = Table(
+        caption="Whoever knows a quilt learns nothing more from the remote attributes",
+        header=("quilt", "near", "remote"),
+        rows=rows,
+        more="More are found as they are asked for." if more else "",
+    )
+    which = "The first Markov quilts" if more else "All Markov quilts" if quilts else "No Markov quilts"
+    return Document(
+        kind="quilts",
+        kicker="bnpriv Markov quilts",
+        headline=(f"{which} of ", Name(protected)),
+        lead="" if quilts else "No attribute is shielded from it by others.",
+        answer=(table,) if quilts else (),
+        sections=tuple(
+            Section(title=_headline(each), blocks=(Figure(_drawn(each, graph)),), folded=True) for each in quilts
+        ),
+        data={"protected": protected, "quilts": [_data(each) for each in quilts], "more": more},
+    )
+
+
+def quilt_roles(sides: MarkovQuilt) -> Mapping[str, str]:
+    """Return the role of every attribute in the drawing of a quilt."""
+    by_side = {"near": sides.near, "quilt": sides.quilt, "remote": sides.remote}
+    roles = {member: role for role, side in by_side.items() for member in side}
+    return roles | {sides.protected: "protected"}
+
+
+def _headline(sides: MarkovQuilt) -> Text:
+    if not sides.quilt:
+        return "The empty quilt of ", Name(sides.protected)
+    verb = " shields " if len(sides.quilt) == 1 else " shield "
+    return Names(tuple(sides.quilt)), verb, Name(sides.protected)
+
+
+def _drawn(sides: MarkovQuilt, graph: Graph | None) -> Html:
+    if graph is None or len(graph.nodes) > MOST_DRAWN:
+        return Html()
+    drawing = Drawing(
+        nodes=graph.nodes,
+        edges=graph.edges,
+        roles=quilt_roles(sides),
+        title="The network, coloured by the quilt",
+        desc="The legend names the attributes on each side.",
+    )
+    return graph_html(drawing)
+
+
+def _others(sides: MarkovQuilt) -> frozenset[str]:
+    return sides.near - {sides.protected}
+
+
+def _data(sides: MarkovQuilt) -> Json:
+    return {
+        "protected": sides.protected,
+        "quilt": sorted(sides.quilt),
+        "near": sorted(sides.near),
+        "remote": sorted(sides.remote),
+    }

@@ -1,0 +1,166 @@
+"""What a release says; everything in it may be published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from bnpriv.core.noise import is_none
+from bnpriv.core.queries.asked import parts_of
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.derived import Span, derivation
+from bnpriv.core.queries.sensitivity import answer_range
+from bnpriv.core.release import INTERVAL_LEVEL, Release, shown_number
+from bnpriv.core.schema import Schema
+from bnpriv.mechanisms.usefulness import Calibrated
+from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
+from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
+from bnpriv.render.html import Html, join
+from bnpriv.text import number_text
+from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
+
+RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
+
+NOISE_IS_NOT_CUT = (
+    "Noise is not cut, so a released number may lie beyond what any table could give, and beside its interval."
+)
+"""Said only where a released number does: the intervals that are shown are cut to what an answer may be."""
+
+ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
+
+
+@final
+@dataclass(frozen=True)
+class ShownNumber:
+    """A released number as it is shown.
+
+    Parameters
+    ----------
+    label : str
+        What it is.
+    value : float
+    interval : (float, float)
+    text, low, high : str
+        The number and the ends of its interval in the digits that the noise leaves meaningful; the ends are "" without
+        noise.
+    """
+
+    label: str
+    value: float
+    interval: tuple[float, float]
+    text: str
+    low: str
+    high: str
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it lies outside its interval, which is cut to what the answer may be."""
+        return bool(self.low) and not self.interval[0] <= self.value <= self.interval[1]
+
+    @property
+    def words(self) -> str:
+        """Return the number with its interval in a line."""
+        between = f"95 %: {self.low} to {self.high}" if self.low else "no noise"
+        return f"{self.label} = {self.text} ({between})"
+
+
+def release_document(release: Release) -> Document:
+    """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
+    calibration = release.calibration
+    badge = verdict_badge(calibration)
+    noise, *others = calibration_sections(calibration)
+    facts = [] if release.mark is None else [release.mark.fact]
+    if release.others:
+        facts.append(beside_fact(release.others))
+    return Document(
+        kind="release",
+        kicker="bnpriv release",
+        title=f"{calibration.query}: released",
+        headline=(*query_text(calibration.query), " released"),
+        verdict=badge.text,
+        tone=badge.tone,
+        lead=str(calibration.useful),
+        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
+        sections=(*others, replace(noise, folded=True)),
+        data=release.to_dict(),
+    )
+
+
+def _shown(release: Release) -> list[ShownNumber]:
+    calibration = release.calibration
+    noisy = not is_none(calibration.noise)
+    uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain
+    ranges = answer_ranges(calibration.query, calibration.framework.schema)
+    ends = release.all_intervals(INTERVAL_LEVEL)
+    found: list[ShownNumber] = []
+    every = zip(release.labels, release.values, ends, ranges, uncertain, strict=True)
+    for label, value, (start, end), (least, largest), is_open in every:
+        width = end - start
+        # the part that lies in the range of the answer; all of it where none does
+        low, high = max(start, least), min(end, largest)
+        low, high = (low, high) if low < high else (start, end)
+        shown = (shown_number(low, width), shown_number(high, width)) if noisy or is_open else ("", "")
+        found.append(ShownNumber(label, value, (low, high), shown_number(value, width), *shown))
+    return found
+
+
+def beside_fact(answers: int) -> Fact:
+    """Return what must be known of other answers that were released with one."""
+    them = "another answer" if answers == 1 else f"{answers} other answers"
+    text = f"{them}. The guarantee is for this answer by itself: for the answers together none is stated, and the "
+    return fact("Released with", text + "guarantees of each do not add up to one.")
+
+
+def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
+    """Return the numbers, each with its interval drawn on the range of its answer."""
+    schema = calibration.framework.schema
+    ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)
+    groups = [part.places for part in parts_of(calibration.query, schema)] if found is None else found.groups
+    axes = [bar_axis([ranges[k] for k in places]) for places in groups for _ in places]  # a scale for each unit
+    bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
+    legend = interval_legend() if any(bars) else Html()
+    beside = any(number.is_beside for number in numbers)
+    beyond = (Paragraph(NOISE_IS_NOT_CUT),) if beside else ()
+    if len(numbers) == 1:
+        (number,) = numbers
+        between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
+        said = between if number.low else "This is the exact answer: no noise was needed."
+        figure = (Figure(join(bars[0], legend)),) if bars[0] else ()
+        return Big(number.text, words=number.words), Paragraph(said), *beyond, *figure
+    return (
+        Table(
+            caption=f"The released numbers; {ALL_AT_ONCE}",
+            header=("number", "released", "between"),
+            rows=[
+                (
+                    (Code(number.label),),
+                    number.text,
+                    Cell(f"{number.low} and {number.high}" if number.low else "no noise", drawing=bar),
+                )
+                for number, bar in zip(numbers, bars, strict=True)
+            ],
+            numbers=(1,),
+        ),
+        *beyond,
+        Figure(legend),
+    )
+
+
+def answer_ranges(query: Query, schema: Schema) -> list[Span]:
+    """Return between which numbers each number of an answer lies, whatever the table holds."""
+    lower, upper = answer_range(query, schema)
+    base: list[Span] = list(zip(lower.tolist(), upper.tolist(), strict=True))
+    found = derivation(query, schema)
+    return base if found is None else list(found.ranges(base))
+
+
+def _bar(number: ShownNumber, ends: tuple[float, float], axis: tuple[float, float]) -> Html:
+    """Return the drawing of a released number; nothing without noise, or where no range is declared."""
+    if not all(map(math.isfinite, axis)) or not number.low:
+        return Html()
+    desc = f"Released {number.text}, between {number.low} and {number.high}, "
+    desc += f"range {number_text(ends[0], 6)} to {number_text(ends[1], 6)}."
+    return interval_bar(axis, ends, number.value, number.interval, title=f"{number.label} on its range", desc=desc)

@@ -1,0 +1,232 @@
+"""What to try next where an answer is coarse or useless: what each step would gain is computed, not guessed."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from time import perf_counter
+
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.mechanisms.law_decision import LawDecision
+from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.progress import tell
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.builtin import Stack
+from bnpriv.core.secrets import Apart, Secret, SecretPairs, apart, pairs
+from bnpriv.errors import BnprivError
+from bnpriv.mechanisms.baselines import epsilon_for_scale
+from bnpriv.mechanisms.optimal.channel import comparable
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.mechanisms.usefulness import LIMITS, POOR_ANSWERS
+from bnpriv.render.document import Code, Names, Text
+from bnpriv.text import nats_text, number_text
+from bnpriv.views.calibration import errors_text, is_weighted
+from bnpriv.views.closer_secrets import closer_secrets
+from bnpriv.views.report.analysis import quilt_calibration
+from bnpriv.views.report.values import Analysis, ScaleCurve, epsilon_at
+
+LIMIT = {verdict: share for share, verdict in LIMITS}["useful"]
+"""The largest share of its range by which a useful answer errs."""
+
+MOST_EPSILON = 20.0
+"""Above it an answer is not called private."""
+
+TINY = 1e-6
+"""The delta that is tried; a tenth of one over the number of records if that is less."""
+
+MOST_PARTS = 4
+"""Numbers of an answer that are tried alone."""
+
+EPSILON_DIGITS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)
+"""Epsilons that are tried, in every power of ten."""
+
+GAIN = 0.8
+"""An error that is not smaller by this factor is no gain."""
+
+MUCH = 3.0
+"""Where calibrations take long, mechanisms that err so many times as much as the best one are left out."""
+
+MOST_QUICK_ATOMS = 1000
+"""Laws with more atoms take long to be calibrated."""
+
+AT_WHICH = "To find out from which epsilon on the answer would be useful"
+
+
+def advice(report: Analysis) -> tuple[Text, ...]:
+    """Return what to try next, the simplest first; nothing where the answer is of use, or nothing was asked."""
+    if report.plan is None or report.query is None or report.framework is None:
+        return ()
+    if report.best is None:
+        return tuple(dict.fromkeys(reason.remedy for _, reason in report.plan.refusals))[:MOST_PARTS]
+    if report.best.useful.verdict not in POOR_ANSWERS:
+        return ()
+    return tuple(_steps(report, report.plan, report.framework, report.query))
+
+
+def _steps(report: Analysis, made: Plan, framework: Framework, query: Query) -> Iterator[Text]:
+    best = made.best
+    mendable = tuple(_mendable(made))
+    if report.curves is not None and made.calibrations and not any(map(is_weighted, made.calibrations)):
+        enough = useful_from(made, report.curves, best.scale * LIMIT / best.useful.share)
+    else:
+        enough = _first_useful(made, best.epsilon)
+    yield from mendable
+    if enough <= MOST_EPSILON:
+        yield f"It would be useful from epsilon {number_text(enough, 2)} on."
+    elif not mendable:
+        yield "No epsilon below 20 makes this answer useful: ask something else, such as a query of fewer columns."
+    if best.delta == 0 and best.guarantee.kind != "estimate":
+        delta = min(TINY, 0.1 / framework.schema.records)
+        yield from _gain(made, framework, query, f"With delta {nats_text(delta)},", delta=delta)
+    if isinstance(query, Stack):
+        for part in query.parts[:MOST_PARTS]:
+            yield from _alone(made, framework, part)
+    closer = _closer(framework)
+    if closer is not None:
+        what, changed = closer
+        yield from _gain(made, changed, query, what, delta=best.delta)
+    elif (nearer := made.closer or closer_secrets(made.calibrations)) is not None:
+        yield from nearer.sentences
+    free = _free_columns(report, query)
+    if free:
+        told = ": each tells so little that a query of it alone needs no noise."
+        yield "Ask about ", Names(free, most=6), told
+
+
+def _mendable(made: Plan) -> Iterator[str]:
+    """Yield what would make the laws of the answer known, where only noise that hides whole columns was found."""
+    certificate = made.best.certificate
+    if made.best.useful.verdict != "useless" or any(isinstance(each, LawDecision) for each in certificate.decisions):
+        return
+    for mechanism, why in made.refusals:
+        if isinstance(mechanism, TightMechanism) and mechanism.noise == "laplace":
+            yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
+
+
+def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:
+    """Return the least epsilon, rounded up to two digits, at which some mechanism's noise has at most a given scale.
+
+    Of the mechanisms that a plan names, the Markov quilt mechanism by its curves.
+    """
+    by_laws = (epsilon_for_scale(calibration, scale) for calibration in made.calibrations)
+    least = min(epsilon_at(curves, scale), *by_laws)
+    if math.isinf(least):
+        return least
+    step = 10.0 ** (math.floor(math.log10(least)) - 1)
+    return math.ceil(least / step * (1 + 1e-9)) * step
+
+
+def _first_useful(made: Plan, asked: float) -> float:
+    """Return the least of some epsilons at which a mechanism of a plan is useful; infinite if none is."""
+    levels = [step * 10.0**power for power in range(-3, 2) for step in EPSILON_DIGITS]
+    levels = [level for level in levels if asked < level <= MOST_EPSILON]
+    best, start, tried = made.best, perf_counter(), 0
+
+    def is_useful(level: float) -> bool:
+        nonlocal tried
+        found, tried = least_noise(made, best.framework, best.query, level, best.delta), tried + 1
+        if tried == 1:  # each halving takes as long as the first
+            tell(AT_WHICH, (perf_counter() - start) * math.log2(len(levels)), "takes about {}")
+        return found is not None and found.useful.verdict not in POOR_ANSWERS
+
+    place = bisect_left(levels, True, key=is_useful)
+    return levels[place] if place < len(levels) else math.inf
+
+
+def least_noise(made: Plan, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration | None:
+    """Return the calibration with the least expected error of the mechanisms that a plan found to support a query.
+
+    The others are not tried, whatever else changes: to find out that they do not support it either may take long.
+    Where calibrations take long only the mechanisms that err little are.
+    """
+    found: list[Calibration] = []
+    most = MUCH * made.best.ranked_error if is_costly(made) else math.inf
+    for each in made.calibrations:
+        if each.ranked_error > most:
+            continue
+        try:
+            found.append(each.mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
+        except BnprivError:
+            continue
+    return min(found, key=lambda calibration: calibration.ranked_error, default=None)
+
+
+def is_costly(made: Plan) -> bool:
+    """Return whether some calibration of a plan takes quadratures, many draws or laws with many atoms."""
+    return any(map(_takes_long, made.calibrations))
+
+
+def _takes_long(calibration: Calibration) -> bool:
+    certificate = calibration.certificate
+    laws = [decision.first for decision in certificate.decisions if isinstance(decision, LawDecision)]
+    large = any(isinstance(law, Atoms) and law.logs.size > MOST_QUICK_ATOMS for law in laws)
+    return calibration.guarantee.kind == "estimate" or certificate.confidence is not None or large
+
+
+def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: float) -> Iterator[str]:
+    """Yield how large the error would be under other conditions, where that is a gain."""
+    found = least_noise(made, framework, query, made.best.epsilon, delta)
+    alike = found is not None and comparable(found.averaged_over, made.best.averaged_over)
+    if found is not None and alike and found.ranked_error < GAIN * made.best.ranked_error:
+        yield f"{what} 19 of 20 releases would {_error_text(found)}."
+
+
+def _alone(made: Plan, framework: Framework, part: Query) -> Iterator[Text]:
+    """Yield what would become of one number of the answer alone, where it would be of use."""
+    found = least_noise(made, framework, part, made.best.epsilon, made.best.delta)
+    if found is not None and found.useful.verdict not in POOR_ANSWERS:
+        yield "Ask ", Code(str(part)), f" alone: 19 of 20 releases would {_error_text(found)}."
+
+
+def _error_text(calibration: Calibration) -> str:
+    reach = calibration.quantile(0.95)
+    if reach == 0:
+        return "not err at all, as no noise is needed"
+    return f"err by at most {errors_text(calibration)} ({calibration.useful.verdict})"
+
+
+def _closer(framework: Framework) -> tuple[str, Framework] | None:
+    """Return the framework with secrets half as far apart, or of neighbouring states only, and what that is."""
+    halves = {name: half for name, given in framework.chosen_secrets.items() if (half := _half(given)) is not None}
+    if halves and len(halves) == len(framework.chosen_secrets):
+        return "With secrets half as far apart,", replace(framework, protect=halves)
+    return _neighbours(framework)
+
+
+def _half(given: object) -> Apart | Secret | None:
+    if isinstance(given, Apart):
+        return apart(at_most=given.at_most / 2)
+    if isinstance(given, Secret) and isinstance(given.pairs, Apart) and given.pairs.at_most >= 2:
+        return replace(given, pairs=apart(at_most=given.pairs.at_most // 2))
+    return None
+
+
+def _neighbours(framework: Framework) -> tuple[str, Framework] | None:
+    """Return a framework that protects neighbouring states only, where all pairs of more than two are protected."""
+    chosen: dict[str, SecretPairs] = {}
+    for secret in framework.protected_secrets:
+        states = framework.secret_states.get(secret.attribute, ())
+        if len(states) < 3 or not secret.bounds_belief:
+            return None
+        chosen[secret.attribute] = pairs(*pairwise(states))
+    try:
+        return "Protecting neighbouring states only,", replace(framework, protect=chosen)
+    except BnprivError:  # a property of the table has no states
+        return None
+
+
+def _free_columns(report: Analysis, query: Query) -> tuple[str, ...]:
+    """Return the columns that the query does not read and that alone need no noise at this epsilon."""
+    if quilt_calibration(report.plan) is None or report.epsilon is None or report.framework is None:
+        return ()
+    rows: Sequence[frozenset[str]] = [
+        frozenset(name for told in row.columns if float(told) <= report.epsilon for name in told.columns)
+        for row in report.attributes
+    ]
+    columns = report.framework.schema.columns
+    return tuple(sorted(frozenset(columns).intersection(*rows) - query.columns))

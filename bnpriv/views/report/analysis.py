@@ -1,0 +1,480 @@
+"""What a report looks for: columns, quilts and edges that matter for each protected attribute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
+from typing import Literal, Protocol, cast, final, runtime_checkable
+
+import numpy as np
+
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import AnswerLaw
+from bnpriv.core.evidence.laws import laws
+from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilts
+from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.mechanisms.certificate import Decision
+from bnpriv.core.mechanisms.quilt_search import approximate_scales, scales
+from bnpriv.core.networks.base import Network, driven_by, drivers
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.progress import watched
+from bnpriv.core.queries.sensitivity import column_sensitivity
+from bnpriv.core.secrets import Pair
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
+from bnpriv.kind import kind_of
+from bnpriv.kinds.edge_removal import without_edge
+from bnpriv.kinds.report_target import ReportTarget
+from bnpriv.mechanisms.plan import Plan
+from bnpriv.render.graph import Edge
+from bnpriv.views.report.values import AnswerInfluence, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
+
+# --------------------------------------------------------------------------------------------------
+# Which edges carry an influence, and what would be left of it without each of them.
+# --------------------------------------------------------------------------------------------------
+
+MOST_EDGES = 60
+"""Edges that are tried; each needs the influence in a network of its own."""
+
+
+def edges_between(graph: Graph, protected: str, columns: Iterable[str]) -> tuple[Edge, ...]:
+    """Return every edge on a path between a protected attribute and one of `columns`, in the order of the graph.
+
+    Attributes that are no ancestor of them make no difference, and are left out. An edge lies on a path between two
+    nodes when it shares a cycle with a new edge between them, that is, lies in the same biconnected component.
+
+    Examples
+    --------
+    >>> graph = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("b",), "e": ("d",)})
+    >>> edges_between(graph, "a", {"d"})
+    (('a', 'b'), ('b', 'd'))
+    """
+    import networkx as nx
+
+    ends = frozenset(columns) - {protected}
+    inside = graph.ancestral((protected, *ends))
+    between: nx.Graph[object] = nx.Graph()
+    between.add_edges_from(edge for edge in graph.edges if edge[1] in inside)
+    goal = object()
+    between.add_edges_from((name, goal) for name in ends)
+    between.add_edge(protected, goal)
+    # networkx has no types for this function's result
+    parts = cast("Iterable[Iterable[tuple[object, object]]]", nx.biconnected_component_edges(between))
+    for part in parts:
+        found = {frozenset(edge) for edge in part}
+        if frozenset((protected, goal)) in found:
+            return tuple(edge for edge in graph.edges if frozenset(edge) in found)
+    return ()
+
+
+def leak_path(influence: Influence) -> tuple[Edge, ...]:
+    """Return the edges of one open path to every column that carries an influence."""
+    graph = influence.network.graph
+    steps: dict[Edge, None] = {}
+    unconditional = graph.open_paths(influence.protected, ())
+    for name in influence.frontier:
+        if name == influence.protected:
+            continue  # of a chain: no edge of the network leads from one value of a column to another
+        others = set(influence.frontier) - {name}
+        path = unconditional.get(name) or graph.open_paths(influence.protected, others)[name]
+        steps |= {(a, b) if a in graph.parents[b] else (b, a): None for a, b in pairwise(path)}
+    return tuple(steps)
+
+
+def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> tuple[tuple[EdgeEffect, ...], int]:
+    """Return what would be left of an influence without each edge, and how many edges were not tried.
+
+    The edge without which most would change comes first; there are none in networks whose tables are not exact.
+
+    Parameters
+    ----------
+    influence : Influence
+    elsewhere : callable
+        What columns tell in another network, given how many rows share the work.
+    """
+    try:
+        network = require_discrete(influence.network, "the effect of an edge")
+    except BnprivError:
+        return (), 0
+    every = edges_between(network.graph, influence.protected, influence.frontier)
+    tried = every[:MOST_EDGES]
+    effects = [
+        EdgeEffect(
+            edge=edge, influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place)
+        )
+        for place, edge in enumerate(tried)
+    ]
+    now = float(influence)
+    effects.sort(key=lambda effect: 0.0 if effect.nats == now else -abs(now - effect.nats))
+    return tuple(effects), len(every) - len(effects)
+
+
+def _told(
+    network: DiscreteNetwork, columns: Iterable[str], elsewhere: Callable[..., Influence], rows: int
+) -> Influence | None:
+    try:
+        found = elsewhere(network, columns, rows)
+    except SizeError:
+        return None
+    return None if found.too_large else found  # an upper bound would not be comparable
+
+
+# --------------------------------------------------------------------------------------------------
+# What a report looks for: the columns, quilts and edges that matter for each protected attribute.
+# --------------------------------------------------------------------------------------------------
+
+MOST_DROPPED = 6
+"""Pairs without a constraint that are listed for an attribute."""
+
+MOST_QUILTS = 200
+"""Quilts that are looked at; a dense network has too many to count."""
+
+MOST_ESTIMATES, MOST_ESTIMATED_QUILTS = 20, 6
+"""Columns and quilts that are looked at where every influence is an estimate, which takes a quadrature."""
+
+LEAST_WORK = 2**14
+"""Cells that every influence may take, however little work is left."""
+
+
+@runtime_checkable
+class Grouped(Protocol):
+    """A network that knows which of its attributes tell the same."""
+
+    def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
+        """Return the other attributes in groups of which every member tells the same about a protected one."""
+        ...
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class InfluenceCache:
+    """What sets of columns tell about a protected attribute, within the work that a report may take.
+
+    Parameters
+    ----------
+    network : Network
+    protected : str
+    pairs : tuple of Pair
+    subject : Subject
+    left : int
+        Cells of tables that may still be filled; rows of a report share them evenly.
+    """
+
+    network: Network
+    protected: str
+    pairs: tuple[Pair, ...]
+    subject: ReportTarget
+    left: int
+    _known: dict[tuple[str, ...], Influence] = field(default_factory=dict[tuple[str, ...], Influence])
+
+    def influence(self, columns: Iterable[str], rows: int = 1) -> Influence:
+        """Return an influence, a certified bound if its tables take more than its share among so many rows.
+
+        Raises
+        ------
+        SizeError
+            If there is no bound either.
+        """
+        asked = frozenset(columns)
+        border = self.network.graph.frontier(self.protected, asked)
+        if border not in self._known:
+            self._known[border] = self._kept(border, rows)
+        return replace(self._known[border], columns=asked)
+
+    def _kept(self, border: tuple[str, ...], rows: int) -> Influence:
+        """Return what the evidence of the framework keeps, where it takes no more than its share of work."""
+        evidence = self.subject.influences
+        if evidence is not None:
+            columns = frozenset(border)
+            cells = evidence.work(columns, self.protected)[0]
+            if cells <= max(LEAST_WORK, self.left // rows):
+                self.left -= min(self.left, cells)
+                with suppress(BnprivError):  # a network without limits of its own says below what is not known
+                    return evidence.influence(columns, self.protected)
+        return self._of(self.network, border, rows)
+
+    def elsewhere(self, network: Network, columns: Iterable[str], rows: int = 1) -> Influence:
+        """Return the same in another network, such as one without an edge."""
+        return self._of(network, network.graph.frontier(self.protected, frozenset(columns)), rows)
+
+    def _of(self, network: Network, border: tuple[str, ...], rows: int) -> Influence:
+        most = max(LEAST_WORK, self.left // rows)
+        found, cells = kind_of(network).budgeted(network, border, self.protected, self.pairs, most)
+        self.left -= min(self.left, cells)
+        return found
+
+
+def attribute_report(
+    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None
+) -> AttributeReport:
+    """Return what is known about one protected attribute.
+
+    Parameters
+    ----------
+    subject : Subject
+        With a network.
+    protected : str
+    limit : int
+        Quilts that are shown.
+    calibration : Calibration or None
+        Of the subject's query by quilts, if an epsilon was given.
+    """
+    network, pairs = subject.network, subject.secrets[protected]
+    assert network is not None
+    cache = InfluenceCache(
+        network=network,
+        protected=protected,
+        pairs=pairs,
+        subject=subject,
+        left=MOST_ELIMINATION_CELLS // len(subject.secrets),
+    )
+    groups = _groups(network, protected)
+    alone = list(_alone(cache, groups))
+    alike = {group[0]: group for group in groups[: len(alone)]}
+    alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
+    estimates = any(told.kind == "estimate" for told in alone)
+    rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
+    asked = _asked(cache, alone)
+    edges, more_edges = _edges(cache, asked)
+    return AttributeReport(
+        protected=protected,
+        pairs=pairs,
+        columns=tuple(alone),
+        quilts=rows,
+        more=more,
+        asked=asked,
+        path=() if asked is None or float(asked) == 0 else leak_path(asked),
+        edges=edges,
+        more_edges=more_edges,
+        is_queried=subject.reads(protected),
+        bounds_belief=_bounds_belief(subject, protected),
+        alike={name: group for name, group in alike.items() if len(group) > 1},
+        left=sum(map(len, groups[len(alone) :])),
+        driven=tuple(_driven(cache)),
+    )
+
+
+def _groups(network: Network, protected: str) -> tuple[tuple[str, ...], ...]:
+    """Return the other attributes, those together that tell the same."""
+    if isinstance(network, Grouped):
+        return network.alike(protected)
+    return tuple((name,) for name in network.attributes if name != protected)
+
+
+def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
+    """Yield what one attribute of every group tells alone; where these are estimates, of the first groups."""
+    left = range(2 * len(groups), 0, -1)  # half of the work is for quilts and edges
+    estimates = False
+    every = list(zip(groups, left, strict=False))
+    # the others are watched apart, as only what is no estimate goes on to them
+    parts = (every[:MOST_ESTIMATES], every[MOST_ESTIMATES:])
+    watching = (watched(part, "what is told by {}", "more column") for part in parts)
+    for place, (group, rows) in enumerate(chain.from_iterable(watching)):
+        if estimates and place >= MOST_ESTIMATES:
+            return
+        found = cache.influence(group[:1], rows)
+        rare(found)  # where nothing bounds it this takes most of the time, and ranks it below
+        estimates = estimates or found.kind == "estimate"
+        yield found
+
+
+def rare(influence: Influence, epsilon: float = 1.0) -> float | None:
+    """Return how improbable more than `epsilon` is where nothing bounds what is told; None where it is not known."""
+    if math.isfinite(float(influence)):
+        return None
+    delta = influence.delta(epsilon)
+    return None if isinstance(delta, Refusal) else delta
+
+
+def _size(influence: Influence) -> tuple[float, float, float]:
+    """Return what ranks influences: nats, and where they are infinite the distance of laws or the rarity."""
+    delta = rare(influence)
+    return float(influence), influence.mu or 0.0, 1.0 if delta is None else delta
+
+
+def _asked(cache: InfluenceCache, alone: Sequence[Influence]) -> Influence | None:
+    """Return what the queried columns tell together; without a query, the most telling one of which all is known."""
+    if len(cache.network.attributes) == 1:
+        return _itself(cache)
+    asked = cache.subject.asked(cache.protected)
+    if asked is not None:
+        return cache.influence(asked)
+    return next((told for told in alone if told.unknown is None), alone[0] if alone else None)
+
+
+def _itself(cache: InfluenceCache) -> Influence | None:
+    """Return what the other values of its column tell about a single one; None in a network of independent records."""
+    try:
+        return influence_of(cache.network, {cache.protected}, cache.protected, cache.pairs)
+    except NetworkError:
+        return None
+
+
+def _driven(cache: InfluenceCache) -> list[tuple[str, Influence | None]]:
+    """Return what columns tell that are no attribute, the most telling first."""
+    found: list[tuple[str, Influence | None]] = []
+    for name in cache.network.reading.columns:
+        behind = drivers(cache.network, frozenset({name}))
+        found.append((name, None if cache.protected in behind else cache.influence(behind)))
+    return sorted(found, key=lambda row: (*(-part for part in _rank(row[1])), row[0]))
+
+
+def _rank(influence: Influence | None) -> tuple[float, float, float]:
+    return (math.inf, math.inf, 1.0) if influence is None else _size(influence)
+
+
+def _edges(cache: InfluenceCache, asked: Influence | None) -> tuple[tuple[EdgeEffect, ...], int]:
+    """Return what would be left without each edge, where that can be worked out."""
+    if asked is None or float(asked) == 0 or asked.too_large:
+        return (), 0
+    return edge_effects(asked, cache.elsewhere)
+
+
+def _ranked(
+    cache: InfluenceCache, limit: int, calibration: Calibration | None, most: int
+) -> tuple[tuple[RankedQuilt, ...], int | None]:
+    """Return the quilts to be shown, the least telling first, and how many there are besides."""
+    found = list(islice(markov_quilts(cache.network, cache.protected), most + 1))
+    counted = len(found) <= most
+    rows = [
+        RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place)))
+        for place, quilt in enumerate(watched(found[:most], "what is told by {}", "more quilt"))
+    ]
+    rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    shown = rows[:limit]
+    decision = decision_for(calibration, cache.protected)
+    if decision is not None and all(row.quilt != decision.quilt for row in shown):
+        # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
+        shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(cache, decision.quilt, 2)))
+        shown.sort(key=_quilt_size)
+    left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
+    if calibration is not None:
+        shown = [_with_noise(row, cache.subject, calibration, decision) for row in shown]
+    return tuple(shown), left if counted else None
+
+
+def _quilt_size(row: RankedQuilt) -> tuple[float, float, float]:
+    return _rank(row.influence)
+
+
+def _of_quilt(cache: InfluenceCache, quilt: MarkovQuilt, rows: int) -> Influence | None:
+    try:
+        return cache.influence(quilt.quilt, rows)
+    except SizeError:
+        return None
+
+
+def quilt_calibration(plan: Plan | None) -> Calibration | None:
+    """Return the calibration of a plan that rests on quilts, the best mechanism's or another's."""
+    if plan is None:
+        return None
+    for calibration in plan.calibrations:
+        if any(isinstance(decision, Decision) for decision in calibration.certificate.decisions):
+            return calibration
+    return None
+
+
+def decision_for(calibration: Calibration | None, protected: str) -> Decision | None:
+    """Return what decided the noise for a protected attribute."""
+    found = () if calibration is None else calibration.certificate.decisions
+    return next((row for row in found if isinstance(row, Decision) and row.protected == protected), None)
+
+
+def _with_noise(
+    row: RankedQuilt, subject: ReportTarget, calibration: Calibration, decision: Decision | None
+) -> RankedQuilt:
+    if decision is not None and decision.quilt == row.quilt:
+        noise = NoiseOfQuilt(
+            queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
+        )
+        return replace(row, noise=noise)
+    near = _near(subject, row.quilt)
+    sensitivity = column_sensitivity(calibration.weighted_query, near, calibration.framework.schema, _norm(calibration))
+    scale = _scale(row, calibration, sensitivity.upper)
+    return replace(row, noise=NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False))
+
+
+def _near(subject: ReportTarget, quilt: MarkovQuilt) -> frozenset[str]:
+    assert subject.network is not None
+    assert subject.query is not None
+    return driven_by(subject.network, subject.query.columns, quilt.near)
+
+
+def _norm(calibration: Calibration) -> Literal[1, 2]:
+    return 2 if calibration.mechanism.options().get("noise") == "gaussian" else 1
+
+
+def _scale(row: RankedQuilt, calibration: Calibration, sensitivity: float) -> float:
+    """Return the scale of the noise that a quilt would leave; infinite where it tells too much or too many things."""
+    if row.influence is None:
+        return math.inf
+    if calibration.delta == 0:
+        return float(scales(sensitivity, row.influence.values, calibration.epsilon).max())
+    losses = row.influence.losses
+    if isinstance(losses, Refusal):
+        return math.inf
+    law = "gaussian" if _norm(calibration) == 2 else "laplace"
+    shifts = losses.shifts(calibration.epsilon, calibration.delta, law)
+    return float(approximate_scales(sensitivity, shifts).max())
+
+
+def _bounds_belief(subject: ReportTarget, protected: str) -> bool:
+    """Return whether all pairs of the secrets of an attribute are protected, as its network counts them."""
+    return next((each.bounds_belief for each in subject.protected if each.attribute == protected), False)
+
+
+def answer_influences(subject: ReportTarget) -> tuple[AnswerInfluence, ...]:
+    """Return how much an answer without noise tells about which of two declared laws it has."""
+    evidence = laws(subject.framework, subject.query)
+    if isinstance(evidence, Refusal):
+        return ()
+    return tuple(
+        AnswerInfluence(
+            protected=each.protected, pair=pair.pair, nats=_log_ratio(pair.first, pair.second), kind=pair.kind
+        )
+        for each in evidence.constraints()
+        if not isinstance(each.pairs, Refusal)
+        for pair in each.pairs
+    )
+
+
+def _log_ratio(first: AnswerLaw, second: AnswerLaw) -> float:
+    """Return the largest log ratio of the masses of two laws, rounded up; infinite for normal laws that differ."""
+    if not isinstance(first, Atoms) or not isinstance(second, Atoms):
+        return math.inf
+    if first.points.shape != second.points.shape or not np.array_equal(first.points, second.points):
+        return math.inf
+    return float(np.max(np.abs(first.logs - second.logs), initial=0.0)) + first.error + second.error
+
+
+def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[Belief, ...]:
+    """Return how far beliefs move: by the calibrated answer, and by the columns themselves."""
+    guarantee = plan.best.guarantee if plan is not None and plan.calibrations else None
+    return tuple(
+        Belief(
+            prior=prior,
+            answer=None if guarantee is None else guarantee.belief(prior),
+            columns={row.protected: odds.belief(prior, row.told) if row.bounds_belief else None for row in attributes},
+        )
+        for prior in odds.PRIORS
+    )
+
+
+def dropped_pairs(attributes: Sequence[AttributeReport]) -> tuple[str, ...]:
+    """Return for every attribute, in a sentence, the pairs that are no constraint because a secret is impossible."""
+    found: list[str] = []
+    for row in attributes:
+        dropped = row.columns[0].dropped if row.columns else ()
+        if dropped:
+            shown = [f"{pair} in model {model}" for pair, model in dropped[:MOST_DROPPED]]
+            more = f" and {len(dropped) - MOST_DROPPED:,} more" if len(dropped) > MOST_DROPPED else ""
+            told = f"Left out, as a secret has probability zero: {row.protected}: {'; '.join(shown)}{more}."
+            found.append(told)
+    return tuple(found)

@@ -1,0 +1,401 @@
+"""What every column tells alone: a map of colours, the same in numbers, and curves where nothing bounds it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from bnpriv.core.influence.base import Influence
+from bnpriv.core.influence.further import FurtherTable
+from bnpriv.errors import Refusal
+from bnpriv.kinds.sensitivity import influence_gradient
+from bnpriv.render import document as doc
+from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
+from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
+from bnpriv.render.html import Html, scroller
+from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, upper_chance, upper_text
+from bnpriv.views.influence import LEGEND, heat_cell
+from bnpriv.views.report.analysis import rare
+from bnpriv.views.report.values import Analysis, AttributeReport
+from bnpriv.views.report.words import draws_text, influence_text, node_text, not_worked_out, setting_text, witness_text
+
+# --------------------------------------------------------------------------------------------------
+# What every column tells alone: a map of colours, and the same in numbers with what attains it.
+# --------------------------------------------------------------------------------------------------
+
+MOST_SILENT_COLUMNS = 12
+"""Columns of a map that are shown though they tell nothing."""
+
+MOST_ROWS = 15
+"""Rows of a table of columns; those that follow tell least."""
+
+MOST_LINES = 6
+"""Rows of the network that are shown without being unfolded."""
+
+MOST_SENSITIVE_ROWS = 3
+"""Rows of the network of which it is said what an error in them does."""
+
+MOST_BARS = 6
+"""Columns whose influence is drawn beside the answer."""
+
+MOST_WITH_BARS = 8
+"""Attributes of a network whose drawing leaves room for bars."""
+
+CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
+"""Where curves are tabulated."""
+
+OF_ONE_RECORD = (
+    "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
+    "follows from the laws of the answer."
+)
+
+
+def columns_section(report: Analysis) -> Section | None:
+    """Return which columns tell what, and how; nothing where there is no network."""
+    if report.network is None:
+        if report.without is None:
+            return None
+        return Section(title="Which columns tell what, and how", blocks=(not_worked_out(report.without),), id="columns")
+    blocks: list[Block] = [Paragraph(f"The model: {setting_text(report)}. {node_text(report.network)}")]
+    if report.laws is not None:
+        blocks.append(Paragraph(OF_ONE_RECORD))
+    blocks += _heat(report)
+    for row in report.attributes:
+        blocks += _attribute(report, row)
+    return Section(title="Which columns tell what, and how", blocks=tuple(blocks), id="columns")
+
+
+def column_bars(report: Analysis) -> tuple[Table, ...]:
+    """Return what the most telling columns tell about the worst protected attribute, as bars for a wide screen.
+
+    Nothing where the drawing above them fills the place.
+    """
+    row = report.worst
+    told = () if row is None else row.columns[:MOST_BARS]
+    small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
+    if row is None or not small or len(told) < 2 or float(told[0]) == 0:
+        return ()
+    longest = max((float(each) for each in told if math.isfinite(float(each))), default=0.0)
+    whose = name_text(row.protected)
+    return (
+        Table(
+            caption=f"What single columns tell about {whose}, in nats",
+            header=("column", "nats", ""),
+            rows=[(_with_alike(row, each), *_bar(each, longest)) for each in told],
+            numbers=(1,),
+            more=f"{len(row.columns) - len(told)} more, which tell no more." if len(row.columns) > len(told) else "",
+        ),
+    )
+
+
+def _bar(told: Influence, longest: float) -> tuple[str, doc.Cell]:
+    if told.unknown is not None and math.isinf(float(told)):
+        return "not known", doc.Cell("")
+    nats, delta = float(told), rare(told)
+    text = "too large" if math.isnan(nats) else upper_text(nats)
+    drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
+    return text, doc.Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
+
+
+def _heat(report: Analysis) -> Iterator[Block]:
+    """Yield the influence of every single column on every protected attribute, with the legend."""
+    assert report.network is not None
+    told = {
+        (row.protected, column): influence
+        for row in report.attributes
+        for influence in row.columns
+        for name in influence.columns
+        for column in row.alike.get(name, (name,))
+    }
+    most: dict[str, float] = {}
+    for (_, column), influence in told.items():
+        most[column] = max(most.get(column, 0.0), float(influence))
+    if not most:
+        return
+    columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
+    silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
+    shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
+    caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
+    if report.epsilon is not None:
+        rarely = f" with more than delta {full_text(report.delta)}" if report.delta else ""
+        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
+    yield doc.HeatMap(
+        caption=caption,
+        corner="protected",
+        columns=tuple(shown),
+        rows=[(row.protected, [_cell(told, row, column, report) for column in shown]) for row in report.attributes],
+        legend=LEGEND,
+        more=f"{len(columns) - len(shown)} more columns, which tell nothing." if len(shown) < len(columns) else "",
+    )
+
+
+def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, report: Analysis) -> HeatCell:
+    influence = told.get((row.protected, column))
+    if influence is None:
+        return heat_cell(None if column == row.protected else math.nan, (column,))
+    bound = f" ({witness_text(influence)})" if influence.too_large else ""
+    return heat_cell(float(influence), influence.columns, marked=_too_much(influence, report), note=bound)
+
+
+def _too_much(influence: Influence, report: Analysis) -> bool:
+    """Return whether an influence is more than the budget allows without noise."""
+    if report.epsilon is None or float(influence) <= report.epsilon:
+        return False
+    delta = influence.delta(report.epsilon) if report.delta else math.inf
+    return isinstance(delta, Refusal) or not delta <= report.delta
+
+
+def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
+    name = Name(row.protected)
+    if row.columns or row.driven:
+        yield Section(title="In numbers", blocks=(_table(row),), folded=True)
+    if report.query is not None:
+        yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
+    if row.asked is not None and float(row.asked) > 0:
+        yield _explanation(row.asked)
+    if draws_text(row.asked):
+        yield Paragraph(f"Over the draws, {draws_text(row.asked)}")
+
+
+def _table(row: AttributeReport) -> Table:
+    """Return what the most telling columns tell; where it is infinite for one, how improbable that is for all."""
+    lines = [(_with_alike(row, told), told) for told in row.columns]
+    lines = [*(((Name(name),), told) for name, told in row.driven), *lines]
+    endless = any(told is None or math.isinf(float(told)) for _, told in lines)
+    mu = any(told is not None and told.mu is not None for _, told in lines)
+    left = max(0, len(lines) - MOST_ROWS) + row.left
+    what = "no more" if not row.left else "no more, or were not looked at"
+    reached = "reached at" if any(_last(told) for _, told in lines) else ""
+    notes = Counter(witness_text(told) for _, told in lines if told is not None and told.unknown is not None)
+    often = [note for note, count in notes.items() if count > 1]  # said once, below the table
+    more = [f"{left} more, which tell {what}."] if left else []
+    more += [f"{'All' if notes[note] == len(lines) else f'{notes[note]} of these'}: {note}" for note in often]
+    return Table(
+        caption=f"What single columns tell about {name_text(row.protected)}",
+        header=told_header("column", endless=endless, mu=mu, last=reached),
+        rows=[
+            told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
+            for name, told in lines[:MOST_ROWS]
+        ],
+        numbers=told_numbers(endless=endless, mu=mu),
+        more=" ".join(more),
+    )
+
+
+def _with_alike(row: AttributeReport, told: Influence) -> Text:
+    (name,) = told.columns
+    more = len(row.alike.get(name, (name,))) - 1
+    return (Name(name), f" and {more} alike") if more else (Name(name),)
+
+
+def _last(told: Influence | None) -> str:
+    if told is None:
+        return "driven by the protected one itself"
+    return witness_text(told) if told.assignment or told.too_large else ""
+
+
+def _noted(name: Text, told: Influence | None, said: Sequence[str]) -> Text | doc.Cell:
+    """Return the name of a column, with a note on how it was found where no assignment attains what it tells."""
+    if told is None or told.assignment or told.too_large or not witness_text(told) or witness_text(told) in said:
+        return name
+    return doc.Cell(name, note=witness_text(told))
+
+
+def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
+    """Return the headings of a table of influences."""
+    deltas = [f"delta at {epsilon:g}" for epsilon in CURVE_EPSILONS] if endless else []
+    return (first, "nats", *(["mu"] if mu else []), *deltas, *([last] if last else []))
+
+
+def told_numbers(*, endless: bool, mu: bool) -> tuple[int, ...]:
+    """Return which columns of such a table hold numbers."""
+    return tuple(range(1, 2 + mu + endless * len(CURVE_EPSILONS)))
+
+
+def told_cells(
+    first: Text | doc.Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
+) -> tuple[Text | doc.Cell, ...]:
+    """Return a row of such a table; what the protected attribute drives itself tells without bound."""
+    nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else upper_text(float(told))
+    distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
+    deltas = [_delta(told, epsilon) for epsilon in CURVE_EPSILONS] if endless else []
+    return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
+
+
+def _delta(told: Influence | None, epsilon: float) -> str:
+    if told is None:
+        return "1"
+    if float(told) <= epsilon:
+        return "0"
+    delta = told.delta(epsilon)
+    return "not known" if isinstance(delta, Refusal) else upper_chance(delta)
+
+
+def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
+    """Yield what the queried columns tell together."""
+    if row.is_queried:
+        others = row.asked is not None and bool(row.asked.columns - {row.protected})
+        rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and others else "."
+        itself = report.query is None or row.protected in report.query.columns
+        how = "The query reads it" if itself else f"{name_text(row.protected)} drives queried columns itself"
+        yield Paragraph(f"{how}, which tells everything{rest}")
+        return
+    if row.asked is not None:
+        yield Paragraph(f"{influence_text(row.asked)}.")
+    if row.asked is None or not math.isinf(row.told):
+        return
+    mu = row.asked.mu is not None
+    together: Text = (Names(tuple(() if report.query is None else report.query.columns)),)
+    yield Table(
+        caption=f"The queried columns together, about {name_text(row.protected)}",
+        header=told_header("columns", endless=True, mu=mu),
+        rows=[told_cells(together, row.asked, endless=True, mu=mu)],
+        numbers=told_numbers(endless=True, mu=mu),
+    )
+
+
+def _explanation(asked: Influence) -> Section:
+    verb = "tells" if len(asked.columns) == 1 else "tell"
+    lines = asked.explain().splitlines()
+    rows = [line for line in lines[1:] if line.startswith("Row: ")]
+    # how an estimate was refined has a table of its own
+    others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
+    blocks: list[Block] = [Paragraph(lines[0])]
+    blocks += [doc.Items(tuple(map(_line, others)))] if others else []
+    if len(rows) > MOST_LINES:
+        title = f"The {len(rows)} rows of the network that carry it"
+        blocks.append(Section(title=title, blocks=(doc.Items(tuple(map(_line, rows))),), folded=True))
+    elif rows:
+        blocks.append(doc.Items(tuple(map(_line, rows))))
+    gradient = influence_gradient(asked)
+    if not isinstance(gradient, Refusal) and (sensitive := gradient.largest(MOST_SENSITIVE_ROWS)):
+        blocks.append(Paragraph("The rows of the network that matter most, if they are off:"))
+        blocks.append(doc.Items(tuple(row.sentence for row in sensitive)))
+    title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
+    if asked.protected in asked.columns:
+        title = ("How the other values of ", Name(asked.protected), " tell about one of them")
+    return Section(title=title, blocks=tuple(blocks))
+
+
+def _line(line: str) -> Text:
+    kind, _, rest = line.partition(": ")
+    if kind == "Path":
+        return "Path: ", doc.Strong(rest.replace("->", "\u2192").replace("<-", "\u2190"))
+    return ("Row: ", doc.Code(rest)) if kind == "Row" else line
+
+
+# --------------------------------------------------------------------------------------------------
+# How improbable a large move of the odds is, where nothing bounds it; and how estimates were found.
+# --------------------------------------------------------------------------------------------------
+
+STEPS, FARTHEST = 40, 4.0
+"""How many points of a curve are drawn, and up to which epsilon."""
+
+
+def curve_of(report: Analysis) -> tuple[tuple[float, float], ...]:
+    """Return (epsilon, delta) of what is asked about, without noise, at the worst protected attribute.
+
+    Empty where it is bounded, so that no curve is needed, and where nothing is known of it. Where a protected attribute
+    drives what is read delta is 1.
+    """
+    levels = [FARTHEST * (k + 1) / STEPS for k in range(STEPS)]
+    if report.query is not None and any(row.is_queried for row in report.attributes):
+        return tuple((level, 1.0) for level in levels)
+    told = [row.asked for row in report.attributes if row.asked is not None and math.isinf(float(row.asked))]
+    rows = [
+        (level, [delta for each in told if not isinstance(delta := each.delta(level), Refusal)]) for level in levels
+    ]
+    return tuple((level, max(deltas)) for level, deltas in rows if deltas)
+
+
+def curve_section(report: Analysis) -> Section | None:
+    """Return the privacy curve of what is told without noise; nothing where it is bounded."""
+    blocks = tuple(_chart(report))
+    return Section(title="How improbable a large move is", blocks=blocks, id="curve", folded=True) if blocks else None
+
+
+def _chart(report: Analysis) -> Iterator[Block]:
+    if report.query is not None and any(row.is_queried for row in report.attributes):
+        return
+    curve = curve_of(report)
+    if not curve:
+        return
+    at_one = next(delta for epsilon, delta in curve if epsilon >= 1)
+    chart = line_chart(
+        curve,
+        across="epsilon (nats)",
+        up="delta",
+        title="Privacy curve without noise",
+        desc=f"It falls with epsilon; at epsilon 1 delta is {upper_chance(at_one)}.",
+        marks=(0.0, 1.0, 2.0, 3.0, 4.0),
+    )
+    guess = any(row.asked is not None and row.asked.kind == "estimate" for row in report.attributes)
+    told = "the queried columns tell" if report.query is not None else "the most telling column tells"
+    yield Paragraph(
+        f"With what {told}, a set of observations that has probability p under one secret has at most exp(epsilon) p + "
+        f"delta under the other{' (estimate)' if guess else ''}; at epsilon 1 delta is {upper_chance(at_one)}."
+    )
+    yield Figure(scroller(chart, "Privacy curve"))
+
+
+def secrets_section(report: Analysis) -> Section | None:
+    """Return the law of a column given each of two secrets, for every attribute about which something is told."""
+    found = [each for row in report.attributes if row.asked is not None for each in _drawn(row.asked)]
+    if not found:
+        return None
+    return Section(title="What is seen under two secrets", blocks=tuple(found), id="secrets", folded=True)
+
+
+def _drawn(told: Influence) -> Iterator[Block]:
+    if float(told) == 0 or told.unknown is not None:
+        return
+    curves = told.conditional()
+    if not isinstance(curves, Refusal):
+        yield Figure(two_curves(curves), f"{curves.title}: {curves.names[0]} against {curves.names[1]}")
+
+
+def history_section(report: Analysis) -> Section | None:
+    """Return how the grids of estimates were refined; nothing where there are none."""
+    told = [row.asked for row in report.attributes if row.asked is not None and any(row.asked.history)]
+    if not told:
+        return None
+    blocks = (*map(_history, told),)
+    return Section(title="How the estimates were found", blocks=blocks, id="history", folded=True)
+
+
+def _history(told: Influence) -> Table:
+    rows = [
+        (
+            str(pair),
+            f"{step.points}",
+            nats_text(step.influence),
+            "" if math.isinf(step.change) else nats_text(step.change, 2),  # the first grid has none before it
+            nats_text(step.lost, 2),
+        )
+        for pair, history in zip(told.pairs, told.history, strict=True)
+        for step in history
+    ]
+    return Table(
+        caption=f"How the grids were refined for {some_text(told.columns)}, about {name_text(told.protected)}",
+        header=("secrets", "points per axis", "nats", "change", "mass lost"),
+        rows=rows,
+        numbers=(1, 2, 3, 4),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Tables that only one kind of network has.
+# --------------------------------------------------------------------------------------------------
+
+
+def further_sections(report: Analysis) -> tuple[Section, ...]:
+    """Return one section for each table."""
+    return tuple(map(_section, report.further))
+
+
+def _section(made: FurtherTable) -> Section:
+    numbers = tuple(k for k in range(1, len(made.header)) if not isinstance(made.rows[0][k], str)) if made.rows else ()
+    rows = [tuple(cell if isinstance(cell, str) else nats_text(float(cell)) for cell in row) for row in made.rows]
+    table = Table(caption=made.title, header=made.header, rows=rows, numbers=numbers)
+    return Section(title=made.title, blocks=(Paragraph(made.intro), table))

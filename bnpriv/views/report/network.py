@@ -1,0 +1,270 @@
+"""The network, coloured by the quilt that matters, with the edges and quilts that carry an influence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilt
+from bnpriv.core.mechanisms.certificate import Decision
+from bnpriv.render.document import Badge, Block, Cell, Figure, Name, Names, Paragraph, Section, Table, Text
+from bnpriv.render.graph import Drawing, graph_html, quilt_legend
+from bnpriv.render.html import join
+from bnpriv.text import name_text, nats_text, number_text, some_text, visible
+from bnpriv.views.influence import quilt_roles
+from bnpriv.views.report.columns import told_cells, told_header, told_numbers
+from bnpriv.views.report.values import Analysis, AttributeReport, EdgeEffect, RankedQuilt
+from bnpriv.views.report.words import asked_text, witness_text
+
+# --------------------------------------------------------------------------------------------------
+# The network, coloured by the quilt that matters for a protected attribute, with the path of the leak.
+# --------------------------------------------------------------------------------------------------
+
+MOST_BESIDE = 12
+"""Attributes that are drawn beside the answer; of a larger network those that matter."""
+
+MOST_JOINED = 5
+"""Attributes that are drawn though each is joined to all others, as those of a posterior are."""
+
+MOST_EDGES_TOLD = 40
+"""Edges that the description of a drawing lists."""
+
+
+def beside(report: Analysis) -> tuple[Block, ...]:
+    """Return what a wide screen shows beside the answer: where the leak runs in the network."""
+    row = report.worst
+    if row is None or not _shown(report):
+        return ()
+    return (_figure(report, row, _kept(report, row)),)
+
+
+def network_section(report: Analysis) -> Section | None:
+    """Return the drawings that do not stand beside the answer; nothing if there are none."""
+    row = report.worst
+    if report.network is None or row is None or not _shown(report):
+        return None
+    small = len(report.network.attributes) <= MOST_BESIDE
+    shown: set[frozenset[str]] = {_roles_of(report, row)} if small else set()
+    figures: list[Figure] = []
+    for other in (row, *(each for each in report.attributes if each is not row)):
+        roles = _roles_of(report, other)
+        if roles not in shown:
+            shown.add(roles)
+            figures.append(_figure(report, other, report.network.attributes))
+    if not figures:
+        return None
+    blocks: list[Block] = [*figures]
+    same = len(report.attributes) - len(figures)
+    if same and len(report.attributes) > 1:
+        blocks.insert(0, Paragraph("One drawing for protected attributes with the same quilt.", soft=True))
+    return Section(title="Where it runs in the network", blocks=tuple(blocks), id="network", folded=True)
+
+
+def _shown(report: Analysis) -> bool:
+    """Whether a drawing tells anything: nothing without edges, nor where all are joined, and many or unknown."""
+    if report.network is None:
+        return False
+    nodes, edges = len(report.network.attributes), len(report.network.graph.edges)
+    if edges < nodes * (nodes - 1) // 2:
+        return edges > 0
+    return nodes <= MOST_JOINED and any(told.unknown is None for row in report.attributes for told in row.columns)
+
+
+def _roles_of(report: Analysis, row: AttributeReport) -> frozenset[str]:
+    """What is coloured as quilt, and not protected, by which drawings are told apart."""
+    return _quilt(report, row).quilt - {each.protected for each in report.attributes}
+
+
+def _quilt(report: Analysis, row: AttributeReport) -> MarkovQuilt:
+    assert report.network is not None
+    return row.best or markov_quilt(report.network.graph, row.protected, ())
+
+
+def _kept(report: Analysis, row: AttributeReport) -> Sequence[str]:
+    """Return the attributes that are drawn beside the answer, parents before children."""
+    assert report.network is not None
+    every = report.network.attributes
+    if len(every) <= MOST_BESIDE:
+        return every
+    import networkx as nx
+
+    around: nx.Graph[str] = nx.Graph(report.network.graph.edges)
+    near = list(nx.single_source_shortest_path(around, row.protected).values())
+    queried = frozenset[str]() if row.asked is None else row.asked.columns
+    wanted = _quilt(report, row).quilt | queried
+    kept = {row.protected, *(name for edge in row.path for name in edge)}
+    # first what leads to the quilt and to what is queried, then whatever is nearest
+    for road in (*(road for road in near if road[-1] in wanted), *near):
+        if len(kept.union(road)) <= MOST_BESIDE:
+            kept.update(road)
+    return [name for name in every if name in kept]
+
+
+def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Figure:
+    """Return the network, or a part of it, coloured by the quilt that matters for a protected attribute."""
+    assert report.network is not None
+    quilt = _quilt(report, row)
+    shown = name_text(row.protected)
+    which = f"{_which(report, row)} for {shown}"
+    part = "" if len(nodes) == len(report.network.attributes) else "the part that matters of "
+    title = f"The network, coloured by {which}"
+    inside = frozenset(nodes)
+    edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
+    notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
+    if report.query is not None:
+        notes = dict.fromkeys(report.query.columns, "queried")
+    drawing = Drawing(
+        nodes=nodes,
+        edges=edges,
+        roles={name: role for name, role in quilt_roles(quilt).items() if name in inside},
+        notes={name: note for name, note in notes.items() if name in inside},
+        path=frozenset(row.path),
+        title=title,
+        desc=_description(edges, quilt),
+    )
+    sides = {"quilt": quilt.quilt & inside, "near": quilt.near & inside, "remote": quilt.remote & inside}
+    made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
+    left = len(report.network.attributes) - len(nodes)
+    rest = f"; {left} more attributes are not drawn here" if left else ""
+    caption = f"{part}the network, coloured by {which}{rest}."
+    return Figure(made, caption[0].upper() + caption[1:])
+
+
+def _which(report: Analysis, row: AttributeReport) -> str:
+    """Return which quilt is drawn: the best mechanism need not be one that rests on quilts."""
+    if row.used is None:
+        return "the least telling quilt"
+    chosen = () if report.plan is None else report.plan.calibrations[:1]
+    if any(isinstance(decision, Decision) for made in chosen for decision in made.certificate.decisions):
+        return "the quilt that the noise is based on"
+    return "the quilt that MarkovQuiltMechanism would use"
+
+
+def _description(edges: Sequence[tuple[str, str]], quilt: MarkovQuilt) -> str:
+    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges[:MOST_EDGES_TOLD])
+    more = f" and {len(edges) - MOST_EDGES_TOLD} more" if len(edges) > MOST_EDGES_TOLD else ""
+    return (
+        f"Protected: {visible(quilt.protected)}. Quilt: {some_text(quilt.quilt, 12)}. Near: "
+        f"{some_text(quilt.near - {quilt.protected}, 12)}. Remote: {some_text(quilt.remote, 12)}. "
+        f"Edges from parent to child: {listed}{more}."
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Which dependences matter: what would be told without each edge of the network.
+# --------------------------------------------------------------------------------------------------
+
+SPACED_ARROW, MINUS_PLUS = " \u2192 ", ("\u2212", "+")
+
+EDGES_INTRO = (
+    "What to question in the model: every edge between the protected attribute and these columns, with what they would "
+    "tell if that dependence did not exist. An edge that changes much deserves the best evidence."
+)
+
+
+def edges_section(report: Analysis) -> Section | None:
+    """Return what would be left without each edge; nothing where that was not worked out."""
+    blocks: tuple[Block, ...] = tuple(_table(report, row) for row in report.attributes if row.edges)
+    if blocks:
+        blocks = (Paragraph(EDGES_INTRO), *blocks)
+    elif report.network is not None and any(row.path for row in report.attributes):
+        kind = report.network.kind_text
+        blocks = (Paragraph(f"What would be told of {kind} without an edge is not worked out."),)
+    else:
+        return None
+    return Section(title="Which dependences matter", blocks=blocks, id="edges", folded=True)
+
+
+def _table(report: Analysis, row: AttributeReport) -> Table:
+    assert row.asked is not None
+    now = float(row.asked)
+    whose = name_text(row.protected)
+    return Table(
+        caption=f"What {asked_text(report, row)} would tell about {whose}; with all edges {_nats(now)} nats",
+        header=("without the edge", "nats", "change"),
+        rows=[_edge_row(effect, now) for effect in row.edges],
+        numbers=(1, 2),
+        more=f"{row.more_edges} more edges were not tried." if row.more_edges else "",
+    )
+
+
+def _edge_row(effect: EdgeEffect, now: float) -> tuple[Text, Text, Text]:
+    parent, child = effect.edge
+    edge = (Name(parent), SPACED_ARROW, Name(child))
+    if effect.influence is None:
+        return edge, "too large", ""
+    return edge, _nats(effect.nats), _change(now, effect.nats)
+
+
+def _nats(value: float) -> str:
+    return "\u221e" if math.isinf(value) else nats_text(value)
+
+
+def _change(now: float, then: float) -> str:
+    if now == then or abs(now - then) < 1e-12:
+        return "none"
+    if math.isinf(now):
+        return "no longer rules a secret out"
+    return "\u221e" if math.isinf(then) else f"{MINUS_PLUS[then > now]}{number_text(abs(then - now), 3)}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The Markov quilts of every protected attribute, with what they tell and the noise that they leave.
+# --------------------------------------------------------------------------------------------------
+
+QUILTS_INTRO = (
+    "A quilt shields the protected attribute from the remote columns: they tell no more than the quilt does. The less "
+    "a quilt tells, the better; the fewer queried columns are near, the less noise has to be hidden."
+)
+
+
+def quilts_section(report: Analysis) -> Section | None:
+    """Return the quilts, the least telling first; nothing where no attribute can shield another."""
+    if report.network is None or len(report.network.attributes) < 2:
+        return None
+    blocks = tuple(block for row in report.attributes for block in _of(row))
+    return Section(
+        title="Quilts, the least telling first", blocks=(Paragraph(QUILTS_INTRO), *blocks), id="quilts", folded=True
+    )
+
+
+def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
+    if not row.quilts:
+        yield Paragraph(("For ", Name(row.protected), " there is none: no column is shielded from it by others."))
+        return
+    endless = any(line.influence is not None and math.isinf(line.nats) for line in row.quilts)
+    mu = any(line.influence is not None and line.influence.mu is not None for line in row.quilts)
+    noisy = any(line.noise is not None for line in row.quilts)
+    shown = told_header("quilt", endless=endless, mu=mu)
+    start = len(shown)
+    header = (*shown, *(("queried near", "answer moves by", "scale") if noisy else ()), "near", "remote")
+    numbers = (*told_numbers(endless=endless, mu=mu), *((start + 1, start + 2) if noisy else ()))
+    more = f"{row.more} more." if row.more else ""
+    if row.more is None:
+        more = "There are more quilts; they were not counted."
+    yield Table(
+        caption=f"Markov quilts for {name_text(row.protected)}, the least telling first",
+        header=header,
+        rows=[_quilt_row(line, endless=endless, mu=mu, noisy=noisy) for line in row.quilts],
+        numbers=numbers,
+        more=more,
+    )
+
+
+def _quilt_row(row: RankedQuilt, *, endless: bool, mu: bool, noisy: bool) -> tuple[Text | Cell, ...]:
+    found = "" if row.influence is None else witness_text(row.influence)
+    reached = f"reached at {found}" if row.influence is not None and row.influence.assignment else found
+    first = Cell((Names(tuple(row.quilt.quilt), nothing="no column at all"),), note=reached)
+    told = told_cells(first, row.influence, endless=endless, mu=mu)
+    if row.influence is None:
+        told = (first, "too large", *("" for _ in told[2:]))
+    near = Names(tuple(row.quilt.near - {row.quilt.protected}), most=6)
+    return (*told, *(_noise(row) if noisy else ()), (near,), (Names(tuple(row.quilt.remote), most=6),))
+
+
+def _noise(row: RankedQuilt) -> tuple[Text, Text, Text]:
+    if row.noise is None:
+        return "", "", ""
+    scale = number_text(row.noise.scale) if row.noise.scale < math.inf else "tells too much"
+    shown: Text = (Badge("used", "good"), " ", scale) if row.noise.wins else scale
+    return (Names(tuple(row.noise.queried_near)),), number_text(row.noise.sensitivity.upper), shown

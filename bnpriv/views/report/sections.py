@@ -1,0 +1,234 @@
+"""The sections of a report that stand around its tables: answer, beliefs, laws, reading, glossary."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.mechanisms.law_decision import LawDecision
+from bnpriv.errors import Refusal
+from bnpriv.kinds.draws.laws import WHOLE_TABLES
+from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
+from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
+from bnpriv.views.calibration import brief_text, query_facts
+from bnpriv.views.curves import law_drawing
+from bnpriv.views.guarantee import belief_fact as of_guarantee
+from bnpriv.views.guarantee import belief_table, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.report.analysis import leak_path
+from bnpriv.views.report.values import Analysis, AttributeReport
+from bnpriv.views.report.words import (
+    DELTA,
+    GLOSSARY,
+    LAW,
+    MU,
+    asked_text,
+    endless_text,
+    not_worked_out,
+    observed_text,
+    path_text,
+)
+
+# --------------------------------------------------------------------------------------------------
+# How far a reader's beliefs can move: after the calibrated answer or, without one, after learning all the columns.
+# --------------------------------------------------------------------------------------------------
+
+
+def belief_fact(report: Analysis) -> Fact:
+    """Return one number: what a belief of 10 % becomes, or by what factor odds move."""
+    question = "What it can change"
+    if report.best is not None:
+        return of_guarantee(report.best.guarantee)
+    row = report.worst
+    if row is None:
+        return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
+    what = asked_text(report, row)
+    if row.bounds_belief:
+        became = odds.belief_text(odds.PRIOR, row.told)
+        return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
+    return fact(question, f"{odds.even_text(row.told)}, by all that {what} can tell.")
+
+
+def beliefs_section(report: Analysis) -> Section | None:
+    """A table of beliefs before and after, or a sentence where none is bounded."""
+    rows = [row for row in report.attributes if row.bounds_belief and row.asked is not None]
+    if report.best is None and not rows:
+        return None
+    block = _after_columns(report, rows) if report.best is None else belief_table(report.best.guarantee)
+    return Section(title="What a reader can come to believe", blocks=(block,), id="beliefs", folded=True)
+
+
+def _after_columns(report: Analysis, rows: list[AttributeReport]) -> Table:
+    what = asked_text(report, rows[0])
+    return Table(
+        caption=f"A belief in one secret, before, and at most after learning all that {what} can tell",
+        header=("before", *(f"about {name_text(row.protected)}" for row in rows)),
+        rows=[(percent_text(prior), *(odds.belief_text(prior, row.told) for row in rows)) for prior in odds.PRIORS],
+        numbers=tuple(range(1, len(rows) + 1)),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# What words mean, and long names in full.
+# --------------------------------------------------------------------------------------------------
+
+SHORTEST = 18
+"""Longer names are shortened somewhere on the page."""
+
+
+def glossary_section(report: Analysis) -> Section:
+    """Return what a reader may not have met before."""
+    told = [told for row in report.attributes for told in (*row.columns, *([row.asked] if row.asked else []))]
+    words = list(GLOSSARY)
+    if report.laws is not None:
+        words.append(LAW)
+    if report.delta or any(math.isinf(float(each)) for each in told):
+        words.append(DELTA)
+    if any(each.mu is not None for each in told):
+        words.append(MU)
+    return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
+
+
+def long_names_section(report: Analysis) -> Section | None:
+    """Return long names in full: on paper and on a phone nobody can point at them."""
+    names = () if report.network is None else report.network.attributes
+    long = [name for name in names if len(visible(name)) > SHORTEST]
+    if not long:
+        return None
+    most = max(map(len, long))
+    return Section(
+        title="Long names in full",
+        blocks=(Items(tuple((Name(name, most * 10),) for name in long)),),
+        id="names",
+        folded=True,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The laws of the answer under the two secrets that are told apart best, drawn.
+# --------------------------------------------------------------------------------------------------
+
+
+def laws_section(report: Analysis) -> Section | None:
+    """Return what tells the two worst secrets apart in the answer; nothing where the noise shows it already."""
+    if report.laws is None:
+        return None
+    if isinstance(report.laws, Refusal):
+        blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
+    else:
+        decided = () if report.best is None else report.best.certificate.decisions
+        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
+        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
+            return None  # the section on the noise draws them
+        drawn = law_drawing(report.laws)
+        blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
+    return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
+
+
+def distance_text(decision: LawDecision) -> str:
+    """Return how far apart the two laws are."""
+    which = decision.secrets
+    if decision.distance is None:
+        return f"The noise keeps {decision.rule} alike under {which}."
+    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."
+
+
+# --------------------------------------------------------------------------------------------------
+# What is said first, for every kind of model alike: the questions that a report answers below its verdict.
+# --------------------------------------------------------------------------------------------------
+
+UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
+
+ARROW = "\u2192"
+
+
+def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
+    """Yield the questions that a report answers; `tries` is what to try next."""
+    best = report.best
+    secrets = report.protected if best is None else best.guarantee.secrets
+    useless = best is not None and best.useful.verdict == "useless"
+    if tries and useless:
+        yield fact("What to try next", *tries)
+    if report.query is not None:
+        yield from query_facts(report.query)
+    yield protected_fact(secrets)
+    yield observer_fact(_observer(report), "a statistic of these columns" if report.query is None else "the answer")
+    if best is not None:
+        yield fact("What noise it needs, and why", brief_text(best))
+        yield sureness_fact(best.guarantee)
+    yield belief_fact(report)
+    leaks = [_leak(row) for row in report.attributes if row.columns or row.asked or row.driven]
+    if not leaks and isinstance(report.laws, LawDecision):
+        leaks = [distance_text(report.laws)]
+    if leaks:
+        yield fact("What leaks most", *leaks)
+    if tries and not useless:
+        yield fact("What to try next", *tries)
+    source = "not stated" if report.source is None else report.source
+    yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
+
+
+def _trusted(report: Analysis) -> str:
+    if report.network is None:
+        drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
+        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
+    return "That no dependence is missing in it."
+
+
+def _observer(report: Analysis) -> str:
+    """Return what somebody who must not learn the secrets may believe."""
+    if report.best is not None:
+        return report.best.guarantee.observer
+    if report.network is None or not report.attributes:
+        return "one of the declared distributions"
+    return observed_text(report.network)
+
+
+def _leak(row: AttributeReport) -> Text:
+    """Return which column tells most, and along which path."""
+    direct = tuple(name for name, told in row.driven if told is None)
+    if direct:
+        return Names(direct), " about ", Name(row.protected), ": driven by it directly, which tells everything."
+    top = row.columns[0] if row.columns else row.asked
+    if top is None or float(top) == 0:
+        return "No single column tells anything about ", Name(row.protected), "."
+    if top.unknown is not None and math.isinf(float(top)):
+        unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
+        verb = "tells" if len(unknown or top.columns) == 1 else "tell"
+        return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
+    told = float(top)
+    if top.columns == frozenset({row.protected}):
+        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
+        return "The other values of ", Name(row.protected), f" tell about each of them{between}."
+    if math.isinf(told):
+        moved = f"it {endless_text(top)}"
+    else:
+        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
+    edges = leak_path(top)
+    path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
+    return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
+
+
+# --------------------------------------------------------------------------------------------------
+# How a model of another library was read.
+# --------------------------------------------------------------------------------------------------
+
+MOST_VARIABLES = 60
+"""Variables that the table names; the others are counted."""
+
+
+def reading_section(report: Analysis) -> Section | None:
+    """Return what became of every variable; nothing for a network that was declared here."""
+    if report.network is None or not report.network.reading.nodes:
+        return None
+    nodes = report.network.reading.nodes
+    left = len(nodes) - MOST_VARIABLES
+    made = Table(
+        caption="Every variable of the model" if left <= 0 else "Variables of the model",
+        header=("variable", "law", "role", "reckoned with", "why"),
+        rows=[
+            ((Name(each.name),), each.law, each.role, each.treatment, each.reason) for each in nodes[:MOST_VARIABLES]
+        ],
+        more="" if left <= 0 else "1 more variable." if left == 1 else f"{left:,} more variables.",
+    )
+    return Section(title="How the model was read", blocks=(made,), id="reading", folded=True)

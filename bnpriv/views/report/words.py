@@ -1,0 +1,281 @@
+"""The sentences of a report, the same in every form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Protocol, runtime_checkable
+
+from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.frameworks.guarantee import observer_text
+from bnpriv.core.influence.base import Influence, tells
+from bnpriv.core.networks.base import Network
+from bnpriv.core.queries.base import Query
+from bnpriv.errors import Refusal
+from bnpriv.render.document import Name, Paragraph, Text
+from bnpriv.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
+from bnpriv.views.calibration import headline as calibration_headline
+from bnpriv.views.calibration import query_text, share_text
+from bnpriv.views.certificate import points_text
+from bnpriv.views.report.analysis import rare
+from bnpriv.views.report.values import Analysis, AttributeReport
+
+GLOSSARY = (
+    ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
+     "factor 2.7, 2 nats a factor 7.4, 5 nats a factor 148."),
+    ("influence", "How far seeing some columns can move the log odds between two secrets of a protected attribute, at "
+     "worst: over everything that may be seen, all pairs of secrets and all models."),
+    ("epsilon", "The budget in nats: how far an answer may move the log odds at most."),
+    ("quilt", "Columns that shield the protected attribute: whoever knows them learns nothing more about it from the "
+     "remote ones."),
+    ("near and remote", "Near is what the quilt does not shield from the protected attribute, remote is what it does. "
+     "Noise must hide the queried columns that are near."),
+)  # fmt: skip
+"""What a reader may not have met before."""
+
+LAW = (
+    "law",
+    "The law of an answer says how probable each of its values is. It moves by as much as probability has to be moved, "
+    "at most, to turn one law into the other (the infinity-Wasserstein distance).",
+)
+DELTA = (
+    "delta",
+    "Where no factor bounds the odds, a large factor is improbable: what has probability p under one secret has at "
+    "most exp(epsilon) p + delta under the other.",
+)
+MU = (
+    "mu",
+    "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
+    "deviation 1 whose means are mu apart.",
+)
+
+
+@runtime_checkable
+class Enclosing(Protocol):
+    """A network that stands for more models than it counts."""
+
+    @property
+    def models_text(self) -> str:
+        """Which models they are."""
+        ...
+
+
+def headline(report: Analysis) -> Text:
+    """Return the finding as a sentence, without a full stop."""
+    if report.best is not None:
+        return calibration_headline(report.best)
+    if report.worst is None:
+        return _laws_headline(report)
+    if report.query is not None:
+        return _asked_headline(report, report.query)
+    return _columns_headline(report)
+
+
+def _laws_headline(report: Analysis) -> Text:
+    found = report.laws
+    if found is None or isinstance(found, Refusal) or found.distance is None:
+        return "It is declared which laws must not be told apart"
+    return (
+        "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
+        f"moves by up to {upper_text(found.distance.upper)}"
+    )
+
+
+def _asked_headline(report: Analysis, query: Query) -> Text:
+    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried)
+    if read:
+        return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
+    most = report.worst
+    assert most is not None
+    assert most.asked is not None
+    name = name_text(most.protected)
+    subject = query_text(query)
+    told = most.told
+    if told == 0:
+        return *subject, f" tells nothing about {_protected(report)}"
+    if math.isinf(told):
+        return *subject, f" {endless_text(most.asked)}"
+    guess = " (estimate)" if most.asked.kind == "estimate" else ""
+    moved = move_text(told, bounds_belief=most.bounds_belief)
+    return *subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
+
+
+def _without_bound(report: Analysis) -> str:
+    """Return what happens to an attribute that is read itself."""
+    row = next(row for row in report.attributes if row.is_queried)
+    if report.network is not None and report.network.states.get(row.protected):
+        return f"can rule out a secret of {name_text(row.protected)} altogether"
+    return "tell about it without bound"
+
+
+def endless_text(influence: Influence, verb: str = "tells") -> str:
+    """Return what an infinite influence means: with how much probability more than a factor e is told."""
+    name = name_text(influence.protected)
+    if influence.unknown is not None:
+        return f"may tell anything about {name}: nothing is known to bound it"
+    if of_states(influence):
+        return f"can rule out a secret of {name} altogether"
+    delta = rare(influence)
+    rarity = "" if delta is None else f", more than 1 nat with delta {upper_chance(delta)}"
+    guess = " (estimate)" if influence.kind == "estimate" else ""
+    return f"{verb} about {name} without bound{rarity}{guess}"
+
+
+def of_states(influence: Influence) -> bool:
+    """Return whether the secrets are states, of which one can be ruled out, and no numbers."""
+    return influence.pair is not None and math.isinf(influence.pair.farthest)
+
+
+def _columns_headline(report: Analysis) -> Text:
+    most = report.worst
+    assert most is not None
+    finding = next((made.finding for made in report.further if made.finding), "")
+    if not most.columns and finding:
+        return finding
+    if not most.columns and most.asked is None:
+        return Name(most.protected), " is the only attribute of the network"
+    if most.told == 0 and most.most <= 0:
+        return f"No other column tells anything by itself about {_protected(report)}"
+    told = most.columns[0] if most.columns else most.asked
+    assert told is not None
+    (column,) = sorted(told.columns)[:1]
+    about = name_text(most.protected)
+    moved = move_text(float(told), bounds_belief=most.bounds_belief)
+    if told.too_large:
+        bound = "by a bound, because its tables are too large"
+        return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
+    if math.isinf(float(told)) and not of_states(told):
+        return "Of all columns ", Name(column), f" tells most: it {endless_text(told)}"
+    return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
+
+
+def _protected(report: Analysis) -> str:
+    return and_text([name_text(row.protected) for row in report.attributes])
+
+
+def lead(report: Analysis) -> str:
+    """Return what stands behind the headline, in a sentence or two."""
+    if report.best is not None:
+        return share_text(report.best)
+    if report.plan is not None:
+        return "No mechanism supports this query."
+    if report.query is not None:
+        return "Give an epsilon to learn what noise the answer needs."
+    return (
+        "A statistic that never reads a protected column can still tell about it, because columns depend on each "
+        "other. This report says how much, at worst."
+    )
+
+
+def move_text(nats: float, *, bounds_belief: bool) -> str:
+    """Return what an influence does to a belief, or to odds where it bounds no belief."""
+    if math.isinf(nats):
+        return "it can rule a secret out altogether"
+    if not bounds_belief:
+        return f"it can multiply the odds between two protected secrets by {odds.factor_text(nats)}"
+    return f"it can turn a belief of 10 % into {odds.belief_text(odds.PRIOR, nats)}"
+
+
+def influence_text(influence: Influence) -> str:
+    """Return an influence in words."""
+    told = some_text(influence.columns)
+    value = float(influence)
+    name = name_text(influence.protected)
+    if value == 0:
+        return f"{told} {tells(influence.columns)} nothing about {name}"
+    if math.isinf(value):
+        return f"{told} {endless_text(influence, tells(influence.columns))}"
+    return f"{told} {tells(influence.columns)} at most {of_nats(upper_text(value))} about {name}"
+
+
+def not_worked_out(refusal: Refusal) -> Paragraph:
+    """Return why something is missing, as a sentence."""
+    return Paragraph(f"Not worked out: {refusal}")
+
+
+def witness_text(influence: Influence) -> str:
+    """Return the assignment, the pair of secrets and the model that attain an influence, or how else it was found."""
+    if influence.too_large:
+        return f"a bound; too large: {influence.too_large}"
+    if influence.pair is None or not influence.assignment:
+        return "" if influence.how == "exact" else influence.how
+    seen = ", ".join(f"{name} = {state}" for name, state in influence.assignment.items())
+    return f"{seen} for {influence.pair}" + (f", model {influence.model}" if influence.values.shape[0] > 1 else "")
+
+
+def setting_text(report: Analysis) -> str:
+    """Return the size of the model."""
+    records = "" if report.records is None else f"{report.records:,} records, "
+    if report.network is None:
+        count = 0 if report.framework is None else report.framework.models
+        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of laws"
+    network = report.network
+    count = len(network.graph.edges)
+    edges = "1 edge" if count == 1 else f"{count} edges"
+    nodes = len(network.attributes)
+    attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
+    size = f"{attributes}, {edges}, " if nodes > 1 else ""
+    return f"{records}{size}{models_text(network)}"
+
+
+def models_text(network: Network) -> str:
+    """Return how many models there are, and where they come from."""
+    drawn = network.posterior_draws
+    if drawn is not None and drawn.belief:
+        return f"the law of {drawn.draws:,} draws from a posterior"
+    if drawn is not None:
+        models = "1 model" if network.models == 1 else f"{network.models:,} models"
+        return f"{models} drawn from a posterior"
+    return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
+
+
+def draws_text(influence: Influence | None) -> str:
+    """Return what half, 95 % and all of the draws tell at most; an empty text if the models are no draws."""
+    if influence is None or influence.over_draws is None:
+        return ""
+    return f"{some_text(influence.columns)} about {name_text(influence.protected)}: {points_text(influence.values)}"
+
+
+def node_text(network: Network) -> str:
+    """Return what a node of the network means."""
+    if network.level == "parameters":
+        return (
+            "A node stands for what a column is like as a whole (the parameter that governs it), not for the value of "
+            "a single record. What a node tells is all that its column can tell, however many records there are."
+        )
+    return "A node stands for the value of a column in one record."
+
+
+def path_text(edges: Iterable[tuple[str, str]]) -> str:
+    """Return edges in words."""
+    return ", ".join(f"{name_text(a)} -> {name_text(b)}" for a, b in edges)
+
+
+def asked_text(report: Analysis, row: AttributeReport) -> str:
+    """Return which columns the tables of edges and beliefs speak of."""
+    if row.asked is None:
+        return ""
+    several = "columns" if len(row.asked.columns) > 1 else "column"
+    what = f"the queried {several}" if report.query is not None else f"the most telling {several}"
+    return f"{what} {some_text(row.asked.columns)}"
+
+
+def observed_text(network: Network) -> str:
+    """Return which models somebody who must not learn the secrets may believe."""
+    if network.posterior_draws is not None:
+        return network.posterior_draws.models_text
+    own = network.models_text if isinstance(network, Enclosing) else ""
+    return observer_text(network.models, models_text=own)
+
+
+def model_assumptions(network: Network) -> tuple[str, ...]:
+    """Return what every number of a report leans on."""
+    drawn = network.posterior_draws
+    beyond = () if drawn is None else (drawn.sentence,)
+    return (
+        f"The observer's beliefs are those of {observed_text(network)}; somebody who knows more, for example the state "
+        "of another attribute, holds another model.",
+        "No dependence is missing from the network: an edge too many costs accuracy, an edge too few costs privacy.",
+        "The network was not learned from the table that is to be protected.",
+        *beyond,
+    )

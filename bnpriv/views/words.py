@@ -1,0 +1,140 @@
+"""Noise in words: of which kind it is, how large, and how that of several numbers is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Noise, unit_name
+from bnpriv.core.queries.asked import number_labels
+from bnpriv.core.queries.base import Query
+from bnpriv.core.schema import Schema
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.mechanisms.usefulness import Calibrated
+from bnpriv.render.document import Code, Paragraph, Table
+from bnpriv.text import and_text, number_text
+
+# --------------------------------------------------------------------------------------------------
+# Noise in words: of which kind it is, and what its size is called.
+# --------------------------------------------------------------------------------------------------
+
+NOISE_NAMES: dict[type[Noise], str] = {
+    Channel: "table of outputs",
+    CorrelatedGaussian: "correlated Gaussian",
+    DirectionalLaplace: "directional Laplace",
+    DiscreteLaplace: "discrete Laplace",
+}
+"""What kinds of noise are called, where that is not the name of their class."""
+
+
+def noise_name(noise: Noise) -> str:
+    """Return the kind of noise, as it is said in the middle of a sentence.
+
+    Examples
+    --------
+    >>> from bnpriv.noise import CorrelatedGaussian, Laplace
+    >>> noise_name(Laplace(2.0)), noise_name(CorrelatedGaussian([[2.0, 1.0], [1.0, 1.0]]))
+    ('Laplace', 'correlated Gaussian')
+    """
+    return NOISE_NAMES.get(type(noise), type(noise).__name__)
+
+
+def sized_noise(noise: Noise, size: str) -> str:
+    """Return the kind of noise and its size, to begin a sentence.
+
+    Examples
+    --------
+    >>> from bnpriv.noise import Gaussian
+    >>> sized_noise(Gaussian(2.0), "2")
+    'Gaussian noise of standard deviation 2'
+    """
+    name = noise_name(noise)
+    if isinstance(noise, Channel):
+        count = len(noise.outputs)
+        return f"A draw from a table of {count:,} outputs" if count > 1 else "One and the same output"
+    unit = unit_name(gaussian=isinstance(noise, (Gaussian, CorrelatedGaussian)))
+    return f"{name[0].upper()}{name[1:]} noise of {unit} {size}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The noise of the parts of an answer in words: how large it is, and how that of several numbers goes together.
+# --------------------------------------------------------------------------------------------------
+
+MOST_SAID_PARTS = 3
+"""Scales and errors of more parts than this are said from the least to the largest."""
+
+MOST_NUMBERS = 8
+"""Of more numbers than this no matrix is shown."""
+
+
+def parts_differ(calibration: Calibrated) -> bool:
+    """Return whether the parts of the answer have noise of different scales."""
+    shape = calibration.shape
+    return shape is not None and calibration.scale > 0 and len(set(map(number_text, shape.scales))) > 1
+
+
+def scales_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
+    """Return the scale of the noise, or those of all parts where they differ; of more than `most` the ends."""
+    shape = calibration.shape
+    return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,), most=most)
+
+
+def named_scales_text(calibration: Calibrated) -> str:
+    """Return the same with the names of the parts, if they are few."""
+    shape = calibration.shape
+    if shape is None or not parts_differ(calibration):
+        return number_text(calibration.scale)
+    if len(shape.parts) > MOST_SAID_PARTS:
+        return from_to(shape.scales)
+    pairs = zip(shape.parts, shape.scales, strict=True)
+    return and_text([f"{number_text(scale)} for {part.label}" for part, scale in pairs])
+
+
+def from_to(numbers: Sequence[float], texts: Sequence[str] = (), most: int = MOST_SAID_PARTS) -> str:
+    """Return a few numbers, or of many the least and the largest.
+
+    Examples
+    --------
+    >>> from_to([1.0, 3.0]), from_to([4.0, 1.0, 2.0, 3.0])
+    ('1 and 3', '1 to 4')
+    """
+    texts = texts or [number_text(number) for number in numbers]
+    if len(texts) <= most:
+        return and_text(texts)
+    order = sorted(range(len(numbers)), key=lambda place: numbers[place])
+    return f"{texts[order[0]]} to {texts[order[-1]]}"
+
+
+def together(noise: Noise, query: Query, schema: Schema) -> Iterable[Table | Paragraph]:
+    """Yield how the noise of the numbers goes together, where it is not independent."""
+    if not isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
+        return
+    labels = number_labels(query, schema)
+    if len(labels) > MOST_NUMBERS:
+        yield Paragraph(
+            "The noise of the numbers goes together: calibration.noise.covariance holds its covariance, shape "
+            f"({len(labels)}, {len(labels)})."
+        )
+        return
+    rows = np.asarray(noise.covariance)
+    spreads = np.sqrt(np.diag(rows))
+    yield Table(
+        caption="How the noise of the numbers goes together: its standard deviations and correlations (-1 to 1)",
+        header=("number", "deviation", *(str(place + 1) for place in range(len(labels)))),
+        rows=[
+            (
+                (f"{place + 1}: ", Code(label)),
+                number_text(float(spreads[place])),
+                *(_correlation(rows[place, other], spreads[place] * spreads[other]) for other in range(len(labels))),
+            )
+            for place, label in enumerate(labels)
+        ],
+        numbers=tuple(range(1, len(labels) + 2)),
+    )
+
+
+def _correlation(entry: float, size: float) -> str:
+    return "-" if size == 0 else f"{entry / size:.3f}".replace("-0.000", "0.000")

@@ -1,0 +1,477 @@
+"""A session: charges before it answers, says prices without spending, and shares one budget between processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.mechanisms.column import ColumnMechanism
+from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.errors import BudgetError, DataError, FrameworkError, LedgerError, ParameterError, QueryError, RefusedError
+from bnpriv.ledger import chain as ledger_chain
+from bnpriv.ledger.counted import CountedAccount, table_fingerprint
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.values import Budget
+from tests.later import Later
+from tests.ledgers import at_step
+
+pd = Later("pandas")
+
+STUDENT, DATA = bp.example("student"), bp.example_data("student")
+SAT = bp.mean("sat")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def session(place: Path) -> Iterator[bp.Session]:
+    with bp.Session(STUDENT, DATA, budget=2.0, ledger=place) as opened:
+        yield opened
+
+
+def test_a_release_is_charged_and_says_where_it_stands(session: bp.Session) -> None:
+    released = session.release(SAT, epsilon=0.5)
+    mark = released.mark
+    assert mark is not None
+    assert (mark.account, mark.number, mark.budget) == ("data", 1, 2.0)
+    assert mark.head == session.head
+    assert mark.total == pytest.approx(0.5)
+    assert session.remaining == pytest.approx(1.5)
+    for shown in (str(released), released.to_json(), released.to_html()):
+        assert mark.head in shown
+
+
+def test_what_if_says_what_a_release_then_costs(session: bp.Session) -> None:
+    session.release(SAT, epsilon=0.5)
+    price = session.what_if(SAT, epsilon=0.25)
+    assert session.remaining == pytest.approx(1.5)  # nothing is spent by asking
+    before = session.remaining
+    session.release(price)
+    assert before - session.remaining == pytest.approx(price.epsilon, abs=1e-12)
+    assert session.remaining == pytest.approx(price.remaining, abs=1e-12)
+
+
+def test_ask_gives_the_least_epsilon_that_is_accurate_enough(session: bp.Session) -> None:
+    query = bp.linear({"height": 0.001, "sat": 0.001})
+    price = session.ask(query, error=5.0, probability=0.9)
+    assert price.calibration.quantile(0.9) <= 5.0
+    mechanism, epsilon = price.calibration.mechanism, price.calibration.epsilon
+    assert mechanism.calibrate(STUDENT, query, epsilon=epsilon * (1 - 1e-4)).quantile(0.9) > 5.0
+    assert "90 % probability" in str(price)
+    released = session.release(query, error=5.0, probability=0.9)
+    assert released.calibration.epsilon == epsilon
+
+
+def test_an_accuracy_that_nothing_reaches_is_refused(session: bp.Session) -> None:
+    with pytest.raises(RefusedError, match="larger error"):
+        session.ask(SAT, error=1e-6, mechanism=ColumnMechanism())
+
+
+def test_same_key_same_answer_and_no_charge(session: bp.Session) -> None:
+    first = session.release(SAT, epsilon=0.5, key="week 1")
+    spent = session.remaining
+    again = session.release(SAT, epsilon=0.5, key="week 1")
+    assert (again.values, again.labels, again.missing_rule) == (first.values, first.labels, first.missing_rule)
+    assert again.mark == first.mark
+    assert session.remaining == spent
+    assert session.release(SAT, epsilon=0.5).values != first.values  # without a key: a new release
+
+
+def test_a_key_of_another_question_is_refused(session: bp.Session) -> None:
+    session.release(SAT, epsilon=0.5, key="week 1")
+    with pytest.raises(LedgerError):
+        session.release(SAT, epsilon=0.4, key="week 1")
+    assert len(session.history) == 1
+
+
+def test_a_key_gives_the_same_answer_whatever_was_released_since(session: bp.Session) -> None:
+    first = session.release(bp.linear({"height": 0.001, "sat": 0.5}), error=5.0, key="week 1")
+    session.release(SAT, epsilon=0.1)
+    account = session._account
+    assert [len(account.before(key).entries) for key in ("week 1", None, "week 2")] == [0, 2, 2]
+    again = session.release(bp.linear({"height": 0.001, "sat": 0.5}), error=5.0, key="week 1")
+    assert again.values == first.values
+    assert len(session.history) == 2
+
+
+def test_ten_identical_releases_cost_less_than_ten_times_one(place: Path) -> None:
+    query = bp.linear({"height": 0.001, "sat": 0.5})
+    session = bp.Session(STUDENT, DATA, budget=30.0, ledger=place)
+    one = MarkovQuiltMechanism().calibrate(STUDENT, query, epsilon=2.0)
+    for _ in range(10):
+        mark = session.release(one).mark
+        assert mark is not None
+        spent = session.history.spent
+        assert 0 <= Fraction(mark.total) - spent < Fraction(1, 10**12)
+        assert 0 <= 30 - spent - Fraction(session.remaining) < Fraction(1, 10**12)
+    assert session.history.releases[0].added == pytest.approx(2.0)
+    assert float(session.history.spent) < 10 * 2.0 * 0.7
+
+
+def test_what_passes_the_budget_is_refused_and_nothing_is_charged(session: bp.Session) -> None:
+    session.release(SAT, epsilon=1.5)
+    with pytest.raises(BudgetError, match=r"found 2\.5 with this one, 1\.5 before it"):
+        session.release(SAT, epsilon=1.0, mechanism=ColumnMechanism())
+    assert len(session.history) == 1
+
+
+def test_row_24_three_releases_of_a_tenth_fit_into_three_tenths(place: Path) -> None:
+    session = bp.Session(STUDENT, DATA, budget=0.3, ledger=place)
+    for _ in range(3):
+        session.release(SAT, epsilon=0.1, mechanism=ColumnMechanism())
+    assert session.remaining == 0.0
+    assert session.history.spent == Fraction(3, 10)
+    with pytest.raises(RefusedError):
+        session.release(SAT, epsilon=1e-8, mechanism=ColumnMechanism())
+
+
+def test_row_19_an_exception_after_the_charge_stays_charged(session: bp.Session) -> None:
+    class Broken:
+        def laplace(self, *_: object) -> tuple[float, ...]:
+            raise ArithmeticError
+
+    with pytest.raises(ParameterError, match="withheld") as caught:
+        session.release(SAT, epsilon=0.5, key="a", sampler=Broken())  # type: ignore[arg-type]
+    assert "was charged, and stays so" in caught.value.__notes__[-1]
+    assert session.remaining == pytest.approx(1.5)
+    assert session.history.releases[0].key == "a"
+    # an answer may have been seen: no new noise under the same key
+    with pytest.raises(LedgerError) as again:
+        session.release(SAT, epsilon=0.5, key="a")
+    assert not getattr(again.value, "__notes__", ())
+
+
+def test_threads_that_look_at_a_session_make_no_release_cheaper(
+    session: bp.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another thread counted last, which may be older, is put there between any two steps of a release."""
+    empty = session.accountant
+    monkeypatch.setattr(CountedAccount, "_last", property(lambda _: empty, lambda *_: None), raising=False)
+    monkeypatch.setattr(CountedAccount, "_accountant", property(lambda _: empty, lambda *_: None), raising=False)
+    for _ in range(4):
+        session.release(SAT, epsilon=0.5, mechanism=ColumnMechanism())
+    with pytest.raises(BudgetError):
+        session.release(SAT, epsilon=0.5, mechanism=ColumnMechanism())
+    assert [float(made.total) for made in session.history.releases] == [0.5, 1.0, 1.5, 2.0]
+
+
+def test_an_answer_that_was_stored_is_shown_though_the_ledger_is_gone(session: bp.Session, place: Path) -> None:
+    """Nothing is read from the ledger between the commit of an answer and its showing."""
+    with at_step("9 answer committed", place.unlink):
+        released = session.release(SAT, epsilon=0.5)
+    assert released.mark is not None
+    assert released.mark.number == 1
+
+
+def test_the_first_release_of_an_account_says_what_is_not_counted(session: bp.Session) -> None:
+    """Row 25: a ledger that was lost or forgotten gives a second budget."""
+    words = "It is the first of this account: what was released of the table before, with another ledger"
+    shown = " ".join(str(session.release(SAT, epsilon=0.5)).split())
+    assert words in shown
+    assert ".;" not in shown
+    assert words not in " ".join(str(session.release(SAT, epsilon=0.5)).split())
+
+
+def test_an_answer_too_long_for_a_ledger_is_refused_before_it_is_charged(
+    session: bp.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_chain, "MOST_LETTERS", 6_000)
+    wide = bp.histogram("sat", list(range(410, 1600, 10)))
+    with pytest.raises(LedgerError, match="Ask for fewer numbers at once"):
+        session.release(wide, epsilon=0.5, mechanism=ColumnMechanism())
+    assert len(session.history) == 0
+    session.release(bp.histogram("sat", [400, 1000, 1600]), epsilon=0.5, mechanism=ColumnMechanism())
+
+
+def test_order_is_validate_charge_compute_store_show(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    charged, evaluate = map(import_module, ("bnpriv.ledger.charged", "bnpriv.tables.evaluate"))
+
+    steps: list[str] = []
+
+    def recorded(owner: object, name: str, step: str) -> None:
+        plain = getattr(owner, name)
+
+        def call(*arguments: object, **named: object) -> object:
+            steps.append(step)
+            return plain(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    recorded(charged, "check_rows", "validate")
+    recorded(charged, "refuse_learned", "learned")
+    recorded(Ledger, "charge", "charge")
+    recorded(evaluate, "evaluate_many", "compute")
+    recorded(Ledger, "store", "store")
+    session.release(SAT, epsilon=0.5)
+    assert steps == ["validate", "learned", "charge", "compute", "store"]
+
+
+def test_an_answer_that_cannot_be_stored_is_not_shown(session: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise LedgerError("the ledger must be writable", found="a full disk", remedy="Make room.")
+
+    monkeypatch.setattr(Ledger, "store", full)
+    with pytest.raises(LedgerError, match="full disk"):
+        session.release(SAT, epsilon=0.5)
+    assert session.remaining == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("rows", [9_999, 10_001, 0])
+def test_row_13_another_row_count_is_refused_before_anything_is_charged(session: bp.Session, rows: int) -> None:
+    table = pd.DataFrame({"height": [170.0] * rows, "sat": [1000.0] * rows})
+    before = len(session.history)
+    with pytest.raises(DataError, match="row count is not the declared n") as refused:
+        bp.release(MarkovQuiltMechanism().calibrate(STUDENT, SAT, 0.5), table, ledger=session._account)
+    assert not any(part in str(refused.value) for part in (str(rows), f"{rows:,}"))
+    assert len(session.history) == before
+
+
+def test_a_missing_column_is_refused_before_anything_is_charged(session: bp.Session) -> None:
+    table = pd.DataFrame({"height": [170.0] * STUDENT.schema.records})
+    with pytest.raises(DataError, match="one column 'sat'"):
+        bp.release(MarkovQuiltMechanism().calibrate(STUDENT, SAT, 0.5), table, ledger=session._account)
+    assert len(session.history) == 0
+
+
+def test_a_wrong_table_makes_no_ledger(place: Path) -> None:
+    with pytest.raises(DataError):
+        bp.Session(STUDENT, pd.DataFrame({"sat": [1.0]}), budget=1.0, ledger=place)
+    assert not place.exists()
+
+
+def test_laws_without_a_query_are_refused_before_anything_is_charged(place: Path) -> None:
+    laws = bp.DistributionPrivacy([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], source="made up")
+    table = pd.DataFrame({"x": [1]})
+    with pytest.raises(QueryError, match="a query is needed"):
+        bp.Session(laws, table, budget=1.0, ledger=place)
+    with pytest.raises(QueryError, match="a query is needed"):
+        bp.release(bp.plan(laws, None, 1.0).best, table, ledger=place, budget=1.0)
+    assert not place.exists()
+
+
+def test_a_framework_with_a_query_of_its_own(place: Path) -> None:
+    framework = bp.DistributionPrivacy(
+        [(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))],
+        query=bp.count(bp.col("x") == 1),
+        schema=bp.Schema(records=1, columns={"x": bp.Integer(0, 1)}),
+        source="made up",
+    )
+    session = bp.Session(framework, pd.DataFrame({"x": [1]}), budget=2.0, ledger=place)
+    assert session.what_if(None, epsilon=1.0).epsilon == 1.0
+    session.release(epsilon=1.0)
+    assert session.remaining == 1.0
+    with pytest.raises(RefusedError):
+        session.plan([bp.count(bp.col("x") == 1)])
+
+
+def test_after_a_release_by_its_own_law_the_rest_is_ranked_by_what_it_adds(place: Path) -> None:
+    session = bp.Session(bp.example("clinic"), bp.example_data("clinic"), budget=9.0, ledger=place)
+    session.release(bp.count(bp.col("antiviral") == 1), epsilon=1.0, mechanism=bp.TightMechanism())
+    price = session.what_if(bp.linear({"visits": 60, "infection": 4}), epsilon=1.0)
+    assert isinstance(price.calibration.mechanism, MarkovQuiltMechanism)
+    assert price.cost.keeps_epsilon
+
+
+def test_a_calibration_of_another_framework_is_refused(session: bp.Session) -> None:
+    from dataclasses import replace
+
+    other = ColumnMechanism().calibrate(replace(STUDENT, source="somewhere else"), SAT, epsilon=0.5)
+    with pytest.raises(RefusedError, match="framework"):
+        session.release(other)
+    assert len(session.history) == 0
+
+
+def test_two_sessions_share_one_budget(place: Path) -> None:
+    one = bp.Session(STUDENT, DATA, budget=1.0, ledger=place)
+    other = bp.Session(STUDENT, DATA, ledger=place)  # the account is there: its budget is known
+    one.release(SAT, epsilon=0.6, mechanism=ColumnMechanism())
+    assert other.remaining == pytest.approx(0.4)
+    with pytest.raises(RefusedError):
+        other.release(SAT, epsilon=0.6, mechanism=ColumnMechanism())
+    other.release(SAT, epsilon=0.4, mechanism=ColumnMechanism())
+    assert one.remaining == 0.0
+    assert [made.number for made in one.history.releases] == [1, 2]
+
+
+def test_release_with_a_ledger_and_a_session_share_the_account(place: Path) -> None:
+    calibration = ColumnMechanism().calibrate(STUDENT, SAT, epsilon=0.5)
+    first = bp.release(calibration, DATA, ledger=place, budget=1.0, key="a")
+    assert bp.release(calibration, DATA, ledger=place, key="a").values == first.values
+    assert bp.Session(STUDENT, DATA, ledger=place).remaining == 0.5
+
+
+def test_two_tables_with_two_names_have_two_budgets(place: Path) -> None:
+    one = bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name="north")
+    other = bp.Session(STUDENT, DATA, budget=2.0, ledger=place, name="south")
+    one.release(SAT, epsilon=0.5)
+    assert (round(one.remaining, 9), other.remaining) == (0.5, 2.0)
+
+
+def test_one_name_stands_for_one_framework_table_and_budget(place: Path) -> None:
+    from dataclasses import replace
+
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place)
+    with pytest.raises(LedgerError):
+        bp.Session(STUDENT, DATA, budget=2.0, ledger=place)
+    with pytest.raises(LedgerError):
+        bp.Session(replace(STUDENT, source="somewhere else"), DATA, budget=1.0, ledger=place)
+
+
+def test_a_new_account_needs_a_budget_and_an_old_one_its_ledger(place: Path) -> None:
+    with pytest.raises(LedgerError):
+        bp.Session(STUDENT, DATA, ledger=place)
+    assert not place.exists()
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name="north")
+    with pytest.raises(LedgerError, match="budget"):
+        bp.Session(STUDENT, DATA, ledger=place, name="south")
+
+
+@pytest.mark.parametrize("budget", [math.nan, -1.0, 0.0, math.inf, "2", True])
+def test_a_budget_that_is_none_is_refused(place: Path, budget: object) -> None:
+    with pytest.raises(ParameterError):
+        bp.Session(STUDENT, DATA, budget=budget, ledger=place)  # type: ignore[arg-type]
+    assert not place.exists()
+
+
+def test_what_is_no_framework_is_refused(place: Path) -> None:
+    with pytest.raises(FrameworkError):
+        bp.Session(STUDENT.network, DATA, budget=1.0, ledger=place)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"epsilon": 0.5, "error": 1.0},
+        {"epsilon": math.nan},
+        {"error": math.nan},
+        {"error": -1.0},
+        {"error": 1.0, "probability": 1.0},
+        {"epsilon": 0.5, "key": " "},
+        {"epsilon": 0.5, "mechanism": "laplace"},
+        {"error": 5.0, "mechanism": "laplace"},
+        {"epsilon": 0.5, "mechanism": MarkovQuiltMechanism},
+    ],
+)
+def test_arguments_that_are_none_are_refused_and_nothing_is_charged(
+    session: bp.Session, arguments: dict[str, float]
+) -> None:
+    with pytest.raises(ParameterError):
+        session.release(SAT, **arguments)  # type: ignore[arg-type]
+    assert len(session.history) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"epsilon": 0.1}, {"error": 5.0}, {"delta": 1e-6}, {"mechanism": ColumnMechanism()}, {"epsilon": math.nan}],
+)
+def test_what_is_released_as_it_is_takes_nothing_beside_it(session: bp.Session, arguments: dict[str, float]) -> None:
+    price = session.what_if(SAT, epsilon=0.5)
+    for given in (price, price.calibration):
+        with pytest.raises(ParameterError, match="released as it is"):
+            session.release(given, **arguments)  # type: ignore[arg-type]
+        if "error" not in arguments:
+            with pytest.raises(ParameterError, match="released as it is"):
+                session.what_if(given, **arguments)  # type: ignore[arg-type]
+    assert len(session.history) == 0
+    session.release(price)
+    assert session.what_if(price).total == pytest.approx(2 * price.total)  # counted anew, after a release
+
+
+def test_refusals_name_what_was_found_and_what_to_do(session: bp.Session, place: Path) -> None:
+    for call, words in (
+        (lambda: session.plan("mean(sat)"), 'in a list; found one text. Pass for example ["mean(height)"'),
+        (lambda: session.release(SAT, 0.1, mechanism="laplace"), "found a str. Pass for example mechanism="),  # type: ignore[arg-type]
+        (lambda: session.release(SAT, 0.1, key=" "), "found a text that is blank"),
+        (lambda: bp.plan(STUDENT, SAT, 0.5, session="ledger.db"), "session must be a session; found a str"),  # type: ignore[arg-type]
+        (lambda: bp.Session(STUDENT, DATA, budget=-1.0, ledger=place), "must be above 0; found -1"),
+        (lambda: bp.Session(STUDENT, DATA, budget=3.0, ledger=place), "epsilon 3 in place of budget of epsilon 2"),
+        (lambda: bp.Session(STUDENT, DATA, ledger=place.with_name("none.db")), "by a first release with a budget"),
+    ):
+        with pytest.raises((ParameterError, LedgerError)) as refused:
+            call()
+        assert words in str(refused.value)
+
+
+def test_tables_of_every_engine_can_be_asked(place: Path) -> None:
+    """A table is opened before any query is known: no column of it is chosen then."""
+    import duckdb
+    import polars as pl
+
+    frame = pl.read_parquet(DATA)
+    frame.write_csv(text := place.with_suffix(".csv"))
+    lazy = (frame.lazy(), pl.scan_parquet(DATA), duckdb.read_parquet(str(DATA)))
+    tables = (frame, *lazy, frame.to_arrow(), frame.to_pandas(), DATA)
+    found: set[tuple[float, float]] = set()
+    for number, table in enumerate((*tables, text)):
+        with bp.Session(STUDENT, table, budget=1.0, ledger=place, name=f"table {number}") as session:
+            exact = session.release(bp.mean("height"), epsilon=0.5)
+        found.add((exact.calibration.scale, exact.value))
+    assert len(found) == 1
+
+
+def test_a_closed_session_releases_nothing(place: Path) -> None:
+    with bp.Session(STUDENT, DATA, budget=1.0, ledger=place) as session:
+        session.release(SAT, epsilon=0.5)
+    with pytest.raises(ParameterError, match="open"):
+        session.release(SAT, epsilon=0.1)
+    assert session.remaining == pytest.approx(0.5)  # what is in the ledger can be read
+    with pytest.raises(ParameterError, match="open"), session:
+        pass
+
+
+def test_budget_and_key_are_refused_without_a_ledger() -> None:
+    calibration = ColumnMechanism().calibrate(STUDENT, SAT, epsilon=0.5)
+    with pytest.raises(ParameterError, match="ledger"):
+        bp.release(calibration, DATA, budget=1.0)
+    with pytest.raises(ParameterError, match="ledger"):
+        bp.release(calibration, DATA, key="a")
+
+
+def test_the_best_mechanism_shares_quilts_where_errors_are_equal(session: bp.Session) -> None:
+    assert isinstance(session.what_if(SAT, epsilon=0.5).calibration.mechanism, MarkovQuiltMechanism)
+
+
+def test_a_mechanism_that_costs_more_later_is_not_taken_by_itself(place: Path) -> None:
+    """TightMechanism has less noise, but noise counts by its scale once another release follows."""
+    session = bp.Session(bp.example("clinic"), bp.example_data("clinic"), budget=2.0, ledger=place)
+    query = bp.count(bp.col("antiviral") == 1)
+    tight = session.what_if(query, epsilon=1.0, mechanism=bp.TightMechanism())
+    price = session.what_if(query, epsilon=1.0)
+    assert tight.calibration.scale < price.calibration.scale
+    assert tight.epsilon == pytest.approx(1.0)
+    assert not tight.cost.keeps_epsilon
+    assert price.cost.keeps_epsilon
+
+
+def test_the_fingerprint_of_a_table_is_of_public_facts_alone() -> None:
+    schema = STUDENT.schema
+    same = bp.Schema(records=schema.records, columns=dict(reversed(schema.columns.items())))
+    assert table_fingerprint(schema, "data") == table_fingerprint(same, "data")
+    others = [
+        table_fingerprint(schema, "other"),
+        table_fingerprint(bp.Schema(records=schema.records + 1, columns=schema.columns), "data"),
+        table_fingerprint(bp.Schema(records=schema.records, columns={**schema.columns, "x": bp.Real(0, 1)}), "data"),
+    ]
+    assert len({table_fingerprint(schema, "data"), *others}) == 4
+
+
+def test_delta_counts_against_the_delta_of_the_budget(place: Path) -> None:
+    session = bp.Session(STUDENT, DATA, budget=Budget(0.5, delta=1e-6), ledger=place)
+    with pytest.raises(RefusedError):
+        session.release(SAT, epsilon=0.5, delta=1e-5, mechanism=ColumnMechanism(noise="gaussian"))
+    released = session.release(SAT, epsilon=0.5, delta=1e-6, mechanism=ColumnMechanism(noise="gaussian"))
+    assert session.remaining == 0.0
+    assert released.mark is not None
+    assert released.mark.to_json()["delta"] == 1e-6
+    assert "of a budget of 0.5 with delta 1e-06" in " ".join(str(released).split())

@@ -1,0 +1,136 @@
+"""The JSON of documents is what its page says: every field, its type, and no other."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.pages import LedgerPage
+from tests.kinds import networks
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
+TALL = bp.count(bp.col("height") > 180)
+OPAQUE = frozenset({"calibrations", "nats"})
+"""Fields that hold a record of another format, or a matrix."""
+
+TYPES: dict[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    '"inf"': lambda value: value == "inf",
+    "list": lambda value: isinstance(value, list),
+    "list of string": lambda value: isinstance(value, list) and all(isinstance(inner, str) for inner in value),
+    "object": lambda value: isinstance(value, dict),
+}
+
+
+def documented(heading: str) -> dict[str, str]:
+    """Return the fields below a heading of the page, with their types."""
+    part = PAGE.read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", part, re.MULTILINE))
+
+
+def fields(value: object, place: str = "") -> Iterator[tuple[str, object]]:
+    """Yield every field of a JSON value with its value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            here = f"{place}.{name}" if place else name
+            yield here, inner
+            if here not in OPAQUE:
+                yield from fields(inner, here)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from fields(inner, f"{place}[]")
+
+
+def fits(value: object, kind: str) -> bool:
+    return any(TYPES[part](value) for part in re.split(r", | or ", kind.strip()))
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """Things of every kind that between them have every field."""
+    import pandas as pd
+
+    student = bp.example("student")
+    coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
+    certain = DiscreteNetwork.from_tables(
+        {"u": [1.0, 0.0], "v": [0.5, 0.5, 0.0], "w": [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]},
+        states={"u": ["0", "1"], "v": ["a", "b", "c"], "w": ["0", "1"]},
+        parents={"w": ["v"]},
+    )
+    calibration = bp.plan(student, TALL, 0.1).best
+    curve = bp.types.PrivacyCurve.of([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], bp.noise.Laplace(1.0))
+    weights = bp.linear({"height": 1.0, "sat": 1.0})
+    place = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
+    session.release(weights, epsilon=1.0)
+    useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
+    return {
+        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless],
+        "session": [session],
+        "history": [session.history],
+        "ledger": [LedgerPage.of(Ledger.open(place))],
+        "price": [session.what_if(weights, 1.0)],
+        "budget split": [session.plan([weights, TALL])],
+        "leaks": [bp.leaks(student, TALL), networks().leaks],
+        "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
+        "comparison": [bp.compare(student, student, weights, 1.0)],
+        "rehearsal": [bp.rehearse(calibration, 100)],
+        "model check": [bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]}))],
+        "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],
+        "privacy curve": [curve],
+        "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
+        "influence matrix": [bp.types.InfluenceMatrix.of(certain)],
+    }
+
+
+KINDS = (
+    "plan",
+    "session",
+    "history",
+    "ledger",
+    "price",
+    "budget split",
+    "leaks",
+    "tradeoff",
+    "comparison",
+    "rehearsal",
+    "model check",
+    "misspecified model",
+    "privacy curve",
+    "privacy loss",
+    "influence matrix",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_json_is_what_its_page_says(shown: dict[str, list[Any]], kind: str) -> None:
+    whole, data = documented("Every document"), documented(kind)
+    seen: set[str] = set()
+    for thing in shown[kind]:
+        found = json.loads(thing.to_json())
+        assert found == json.loads(json.dumps(thing.to_dict()))
+        assert found["document"] == kind
+        top = {**found, "data": {}}
+        assert [(place, value) for place, value in fields(top) if not fits(value, whole[place])] == []
+        inner = list(fields(found["data"]))
+        assert [(place, value) for place, value in inner if not fits(value, data[place])] == []
+        seen |= {place for place, _ in inner}
+    assert sorted(data.keys() - seen) == []
+
+
+def test_every_kind_has_its_part_of_the_page() -> None:
+    headings = re.findall(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(headings) == sorted(["Every document", "influence report", *KINDS])

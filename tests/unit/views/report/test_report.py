@@ -1,0 +1,399 @@
+"""The influence report: what it holds, that its numbers are those of the mechanism, and that its page is whole."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.frameworks.guarantee import PRIORS, belief
+from bnpriv.core.networks.base import ImportReport, NodeReading
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.kinds.edge_removal import without_edge
+from bnpriv.views.report.advice import LIMIT, useful_from
+from bnpriv.views.report.analysis import edges_between, leak_path
+from bnpriv.views.report.values import epsilon_at, noise_curves
+from tests import oracles
+from tests.kinds import KINDS
+from tests.seeds import seeds
+
+ROOT = Path(__file__).resolve().parents[4]
+TALL = bp.count(bp.col("height") > 180)
+BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
+UNKNOWN = bp.custom(lambda table: 0.0, columns=["coughs"], sensitivity=1.0)
+TWELVE = ("age", "sex", "region", "income", "school", "smoker", "diet", "sport", "illness", "cover", "visits", "cost")
+
+
+def means(*columns: str) -> bp.types.Query:
+    return bp.stack(*(bp.mean(column) for column in columns))
+
+
+# what it says
+
+
+def test_headline_says_what_becomes_of_the_answer(student) -> None:
+    assert str(bp.influence_report(student, TALL, 1.0)).startswith(f"{TALL} can be released without noise")
+    assert str(bp.influence_report(student, BOTH, 1.0)).startswith(f"{BOTH} is useless with")
+    assert str(bp.influence_report(student, TALL)).startswith(f"{TALL} tells up to 0.2331 nats about income")
+    assert str(bp.influence_report(student)).startswith("Of all columns sat tells most about income: it can turn a")
+
+
+def test_a_network_in_which_nothing_tells() -> None:
+    network = DiscreteNetwork.from_tables({"a": [0.5, 0.5], "b": [0.5, 0.5]}, states={"a": ["x", "y"], "b": ["x", "y"]})
+    report = bp.influence_report(network, protect="a")
+    assert str(report).startswith("No other column tells anything by itself about a")
+    assert report.attributes[0].edges == ()
+    alone = DiscreteNetwork.from_tables({"a": [0.5, 0.5]}, states={"a": ["x", "y"]})
+    report = bp.influence_report(alone, protect="a")
+    for text in (str(report), report.to_markdown(), report.to_html(), report.to_json(), report.to_csv()):
+        assert "a" in text
+    assert report.attributes[0].asked is None
+    assert len(report.to_pandas()) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "epsilon"),
+    [
+        ("student", bp.count(bp.col("sat") >= 1200), 1.0),
+        ("student", bp.count(bp.col("sat") >= 1200), 0.1),
+        ("clinic", bp.count(bp.col("antiviral") == 1), 1.0),
+    ],
+    ids=str,
+)
+def test_advice_names_the_least_epsilon_of_the_best_mechanism(name: str, query: bp.types.Query, epsilon: float) -> None:
+    framework = bp.example(name)
+    plan = bp.plan(framework, query, epsilon)
+    best, curves = plan.best, noise_curves(framework, query)
+    assert curves is not None
+    enough = useful_from(plan, curves, best.scale * LIMIT / best.useful.share)
+    assert float(f"{enough:.2g}") == pytest.approx(enough)
+    assert bp.plan(framework, query, enough).best.useful.verdict in ("exact", "sharp", "useful")
+    step = 10.0 ** (math.floor(math.log10(enough)) - 1)
+    assert bp.plan(framework, query, enough - step).best.useful.verdict in ("coarse", "useless")
+
+
+def test_advice_stands_in_the_report(student) -> None:
+    found = re.search(r"It would be useful from epsilon ([\d.]+) on", str(bp.influence_report(student, BOTH, 1.0)))
+    assert found is not None
+
+
+def test_the_page_answers_its_questions_and_says_the_verdict_once(student) -> None:
+    page = bp.influence_report(student, BOTH, 1.0).to_html()
+    for question in (
+        "What is protected", "From whom", "What leaks most", "What noise it needs, and why",
+        "What the model must be trusted for",
+    ):  # fmt: skip
+        assert f"<dt>{question}</dt>" in page
+    assert page[: page.index("</dl>")].count('class="badge') == 1
+    assert student.source in page
+    assert bp.plan(student, BOTH, 1.0).best.guarantee.sentence.replace("10 %", "10&nbsp;%")[:200] in page
+    assert "10,000 / (1 - 0.233094) = 13,039" in page
+    assert "P(sat = strong | income = high) = 0.6" in page
+
+
+def test_beliefs(student) -> None:
+    report = bp.influence_report(student, BOTH, 1.0)
+    assert tuple(row.prior for row in report.beliefs) == PRIORS
+    for row in report.beliefs:
+        odds = row.prior / (1 - row.prior)
+        assert row.answer == pytest.approx(odds * math.e / (1 + odds * math.e))
+        told = odds * math.exp(float(report.attributes[0].asked))
+        assert row.columns["income"] == pytest.approx(told / (1 + told))
+    assert belief(0.1, 0.0) == pytest.approx(0.1)
+    assert belief(0.5, math.inf) == 1.0
+
+
+def test_a_query_of_the_protected_column_tells_everything(student) -> None:
+    report = bp.influence_report(student, bp.count(bp.col("income") == "high"), 1.0)
+    assert report.attributes[0].is_queried
+    assert all(row.columns["income"] == 1.0 for row in report.beliefs)
+    bare = bp.influence_report(student, bp.count(bp.col("income") == "high"))
+    assert "can rule out a secret of income" in str(bare)
+
+
+def driven_by_normal_parameters() -> bp.types.GaussianNetwork:
+    network = bp.types.GaussianNetwork.linear(
+        {"a": 0.0, "b": 0.0, "c": 0.0}, {"a": 1.0, "b": 1.0, "c": 1.0}, {"b": {"a": 0.5}, "c": {"b": 0.5}}
+    )
+    return network.read_as(ImportReport(columns={"x": ("a", "c"), "y": ("c",)}))
+
+
+def test_a_column_that_a_normal_secret_drives_tells_without_bound() -> None:
+    network = driven_by_normal_parameters()
+    schema = bp.Schema(records=10, columns={"x": bp.Real(0, 1), "y": bp.Real(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, {"a": bp.apart(at_most=1)}, source="a textbook")
+    bare = bp.influence_report(framework, bp.mean("x"))
+    assert bare.headline == "The queried columns are driven by a directly, and tell about it without bound."
+    report = bp.influence_report(framework, bp.mean("x"), 1.0, 1e-6)
+    assert "a drives queried columns itself, which tells everything" in str(report)
+    assert not re.search(r"^(x|c) +0 ", str(report), re.MULTILINE)
+    assert {delta for _, delta in report.curve} == {1.0}
+    (row,) = report.to_dict()["data"]["protected"]
+    assert row["reads_protected"] is True
+    other = bp.influence_report(framework, bp.mean("y"), 1.0, 1e-6)
+    assert other.attributes[0].asked.mu == pytest.approx(bp.max_influence(network, {"c"}, "a", bp.apart(at_most=1)).mu)
+    assert other.to_dict()["data"]["protected"][0]["reads_protected"] is False
+
+
+def test_a_column_that_a_discrete_secret_drives_is_read() -> None:
+    network = DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], "t": [0.5, 0.5]}, states={"s": ["a", "b"], "t": ["a", "b"]}, parents={}
+    )
+    network = replace(network, reading=ImportReport(columns={"x": ("s", "t")}))
+    schema = bp.Schema(records=10, columns={"x": bp.Integer(0, 1)})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "s", source="a textbook")
+    report = bp.influence_report(framework, bp.mean("x"))
+    assert report.attributes[0].is_queried
+    assert "can rule out a secret of s" in str(report)
+    assert "s drives queried columns itself, which tells everything" in str(report)
+
+
+def test_zero_and_infinity_differ_without_colour() -> None:
+    network = DiscreteNetwork.from_tables(
+        {"x": [0.5, 0.5], "y": [[0.0, 0.5], [1.0, 0.5]], "z": [0.5, 0.5]},
+        states={"x": ["a", "b"], "y": ["a", "b"], "z": ["a", "b"]},
+        parents={"y": ["x"]},
+    )
+    page = bp.influence_report(network, protect="x").to_html()
+    assert re.search(r'<td class="ltop"[^>]*>\u221e</td>', page)
+    assert re.search(r'<td class="lzero"[^>]*>0</td>', page)
+    assert '"nats": "inf"' in bp.influence_report(network, protect="x").to_json()
+
+
+# its numbers
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_quilts_come_with_the_noise_they_leave(seed: int) -> None:
+    case = oracles.random_case(np.random.default_rng(seed))
+    if bp.MarkovQuiltMechanism().supports(case.framework, case.query, epsilon=case.epsilon) is not None:
+        with pytest.raises(RefusedError):
+            bp.influence_report(case.framework, case.query, case.epsilon)
+        return
+    calibration = bp.MarkovQuiltMechanism().calibrate(case.framework, case.query, epsilon=case.epsilon)
+    report = bp.influence_report(case.framework, case.query, case.epsilon)
+    needed = {decision.protected: decision.scale for decision in calibration.certificate.decisions}
+    for row in report.attributes:
+        winners = [line for line in row.quilts if line.noise.wins]
+        assert [line.noise.scale for line in winners] == [needed[row.protected]]
+        assert min(line.noise.scale for line in row.quilts) >= needed[row.protected] * (1 - 1e-12)
+
+
+def test_the_winning_quilt_is_always_among_those_shown(twelve) -> None:
+    report = bp.influence_report(twelve, means("visits", "cost", "diet"), 2.0, limit=1)
+    for row in report.attributes:
+        assert sum(line.noise.wins for line in row.quilts) == 1
+        assert len(row.quilts) <= 2
+        every = len(list(bp.markov_quilts(twelve.network, row.protected)))
+        assert row.more in (every - 1, every - 2)
+
+
+@pytest.mark.parametrize("seed", seeds(8, slow=25))
+def test_curves_give_the_scale_of_the_mechanism(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    network = oracles.random_network(rng, 6, models=int(rng.integers(1, 4)))
+    names = list(network.attributes)
+    schema = bp.Schema(records=50, columns={name: bp.Real(0, 1) for name in names})
+    chosen = [str(name) for name in rng.choice(names, size=2, replace=False)]
+    protect = [name for name in chosen if len(network.states[name]) > 1]
+    framework = bp.DistributionalAttributePrivacy(network, schema, protect, source="random numbers")
+    asked = [str(name) for name in rng.choice(names, size=4, replace=False)]
+    query = bp.linear({name: float(rng.uniform(0.1, 3)) for name in asked})
+    curves = noise_curves(framework, query)
+    if bp.MarkovQuiltMechanism().supports(framework, query, epsilon=1.0) is not None:
+        assert curves is None
+        return
+    assert curves is not None
+    for epsilon in (0.01, 0.1, 0.3, 0.7, 1.0, 1.3, 2.0, 3.0, 5.0, 10.0):
+        scale = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon).scale
+        assert max(curve.scale(epsilon) for curve in curves) == pytest.approx(scale, rel=1e-9)
+        if scale > 0:
+            least = epsilon_at(curves, scale)
+            assert least == pytest.approx(epsilon, rel=1e-9) or least < epsilon
+            enough = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=max(least, 1e-8) * (1 + 1e-9))
+            assert enough.scale <= scale * (1 + 1e-6)
+
+
+def test_too_many_near_sets_mean_no_slider(twelve) -> None:
+    query = means(*(column for column in TWELVE if column not in ("income", "illness")))
+    assert noise_curves(twelve, query) is None
+    page = bp.influence_report(twelve, query).to_html()
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_edges_between_are_those_on_simple_paths(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    graph = oracles.random_network(rng, 7).graph
+    source, *columns = (str(name) for name in rng.choice(graph.nodes, size=3, replace=False))
+    inside = graph.ancestral((source, *columns))
+    skeleton = nx.Graph(edge for edge in graph.edges if edge[1] in inside)
+    expected = set()
+    for column in columns:
+        if source in skeleton and column in skeleton:
+            for path in nx.all_simple_paths(skeleton, source, column):
+                expected |= {frozenset(step) for step in itertools.pairwise(path)}
+    assert {frozenset(edge) for edge in edges_between(graph, source, columns)} == expected
+
+
+def test_edges_come_with_what_is_left_without_them(student) -> None:
+    (row,) = bp.influence_report(student, means("weight", "sat")).attributes
+    changes = [abs(float(row.asked) - effect.nats) for effect in row.edges]
+    assert changes == sorted(changes, reverse=True)
+    assert {effect.edge for effect in row.edges} >= {("income", "sat"), ("income", "height"), ("height", "weight")}
+    for effect in row.edges:
+        cut = without_edge(student.network, *effect.edge)
+        assert effect.nats == float(bp.max_influence(cut, {"weight", "sat"}, "income"))
+
+
+def test_path_of_the_leak_is_open(twelve) -> None:
+    for influence in bp.influence_report(twelve).attributes[0].columns:
+        if float(influence) > 0:
+            path = nx.Graph(leak_path(influence))
+            assert nx.has_path(path, "income", *influence.columns)
+
+
+def test_limits_of_the_arguments(student) -> None:
+    with pytest.raises(ParameterError, match="a query needs a framework"):
+        bp.influence_report(student.network)
+    with pytest.raises(ParameterError, match="an epsilon only with a query"):
+        bp.influence_report(student, epsilon=1.0)
+    with pytest.raises(ParameterError, match="limit"):
+        bp.influence_report(student, limit=0)
+
+
+# its forms
+
+
+def test_pandas_and_csv(student) -> None:
+    report = bp.influence_report(student)
+    table = report.to_pandas()
+    assert table["column"].tolist() == ["sat", "height", "weight", "gender"]
+    assert table["nats"].tolist() == [float(influence) for influence in report.attributes[0].columns]
+    assert (
+        report.to_csv().splitlines()[1]
+        == f"income,sat,{float(table['nats'][0])!r},exact,sat = strong for high against low"
+    )
+
+
+def test_markdown_tables_are_even(student) -> None:
+    report = bp.influence_report(student, BOTH, 1.0)
+    for block in re.findall(r"(?:^\|.*\n?)+", report.to_markdown(), re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}) == 1
+
+
+READ = ImportReport(
+    nodes=(NodeReading(name="y", law="Normal", role="column", treatment="draws", reason="driven by x"),),
+    columns={"score": ("x", "y")},
+)
+
+
+def documented() -> dict[str, str]:
+    """Return the fields of an influence report that docs/report-schema.md names, with their types."""
+    text = (ROOT / "docs/report-schema.md").read_text(encoding="utf-8")
+    text = text.partition("## influence report\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", text, re.MULTILINE))
+
+
+def fields(value: object, place: str = ""):
+    """Yield every field of a JSON value with its value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            here = f"{place}.{name}" if place else name
+            yield here, inner
+            yield from fields(inner, here)
+    elif isinstance(value, list):
+        for inner in value:
+            if isinstance(inner, (dict, list)):
+                yield from fields(inner, f"{place}[]")
+
+
+def fits(value: object, kind: str) -> bool:
+    """Return whether a JSON value is of a documented type."""
+    checks = {
+        "string": lambda: isinstance(value, str),
+        "number": lambda: isinstance(value, (int, float)) and not isinstance(value, bool),
+        "integer": lambda: isinstance(value, int) and not isinstance(value, bool),
+        "boolean": lambda: isinstance(value, bool),
+        "null": lambda: value is None,
+        '"inf"': lambda: value == "inf",
+        "list": lambda: isinstance(value, list),
+        "list of string": lambda: isinstance(value, list) and all(isinstance(inner, str) for inner in value),
+        "object": lambda: isinstance(value, dict),
+    }
+    return any(checks[part]() for part in re.split(r", | or ", kind.strip()))
+
+
+def test_how_a_model_was_read_is_told_in_every_form(student) -> None:
+    report = bp.influence_report(replace(student.network, reading=READ), protect="income")
+    for text in (str(report), report.to_markdown(), report.to_html(), report._repr_html_()):
+        assert "How the model was read" in text
+        assert "driven by x" in text
+    assert "How the model was read" not in str(bp.influence_report(student))
+
+
+def test_values_of_a_network_are_reported() -> None:
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.7, 0.3], "pill": [[0.8, 0.4], [0.2, 0.6]]},
+        states={"ill": [0, 1], "pill": [0, 1]},
+        parents={"pill": ["ill"]},
+        level="records",
+    )
+    schema = bp.Schema(records=100, columns={"ill": bp.Integer(0, 1), "pill": bp.Integer(0, 1)})
+    framework = bp.ValuePrivacy(network, schema, "ill", source="a test")
+    report = bp.influence_report(framework, bp.count(bp.col("pill") == 1), 1.5)
+    assert "in any one record" in str(report)
+    assert "pill" in report.to_html()
+    assert json.loads(report.to_json())["data"]["network"]["level"] == "records"
+
+
+def drawn() -> DiscreteNetwork:
+    import pandas as pd
+
+    table = pd.DataFrame({"ill": ["no", "yes"] * 20, "pill": ["no", "no", "yes", "yes"] * 10})
+    return DiscreteNetwork.posterior({"pill": ["ill"]}, table, public="made up", draws=20, seed=1)
+
+
+def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
+    """Return reports of all kinds of networks and notions, in which every field occurs."""
+    linear = bp.types.GaussianNetwork.linear(
+        {"i": 0.0, "x": 0.0, "y": 0.0}, {"i": 1.0, "x": 1.0, "y": 1.0}, {"x": {"i": 1.0}, "y": {"x": 1.0}}
+    )
+    secrets = {"i": bp.intervals(((0, 1), (2, 3)))}
+    framework = bp.DistributionalAttributePrivacy(
+        linear, bp.Schema(records=10, columns={"y": bp.Real(0, 1)}), secrets, source="a test"
+    )
+    shown = [kind() for kind in KINDS.values()]
+    return [
+        bp.influence_report(replace(student.network, reading=READ), protect="income"),
+        bp.influence_report(student, BOTH),
+        bp.influence_report(student, BOTH, 1.0),
+        bp.influence_report(twelve, means("visits", "cost", "income"), 0.5),
+        bp.influence_report(drawn(), protect="ill"),
+        bp.influence_report(linear.read_as(READ), protect=secrets),
+        bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
+        bp.influence_report(KINDS["dataset"]().framework, UNKNOWN),
+        *(bp.influence_report(kind.framework) for kind in shown),
+        *(kind.report for kind in shown),
+    ]
+
+
+def test_json_is_what_its_page_says(student, twelve) -> None:
+    schema = documented()
+    assert len(schema) > 100
+    seen: set[str] = set()
+    for report in reports_of_networks(student, twelve):
+        found = list(fields(json.loads(report.to_json())["data"]))
+        seen |= {place for place, _ in found}
+        assert [place for place, _ in found if place not in schema] == []
+        assert [(place, value) for place, value in found if not fits(value, schema[place])] == []
+    assert sorted(schema.keys() - seen) == []

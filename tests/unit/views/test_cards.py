@@ -1,0 +1,146 @@
+"""Cards in notebooks: what a user declares and gets back shows itself, in the theme of the notebook."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.influence.quilts import MarkovQuilt
+from bnpriv.core.networks.graph import Graph
+from bnpriv.render.html import style
+from bnpriv.text import upper_text
+from tests.kinds import KINDS
+
+TALL = bp.count(bp.col("height") > 180)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_framework_has_a_card(kind: str) -> None:
+    framework = KINDS[kind]().framework
+    text = framework._repr_html_()
+    assert framework.source in text.replace("&#x27;", "'")
+    for name in framework.protected:
+        assert f">{name}<" in text
+    network = getattr(framework, "network", None)
+    drawn = network is not None and len(network.attributes) > 1
+    assert ('class="node protected"' in text) == drawn
+
+
+def test_a_schema_says_what_each_column_may_hold() -> None:
+    columns = {"height": bp.Real(120, 220), "code": bp.Categorical([str(k) for k in range(20)])}
+    text = bp.Schema(records=12_345, columns=columns)._repr_html_()
+    assert "12,345 records of 2 columns" in text
+    assert "120 to 220" in text
+    assert "and 8 more" in text
+
+
+def test_a_query_shows_its_text_and_what_it_reads() -> None:
+    text = bp.stack(TALL, bp.mean("sat"))._repr_html_()
+    assert "count(height &gt; 180)" in text
+    assert ">sat<" in text
+
+
+def test_a_quilt_is_drawn_in_its_network() -> None:
+    quilt = bp.markov_quilts(bp.example("student").network, "income")[1]
+    text = quilt._repr_html_()
+    assert text.count('class="node quilt"') == len(quilt.quilt)
+    assert text.count('class="node remote"') == len(quilt.remote)
+    alone = MarkovQuilt(protected=quilt.protected, quilt=quilt.quilt, near=quilt.near, remote=quilt.remote)
+    assert alone == quilt
+    assert "<svg" not in alone._repr_html_()
+
+
+def test_quilts_are_a_sequence_that_is_found_as_it_is_asked_for() -> None:
+    parents = {"a": (), **{f"u{k}": ("a",) for k in range(20)}, **{f"v{k}": (f"u{k}",) for k in range(20)}}
+    many = Graph(parents | {"z": tuple(f"v{k}" for k in range(20))})
+    quilts = bp.markov_quilts(many, "a")  # more than a million
+    assert quilts[3] == quilts[:5][3]
+    assert repr(quilts).startswith("MarkovQuilts(protected='a', {")
+    assert repr(quilts).endswith(", ...)")
+    assert "More are found" in quilts._repr_html_()
+    few = bp.markov_quilts(Graph({"a": (), "b": ("a",), "c": ("b",)}), "a")
+    assert few
+    assert len(few) == len(list(few)) == len(list(few)) == 1  # it can be read again
+    assert few[-1].quilt == {"b"}
+    with pytest.raises(IndexError):
+        few[1]
+    assert not bp.markov_quilts(Graph({"a": ()}), "a")
+
+
+def test_guarantee_and_certificate_have_cards() -> None:
+    calibration = bp.plan(bp.example("student"), TALL, 0.1).best
+    assert "becomes at most" in calibration.guarantee._repr_html_()
+    assert calibration.guarantee.sentence[:60] in calibration.guarantee._repr_html_()
+    assert f"docs/claims/{calibration.certificate.claim}" in calibration.certificate._repr_html_()
+
+
+def test_the_influence_matrix_is_a_heat_map_of_the_same_numbers() -> None:
+    network = bp.example("student").network
+    matrix = bp.types.InfluenceMatrix.of(network)
+    frame = bp.influence_matrix(network)
+    assert list(frame.index) == list(matrix.protected)
+    assert np.array_equal(frame.to_numpy(), matrix.values, equal_nan=True)
+    text = matrix._repr_html_()
+    assert 'class="heat"' in text
+    assert "1.79" in text
+    assert "1.79" in str(matrix)
+    assert matrix.document.data["nats"][0][0] is None  # itself
+
+
+def test_a_large_influence_matrix_is_a_picture_with_what_tells_most() -> None:
+    names = [f"v{k}" for k in range(70)]
+    tables = {name: [[0.9, 0.2], [0.1, 0.8]] for name in names}
+    network = bp.DiscreteNetwork.from_tables(
+        {**tables, "v0": [0.5, 0.5]},
+        states=dict.fromkeys(names, ("few", "many")),
+        parents={below: [above] for above, below in itertools.pairwise(names)},
+    )
+    matrix = bp.types.InfluenceMatrix.of(network)
+    page = matrix.to_html()
+    assert len(page) < 100_000
+    assert 'class="l4"' in page
+    assert '<table class="heat"' not in page
+    text = str(matrix)
+    assert "A picture of 70 protected attributes, 70 that are seen." in text
+    assert "more tell something; to_pandas() has the numbers." in text
+    listed = text.split("What tells most", 1)[1].splitlines()
+    assert listed[2].split()[-1] == upper_text(float(np.nanmax(matrix.values)))
+    assert len(text.splitlines()) < 40
+    assert len(matrix.document.data["nats"]) == 70
+
+
+@pytest.mark.unhurried
+def test_a_long_query_stands_below_the_headline() -> None:
+    import pandas as pd
+
+    names = [f"answer_number_{k}" for k in range(10)]
+    network = bp.DiscreteNetwork.from_tables(
+        {"secret": [0.5, 0.5], **{name: [[0.9, 0.2], [0.1, 0.8]] for name in names}},
+        states=dict.fromkeys(["secret", *names], ("few", "many")),
+        parents={name: ["secret"] for name in names},
+    )
+    schema = bp.Schema(records=3, columns={name: bp.Real(0, 1) for name in names})
+    framework = bp.DistributionalAttributePrivacy(network, schema, "secret", source="invented")
+    short, query = bp.mean(names[0]), bp.linear(dict.fromkeys(names, 1.0))
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0)
+    released = bp.release(calibration, pd.DataFrame({name: [0.0, 1.0, 1.0] for name in names}))
+    reports = [bp.influence_report(framework, query), bp.influence_report(framework, query, 1.0)]
+    for shown in (calibration, bp.plan(framework, query, epsilon=1.0), released, *reports):
+        first, text = str(shown).split("\n", 1)
+        assert first.startswith("A query of 10 columns ")
+        assert f"The query: {query}" in text
+    first, text = str(bp.influence_report(framework, short)).split("\n", 1)
+    assert first.startswith(str(short))
+    assert "The query: " not in text
+
+
+def test_cards_follow_the_notebook_and_pages_the_system() -> None:
+    rules = re.findall(r"([^{}]+)\{([^{}]*color-scheme:[^{}]*)\}", style())
+    by_scheme = {re.search(r"color-scheme: ([^;]+);", body)[1]: selector for selector, body in rules}
+    assert by_scheme["light dark"].strip() == ".bnpriv.page"
+    assert '[data-jp-theme-light="false"] .bnpriv.fragment' in by_scheme["dark"]
+    assert "prefers-color-scheme" not in style()
