@@ -15,7 +15,7 @@ SERVICES: dict[str, str] = {
     "calibration.curve": "bnpriv.views.curves:curve_of",
     "calibration.document": "bnpriv.views.calibration:calibration_document",
     "calibration.misspecified": "bnpriv.mechanisms.misspecified:misspecified",
-    "calibration.record": "bnpriv.mechanisms.serialize:calibration_record",
+    "calibration.record": "bnpriv.mechanisms.serialize:serialized",
     "calibration.release": "bnpriv.core.release:release",
     "calibration.restored": "bnpriv.mechanisms.serialize:restored_calibration",
     "calibration.steps": "bnpriv.mechanisms.usefulness:steps_covered",

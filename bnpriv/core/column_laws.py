@@ -1,4 +1,7 @@
-"""The law of a column given a state of its parameter: declared value by value, by bins or by a distribution."""
+"""The law of a column given a state of its parameter: declared value by value, by bins or by a distribution.
+
+The proofs for bins are in docs/claims/bins.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a guarantee becomes when the probabilities of the model are off by a factor."""
+"""What a guarantee becomes when the probabilities of the model are off by a factor.
+
+The proofs are in docs/claims/misspecified.md.
+"""
 
 from __future__ import annotations
 

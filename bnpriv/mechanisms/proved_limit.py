@@ -21,10 +21,9 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.secrets import Apart, Secret, pairs
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.mechanisms.optimal.channel import Averaged
+from bnpriv.mechanisms.optimal.channel import AT_THE_LIMIT, Averaged
 from bnpriv.mechanisms.optimal.laws import LawTable, law_table
 from bnpriv.mechanisms.optimal.supports import Constraints
-from bnpriv.mechanisms.serialize import AT_THE_LIMIT
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.text import Json, lower_text, number_text
 

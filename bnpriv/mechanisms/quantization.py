@@ -22,9 +22,8 @@ from bnpriv.core.mechanisms.law_decision import LEANS_ON
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.channel import ALONE, Channel
 from bnpriv.mechanisms.optimal.laws import LawTable, Loss, table_of
-from bnpriv.mechanisms.serialize import ALONE
 from bnpriv.text import number_text
 
 # --------------------------------------------------------------------------------------------------

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar, cast, final
+from dataclasses import replace
+from typing import cast
 
 from bnpriv import checks, mechanisms
-from bnpriv.bound import Kind
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import Binned, Categorical
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
-from bnpriv.core.mechanisms.law_decision import LEANS_ON
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
@@ -28,11 +25,11 @@ from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_sta
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.mechanisms.usefulness import Calibrated
-from bnpriv.render.document import Section, Table
 from bnpriv.services import service
-from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
+from bnpriv.text import Json
 
 # --------------------------------------------------------------------------------------------------
 # What a stored calibration says of query and model, in plain values that `bnpriv.verify` replays.
@@ -204,267 +201,6 @@ def _size(facts: object) -> int:
         declared = inner.get("size")
         return max(written, declared) if isinstance(declared, int) else written
     return sum(map(_size, cast("list[object]", facts))) if isinstance(facts, list) else 1
-
-
-# --------------------------------------------------------------------------------------------------
-# What is known of a channel: how near it is to the least error that there is, and what each of its outputs tells.
-# --------------------------------------------------------------------------------------------------
-
-MOST_MEANINGS = 40
-"""Outputs of which a document says what they tell: of more, those that are likeliest."""
-
-SMALL_GAP = 0.01
-"""A larger share of the error says little where the error itself is as small as what a solver tells apart."""
-
-AT_THE_LIMIT = 1e-4
-"""Relative gap up to which a channel is said to have the least error: so many digits are shown."""
-
-OVER_ALL = "averaged over the laws under both secrets of every pair"
-"""Over what errors are averaged where nothing else was asked for."""
-
-ALONE = "The guarantee is for this one release: it cannot be added up with those of other releases."
-
-LOSSES = {
-    "absolute": "mean absolute error",
-    "squared": "mean squared error",
-    "zero-one": "probability of another answer than the exact one",
-}
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Meaning:
-    """What one output tells about the pair of secrets that it tells most about.
-
-    Parameters
-    ----------
-    output : float
-    chance : float
-        How often it comes out, under the prior.
-    pair : str
-        The two secrets.
-    factor : float
-        By how much it multiplies the odds of the first against the second; infinite if it rules the second out.
-    """
-
-    output: float
-    chance: float
-    pair: str
-    factor: float
-
-    @property
-    def factor_text(self) -> str:
-        """Return by how much the odds of the first secret grow, or shrink."""
-        if self.factor == 1:
-            return "unchanged"
-        if self.factor in (0.0, math.inf):
-            return f"the {'second' if self.factor else 'first'} is ruled out"
-        return f"times {number_text(self.factor)}" if self.factor > 1 else f"divided by {number_text(1 / self.factor)}"
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class ChannelFacts:
-    """What is known of a channel.
-
-    Parameters
-    ----------
-    loss : {"absolute", "squared", "zero-one"}
-    prior : str
-        Over what the error is averaged, in words.
-    value : float
-        What the solver found, before its solution was made exact; never outside `bound` and `error`.
-    error : float
-        That of the rows that are drawn from, rounded up.
-    bound : float
-        No channel with outputs on the answers has a smaller error: proved from prices of the constraints, rounded down.
-    answers, runs : int
-        How many exact answers there are, and how many of them are told apart.
-    meanings : tuple of Meaning
-        What the likeliest outputs tell, in the order of the outputs.
-    outputs : int
-        How many outputs there are.
-    prices : dict
-        What proves the bound, as it is stored.
-    kind : {"exact", "certified", "estimate"}
-        How well the laws are known.
-    """
-
-    loss: str
-    prior: str
-    value: float
-    error: float
-    bound: float
-    answers: int
-    runs: int
-    meanings: tuple[Meaning, ...]
-    outputs: int
-    prices: Json
-    kind: Kind
-
-    @property
-    def gap(self) -> float:
-        """Return by which share of itself the error may be above the least one."""
-        return 0.0 if self.error <= self.bound else (self.error - self.bound) / self.error
-
-    @property
-    def _left(self) -> str:
-        """Return by how much less it may be; where that is a large share of the error, what it is of the answer too."""
-        if self.gap <= SMALL_GAP:
-            return f"{percent_text(self.gap)} less"
-        return f"{upper_text(self.error - self.bound)} less, {percent_text(self.gap)} of it"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Return why there is a table, how good it is, and what it leans on, in sentences."""
-        why = (
-            f"It keeps the laws of what is released alike under all secrets, with the least {LOSSES[self.loss]}; it "
-            "leans on these laws more than added noise does."
-        )
-        merged = (
-            f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."
-        )
-        return (why, self._least, *((merged,) if self.runs < self.answers else ()), LEANS_ON, ALONE)
-
-    @property
-    def _least(self) -> str:
-        """Return how near the channel is to the least error that there is."""
-        any_other = "any mechanism can have that sees the data only through this answer"
-        if self.loss == "squared":  # other outputs than answers might have a smaller one
-            any_other += " and releases one of its values"
-        found = f"The {LOSSES[self.loss]}, {self.prior}, is"
-        if self.kind == "estimate":
-            any_other += ", if the laws, which are an estimate, are right"
-        if self.gap <= AT_THE_LIMIT:
-            return f"{found} {number_text(self.error)}: the least that {any_other}."
-        return (
-            f"{found} {upper_text(self.error)}; the least that {any_other} is at least {lower_text(self.bound)} "
-            f"({self._left})."
-        )
-
-    @property
-    def section(self) -> Section:
-        """Return what each output tells: the likeliest ones, in their order."""
-        pairs = list(dict.fromkeys(each.pair for each in self.meanings))
-        one = len(pairs) == 1
-        told = f"how far it moves the odds of {pairs[0]}" if one else "the two secrets whose odds it moves most"
-        rows = [
-            (number_text(each.output), percent_text(each.chance), *(() if one else (each.pair,)), each.factor_text)
-            for each in self.meanings
-        ]
-        left = self.outputs - len(rows)
-        table = Table(
-            caption=f"What an answer tells: {told}",
-            header=("answer", "how often", *(() if one else ("secrets",)), "odds of the first"),
-            rows=rows,
-            numbers=(0, 1),
-            more=f"{left:,} more outputs, each of them rarer." if left > 0 else "",
-        )
-        return Section(title="What an answer tells", id="meaning", blocks=(table,), folded=True)
-
-    def to_json(self) -> Json:
-        """Return the facts as plain values."""
-        return {
-            "loss": self.loss,
-            "prior": self.prior,
-            "value": self.value,
-            "error": self.error,
-            "bound": self.bound,
-            "answers": self.answers,
-            "runs": self.runs,
-            "outputs": self.outputs,
-            "meanings": [
-                {**asdict(each), "factor": each.factor if math.isfinite(each.factor) else None}
-                for each in self.meanings
-            ],
-            "prices": self.prices,
-        }
-
-
-# --------------------------------------------------------------------------------------------------
-# Reading stored records and comparing them with fresh ones.
-# --------------------------------------------------------------------------------------------------
-
-Record = dict[str, Any]
-T = TypeVar("T")
-
-
-STORED_TOLERANCE = 1e-9
-"""Relative difference of two numbers that are computed on different machines."""
-
-
-def read_record(text: str, form: str) -> Record:
-    """Return the JSON object in `text`, whose field "format" must be `form`.
-
-    Raises
-    ------
-    CertificateError
-        If the text is anything else.
-    """
-    try:
-        record: object = json.loads(text, parse_constant=_refused)
-    except (TypeError, ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or cast(Record, record).get("format") != form:
-        raise CertificateError(
-            f"a stored calibration has the format {form!r}",
-            found="something else",
-            remedy="Pass the text that Calibration.to_json returned.",
-        )
-    return cast(Record, record)
-
-
-def _refused(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
-
-
-def field_of(record: Record, name: str, kind: type[T]) -> T:
-    """Return a field of a record, which must be of the given type.
-
-    Raises
-    ------
-    CertificateError
-        If it is missing or of another type.
-    """
-    value: object = record.get(name)
-    if not isinstance(value, kind):
-        raise CertificateError(
-            f"a stored calibration has a {kind.__name__} {name!r}",
-            found=f"a {type(value).__name__}",
-            remedy="Store it again.",
-        )
-    return value
-
-
-def inner(record: Record, name: str) -> Record:
-    """Return a field of a record that is a record itself.
-
-    Raises
-    ------
-    CertificateError
-        If it is missing or of another type.
-    """
-    return cast(Record, field_of(record, name, dict))
-
-
-def differences(stored: object, fresh: object, place: str = "") -> list[str]:
-    """Return where two JSON values differ; numbers may differ by rounding."""
-    if isinstance(stored, dict) and isinstance(fresh, dict):
-        left, right = cast(Record, stored), cast(Record, fresh)
-        return [
-            found
-            for name in sorted(left.keys() | right.keys())
-            for found in differences(left.get(name), right.get(name), f"{place}.{name}" if place else name)
-        ]
-    if isinstance(stored, list) and isinstance(fresh, list):
-        before, after = cast(list[object], stored), cast(list[object], fresh)
-        if len(before) != len(after):
-            return [place]
-        pairs = enumerate(zip(before, after, strict=True))
-        return [found for k, (a, b) in pairs for found in differences(a, b, f"{place}[{k}]")]
-    if isinstance(stored, float) and isinstance(fresh, float):
-        return [] if math.isclose(stored, fresh, rel_tol=STORED_TOLERANCE) else [place]
-    return [] if json.dumps(stored) == json.dumps(fresh) else [place]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Whether an answer still says something: its error against its range; and noise that covers its steps."""
+"""Whether an answer still says something: its error against its range; and noise that covers its steps.
+
+Why covering the steps keeps the guarantee: docs/claims/steps.md.
+"""
 
 from __future__ import annotations
 

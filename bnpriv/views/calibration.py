@@ -14,9 +14,8 @@ from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.derived import Derived, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.channel import OVER_ALL, Channel
 from bnpriv.mechanisms.proved_limit import Limit
-from bnpriv.mechanisms.serialize import OVER_ALL
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
 from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bnpriv.loss.loss import PrivacyCurve
     from bnpriv.mechanisms.misspecified import Misspecified
     from bnpriv.mechanisms.optimal.channel import Averaged
-    from bnpriv.mechanisms.serialize import Record
+    from bnpriv.mechanisms.stored import Record
     from bnpriv.mechanisms.usefulness import Usefulness
     from bnpriv.render.document import Document
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bnpriv.core.networks.base import Posterior
     from bnpriv.core.secrets import Pair
     from bnpriv.mechanisms.chain import ChainDecision
-    from bnpriv.mechanisms.serialize import ChannelFacts
+    from bnpriv.mechanisms.optimal.channel import ChannelFacts
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""The influence of every single attribute on every other one, by one pass over a junction tree."""
+"""The influence of every single attribute on every other one, by one pass over a junction tree.
+
+What is computed, why its numbers are upper bounds and why its bits are always the same: docs/claims/junction.md.
+"""
 
 from __future__ import annotations
 

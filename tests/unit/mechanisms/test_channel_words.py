@@ -10,11 +10,10 @@ import bnpriv as bp
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.mechanisms.law_decision import LEANS_ON
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.optimal.channel import ALONE, Channel
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.quantization import QuantizationMechanism
-from bnpriv.mechanisms.serialize import ALONE
 from bnpriv.mechanisms.usefulness import usefulness
 
 
