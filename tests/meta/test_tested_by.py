@@ -23,8 +23,12 @@ paths = cache(modules)
 
 
 def sources() -> dict[str, Path]:
-    """Return the modules that can have bugs, by their dotted names: no faces of packages, which only name things."""
-    return {name: path for name, path in paths().items() if path.stem not in {"__init__", "__main__"}}
+    """Return the modules that can have bugs, by their dotted names: no faces, which only name things."""
+    return {
+        name: path
+        for name, path in paths().items()
+        if path.stem not in {"__init__", "__main__"} and "lazily(__name__)" not in path.read_text(encoding="utf-8")
+    }
 
 
 @cache
