@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bnpriv.core.frameworks.guarantee import Guarantee
-    from bnpriv.ledger.values import Mark
     from bnpriv.render.document import Document
-    from bnpriv.tables.evaluate import Answer
 
 # --------------------------------------------------------------------------------------------------
 # How released numbers, and what missing values count as, are written.
@@ -92,7 +90,7 @@ class Release(Shown):
         What missing values and values out of range counted as; never how many there were.
     margins : tuple of float
         By how much `rounded` may have moved each number of the base away from the exact one.
-    mark : Mark, optional
+    mark : bnpriv.ledger.values.Mark, optional
         Where it stands in a ledger.
     others : int
         How many other answers `release_many` released with it.
@@ -103,7 +101,7 @@ class Release(Shown):
     calibration: Calibration
     missing_rule: str
     margins: tuple[float, ...]
-    mark: Mark | None = None
+    mark: Any = None
     others: int = 0
 
     @property
@@ -228,7 +226,7 @@ class Release(Shown):
         }
 
     @staticmethod
-    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Mark) -> Release:
+    def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Any) -> Release:
         """Return the release of which a ledger kept the answer.
 
         Parameters
@@ -237,7 +235,7 @@ class Release(Shown):
             What `stored` returned.
         calibration : Calibration
             Of the same question.
-        mark : Mark
+        mark : bnpriv.ledger.values.Mark
             Where it stands in the ledger.
 
         Returns
@@ -420,7 +418,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     """Read the data once, and draw noise only when every answer is known."""
     schema = calibrations[0].framework.schema
     queries = [calibration.query for calibration in calibrations]
-    answers: Sequence[Answer] = service("release.evaluate")(queries, schema, data)
+    answers: Sequence[Any] = service("release.evaluate")(queries, schema, data)
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
@@ -433,7 +431,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     )
 
 
-def _with_noise(noise: Noise, answer: Answer, drawing: Sampler) -> tuple[float, ...]:
+def _with_noise(noise: Noise, answer: Any, drawing: Sampler) -> tuple[float, ...]:
     """Add noise; what goes wrong in a sampler of the caller is withheld, since it saw the exact answer."""
     values: object = None
     with suppress(Exception):

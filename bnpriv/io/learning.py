@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Literal, Protocol, cast, get_args
+from typing import Protocol, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.columns import State
 from bnpriv.core.networks.base import Posterior
 from bnpriv.core.networks.declared import DeclaredTables, declared_tables
-from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, Prior
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.core.networks.graph import Graph, Parents, graph_of, parents_of
 from bnpriv.errors import DataError, ManyStatesWarning, NetworkError, SizeError
@@ -38,7 +38,6 @@ LEAST_RECORDS_PER_STATE, FEW_STATES = 5, 5
 LEVELS_TO_CALLER = 4
 """From here over `posterior_tables` and `DiscreteNetwork.posterior` to the line that calls it."""
 
-Prior = Literal["bdeu", "jeffreys", "uniform"]
 Codes = NDArray[np.intp]
 
 

@@ -50,17 +50,6 @@ ROOMS: tuple[str, ...] = (
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
 TOP = len(ROOMS)
 
-NAME_RESULTS = frozenset(
-    {
-        "bnpriv.core.mechanisms.base",
-        "bnpriv.core.mechanisms.certificate",
-        "bnpriv.core.mechanisms.law_decision",
-        "bnpriv.core.networks.discrete",
-        "bnpriv.core.release",
-    }
-)
-"""Files of the kernel whose services return values of later rooms: they name their types, and import nothing."""
-
 HEAVY = frozenset({"pgmpy", "pandas", "opendp", "duckdb", "scipy.stats", "matplotlib", "networkx", "pymc", "sklearn"})
 """Third parties that take long to import: only inside the functions that use them, or for types."""
 
@@ -80,14 +69,6 @@ def imported(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[tup
     """Yield every dotted name that a module imports anywhere, with its line; `import_module("x")` counts too."""
     for node in ast.walk(tree):
         yield from _names(node, module, is_package=is_package)
-
-
-def imported_to_run(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[tuple[int, str]]:
-    """Yield what `imported` does; of a file in `NAME_RESULTS` not what it imports for types alone."""
-    for node in ast.walk(tree):
-        if module in NAME_RESULTS and isinstance(node, ast.If) and _is_type_checking(node.test):
-            node.body = [ast.Pass()]
-    yield from imported(tree, module, is_package=is_package)
 
 
 def imported_at_once(tree: ast.Module, module: str, *, is_package: bool) -> Iterator[tuple[int, str]]:
@@ -166,7 +147,7 @@ def violations(package: Path = PACKAGE) -> list[str]:
         if "." in module and module.split(".")[1] not in RANK:
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for line, name in imported_to_run(tree, module, is_package=path.name == "__init__.py"):
+        for line, name in imported(tree, module, is_package=path.name == "__init__.py"):
             used = target(name, tops)
             if used is None or (used != "bnpriv" and used.split(".")[1] not in RANK):
                 continue
@@ -185,7 +166,7 @@ def edges_between_files(package: Path = PACKAGE) -> nx.DiGraph[str]:
     graph.add_nodes_from(every)
     for module, path in every.items():
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for _, name in imported_to_run(tree, module, is_package=path.name == "__init__.py"):
+        for _, name in imported(tree, module, is_package=path.name == "__init__.py"):
             used = name if name in every else name.rpartition(".")[0]
             if used not in every or used == module:
                 continue

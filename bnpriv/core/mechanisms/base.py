@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overload
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
@@ -36,11 +36,6 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.mechanisms.certificate import Released
     from bnpriv.core.noise import Sampler
-    from bnpriv.loss.loss import PrivacyCurve
-    from bnpriv.mechanisms.misspecified import Misspecified
-    from bnpriv.mechanisms.optimal.channel import Averaged
-    from bnpriv.mechanisms.stored import Record
-    from bnpriv.mechanisms.usefulness import Usefulness
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
@@ -326,7 +321,7 @@ class Mechanism(ABC):
         query: Query | str | None,
         epsilon: object,
         delta: object,
-        record: Record | None = None,
+        record: dict[str, Any] | None = None,
     ) -> Calibration:
         """Find the noise, or check that of a stored record, and say what is guaranteed with it."""
         asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
@@ -417,7 +412,9 @@ class Mechanism(ABC):
         learned on the way, such as the laws of the answer, goes into the search. The query may be weighted.
         """
 
-    def restored(self, record: Record, framework: Framework, query: Query, epsilon: float, delta: float) -> Calibration:
+    def restored(
+        self, record: dict[str, Any], framework: Framework, query: Query, epsilon: float, delta: float
+    ) -> Calibration:
         """Return what a stored record should say: found again, or checked where a search may end elsewhere.
 
         Parameters
@@ -440,7 +437,7 @@ class Mechanism(ABC):
         return self._completed(framework, query, epsilon, delta, record)
 
     def _restored(
-        self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
+        self, framework: Framework, query: Query, epsilon: float, delta: float, record: dict[str, Any]
     ) -> Found | None:
         """What is stored, once it is checked, for mechanisms whose solver may end elsewhere; None to search again."""
         return None
@@ -581,13 +578,13 @@ class Calibration(Shown):
         return self.holds_for_draws_only, self.ranked_error
 
     @property
-    def averaged_over(self) -> Averaged | None:
-        """Return the exact answers over which the error of a channel is averaged.
+    def averaged_over(self) -> Any:
+        """The exact answers over which the error of a channel is averaged, an `Averaged`.
 
         None for noise that is added: its error is the same whatever the answer is. Errors compare only where they are
         averaged over the same.
         """
-        return cast("Averaged | None", getattr(self.noise, "averaged_over", None))
+        return getattr(self.noise, "averaged_over", None)
 
     @property
     def ranked_error(self) -> float:
@@ -607,13 +604,13 @@ class Calibration(Shown):
         return self.noise.quantile(p)
 
     @property
-    def useful(self) -> Usefulness:
-        """Return whether the answer still says something, measured against its range."""
+    def useful(self) -> Any:
+        """Whether the answer still says something, measured against its range: a `bnpriv.types.Usefulness`."""
         lower, upper = answer_range(self.query, self.framework.schema)
         widths = [float(width) for width in upper - lower]
         return service("calibration.useful")(self.noise, widths, self.shape.parts if self.shape else ())
 
-    def misspecified(self, factor: float) -> Misspecified:
+    def misspecified(self, factor: float) -> Any:
         """Return what is still guaranteed when every probability of the model may be off by a factor.
 
         Parameters
@@ -671,7 +668,7 @@ class Calibration(Shown):
         """
         return service("calibration.release")(self, data, sampler=sampler)
 
-    def curve(self) -> PrivacyCurve:
+    def curve(self) -> Any:
         """Return the privacy curve of what is released, over all pairs of secrets and models.
 
         Returns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Protocol, cast, final
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.core.frameworks.guarantee import Guarantee
@@ -14,11 +14,8 @@ from bnpriv.text import Json, number_text, of_nats, set_text, upper_chance, uppe
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.influence.quilts import MarkovQuilt
-    from bnpriv.core.mechanisms.law_decision import LawDecision
     from bnpriv.core.networks.base import Posterior
     from bnpriv.core.secrets import Pair
-    from bnpriv.mechanisms.chain import ChainDecision
-    from bnpriv.mechanisms.optimal.channel import ChannelFacts
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
@@ -233,7 +230,7 @@ class Certificate(HasCard):
 
     theorem: str
     claim: str
-    decisions: tuple[Decision | LawDecision | ChainDecision, ...]
+    decisions: tuple[Any, ...]
     sensitivity: Bound
     source: str
     assumptions: tuple[str, ...]
@@ -241,7 +238,7 @@ class Certificate(HasCard):
     notes: tuple[str, ...] = ()
     zero_noise_reason: str | None = None
     confidence: float | None = None
-    channel: ChannelFacts | None = None
+    channel: Any = None
 
     @property
     def kind(self) -> Kind:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from bnpriv.core.frameworks.question import Framework
-    from bnpriv.kinds.density.network import Sampling
 
 # --------------------------------------------------------------------------------------------------
 # What decided the noise of a mechanism that works on the laws of the answer.
@@ -222,9 +221,9 @@ DELTA_MARGIN = 1e-6
 """Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
 
 
-def sampling_of(evidence: Laws) -> Sampling | None:
+def sampling_of(evidence: Laws) -> Any:
     """Return how laws were learned from draws; None for laws that were computed."""
-    return cast("Sampling | None", getattr(plain_laws(evidence), "sampling", None))
+    return getattr(plain_laws(evidence), "sampling", None)
 
 
 def confidence_of(evidence: Laws) -> float | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast, final, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import (
     LEVEL_ASSUMED,
     NOTHING_READ,
+    Forward,
     ImportReport,
     Level,
     Network,
@@ -38,8 +39,9 @@ from bnpriv.services import service
 
 if TYPE_CHECKING:
     from bnpriv.core.networks.declared import MissingRows
-    from bnpriv.io.learning import Prior
-    from bnpriv.kinds.density.network import DensityNetwork
+
+Prior = Literal["bdeu", "jeffreys", "uniform"]
+"""Which Dirichlet law stands before the counts of a table that is learned."""
 
 # --------------------------------------------------------------------------------------------------
 # Intervals of probabilities: which columns lie in them and sum to one.
@@ -338,8 +340,8 @@ class DiscreteNetwork(FiniteMethods):
     models: int
     posterior_draws: Posterior | None = None
     reading: ImportReport = NOTHING_READ
-    forward: DensityNetwork | None = field(default=None, repr=False)
-    unfixed: DensityNetwork | None = field(default=None, repr=False)
+    forward: Forward | None = field(default=None, repr=False)
+    unfixed: Forward | None = field(default=None, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
