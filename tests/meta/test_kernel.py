@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import subprocess
 import sys
 import tokenize
@@ -13,7 +14,7 @@ from functools import cache
 import pytest
 
 from bnpriv.services import SERVICES, service
-from tests.meta.test_rooms import imported_at_once, modules
+from tests.meta.test_rooms import PACKAGE, imported_at_once, modules
 
 KERNEL = (
     "bnpriv.core.mechanisms.quilt",
@@ -119,6 +120,14 @@ def test_the_kernel_brings_in_no_words_pages_or_curves() -> None:
     inside = {module for module in modules() if module.startswith("bnpriv.core")}
     outside = {used for module in inside for used in imports()[module]} - inside
     assert {module.split(".")[1] for module in outside} <= BELOW
+
+
+def test_the_guide_names_every_file_of_the_kernel() -> None:
+    rows = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    guide = rows[rows.index("## The kernel, in reading order") : rows.index("## Rooms")]
+    core = PACKAGE / "core"
+    files = {path.relative_to(core).as_posix() for path in core.rglob("*.py") if path.name != "__init__.py"}
+    assert {*re.findall(r"`([\w/]+\.py)`", guide)} - {"tests/meta/test_kernel.py"} == files
 
 
 def test_every_service_is_there() -> None:
