@@ -588,7 +588,7 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
 def bin_laws(
     schema: Schema, states: Mapping[str, tuple[State, ...]], declared: Collection[str] = ()
 ) -> dict[str, tuple[ColumnLaw, ...]]:
-    """What `within` says of columns whose nodes have bins as states and whose laws are not declared.
+    """The laws inside the bins, for columns whose nodes have bins as states and whose laws are not declared.
 
     Raises
     ------

@@ -413,7 +413,7 @@ Inside = Spread | Mapping[float, float]
 """The law of a number given its bin."""
 
 MOST_BINS = 10_000
-"""Bins of a column, and of a question; the plan of so many takes half a minute."""
+"""The most bins of a column, and of a query; planning so many takes half a minute."""
 
 SPREADS: tuple[Spread, ...] = ("uniform", "whole numbers")
 

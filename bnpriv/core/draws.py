@@ -249,8 +249,7 @@ def missed(draws: int, miss: float, ratio: float = 1.0) -> float:
             remedy="Correct them.",
         )
     nats = -math.log(miss)
-    # two bounds for one fixed set of outputs: Hoeffding's, and Bernstein's where the variance is small; the lesser
-    # holds
+    # two bounds for one fixed set of outputs, Hoeffding's and Bernstein's: the lesser holds
     hoeffding = math.sqrt((1 + ratio**2) * nats / (2 * draws))
     variance = (1 + ratio) ** 2 / 8 if ratio <= 3 else ratio - 1
     step = ratio * nats / (3 * draws)

@@ -1,4 +1,4 @@
-"""The privacy curve of two laws with finitely many atoms on the line, once Gaussian noise is added.
+"""The privacy curve of Gaussian noise on two laws with finitely many atoms on the line, bounded from above.
 
 Several sign changes of p - exp(eps) q may lie between two neighbouring atoms, so there is no closed form. The integral
 of the positive part is bounded from above on a grid: exactly where a bound on the curvature shows that the sign does
@@ -291,8 +291,7 @@ def _cells(curves: FloatArray, width: float) -> tuple[FloatArray, NDArray[np.boo
     bound is the integral, where it is surely negative it is 0.
     """
     value, below, curvature = curves
-    # between its ends a function is off its chord by at most max |f''| width^2 / 8; the factor 2 covers the bend inside
-    # a cell
+    # a function is off its chord by |f''| width^2 / 8, and |f''| is at most twice its bound at the ends (tight.md)
     bend = 2 * curvature.max(axis=0) * width**2 / 8
     positive, negative = value.min(axis=0) > bend, value.max(axis=0) < -bend
     most = width * (np.maximum(value.max(axis=0), 0.0) + bend)

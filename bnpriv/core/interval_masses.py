@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 
 TAIL_ERROR = 1e-13
-"""Relative error of a distribution function per 1 + |log| of it and per 1 + a hundredth of its shapes."""
+"""Relative error of a distribution function, per 1 + |its log| and per 1 + a hundredth of its shapes' sum."""
 
 DENSITY_ERROR = 1e-14
-"""Relative error of a density per 1 + |log| of it and per 1 + its shapes; that of an unknown family is unknown."""
+"""Relative error of a density, per 1 + |its log| and per 1 + its shapes' sum; unknown for unlisted families."""
 
 UNKNOWN_ERROR = 1e-12
 """Absolute error that is assumed of the distribution function of a family that is not listed."""
@@ -324,8 +324,7 @@ def _chords(distribution: Any, parameters: Shapes, nodes: FloatArray) -> tuple[f
     from_left = np.append(math.inf, np.log(widths[1:]) + logs[1:-1] + _log_mean(slopes[:-1] * widths[1:]))
     from_right = np.append(np.log(widths[:-1]) + logs[1:-1] + _log_mean(-slopes[1:] * widths[:-1]), math.inf)
     left_is_near = np.abs(from_left - chords) < np.abs(from_right - chords)
-    # for a concave log density the own chord lies below it and the neighbours', drawn on, above; for a convex one the
-    # other way round: the truth is between the two sums
+    # where the log density is concave its chord is below and the neighbours' above, where convex the reverse
     others = np.where(left_is_near, from_left, from_right)
     inside = slice(0, len(chords) - outside)
     total, other = (float(np.logaddexp.reduce(each[inside])) for each in (chords, others))

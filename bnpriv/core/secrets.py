@@ -155,6 +155,7 @@ def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> s
     gap = 0.0 if touching else 1.0 if whole else distance / 1000
 
     def interval(cell: int) -> str:
+        # the two sides must be disjoint where the property takes single values
         return f"({cell * distance:.9g}, {(cell + 1) * distance - gap:.9g})"
 
     chosen = (f"({interval(cell)}, {interval(cell + 1)})" for cell in sorted(pairs[:MOST_PAIRS]))
@@ -395,7 +396,7 @@ class IntervalPair:
 
     @property
     def reverse(self) -> IntervalPair:
-        """The pair the other way round."""
+        """The pair in the other direction."""
         return IntervalPair(self.second, self.first)
 
     @property
@@ -763,6 +764,7 @@ class Secret:
 
 def _meet(pair: SecretPair) -> bool:
     first, second = ([x for x in side if not isinstance(x, (str, bool))] for side in (pair.first, pair.second))
+    # a number stands for the values near it, so that one value may be near both
     return any(abs(a - b) <= 2 * float(NEAR) * max(1.0, abs(a), abs(b)) for a in first for b in second)
 
 
@@ -865,6 +867,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
+        # each of these would otherwise fail as an unknown name, with a remedy that does not help
         _refuse_function(network, name)
         _refuse_fixed(network, name)
         _refuse_vector(network, name)

@@ -75,6 +75,7 @@ class RunningCost:
 
     def plus(self, entry: Entry) -> RunningCost | Refusal:
         """The sums with one more release, or why it is not counted beside the others."""
+        # two answers that are each independent of a secret may reveal it together: only what a theorem adds is added
         for earlier in self.apart:
             if frozenset({earlier.family, entry.family}) not in ADDED:
                 own = entry if entry.family == "own law" else earlier
@@ -84,6 +85,7 @@ class RunningCost:
                     remedy=JOINTLY,
                 )
         column = entry.family == "column"
+        # what was seen would pick the next release, and the laws that this one compares would no longer hold
         if not column and not self.modelled and self.delta:
             return DELTA_FIRST
         known = any((each.family, each.delta > 0) == (entry.family, entry.delta > 0) for each in self.apart)
@@ -274,6 +276,7 @@ class Accountant(Shown):
             return tally
         counted = self._with(entry) if entry.family == "quilt" else self._counted
         found = replace(self, entries=(*self.entries, entry), _counted=counted, _tally=tally)
+        # an estimate is never added to another release that counts by the model
         return ESTIMATED if found.kind == "estimate" and len(found.modelled) > 1 else found
 
     def _with(self, entry: Entry) -> _Counted:
@@ -322,9 +325,9 @@ class Accountant(Shown):
         found = [share.total for share in self.shares[:1]]
         found += [entry.epsilon for entry in self._alone]
         bounded = [each for each in found if each is not None]
-        # several bounds hold at once: the least is one as well
         if self.modelled and not bounded:
             return None
+        # several bounds hold at once: the least is one as well
         return self._tally.epsilon + min(bounded, default=Fraction(0))
 
     @property
@@ -364,6 +367,7 @@ class Accountant(Shown):
             found.append(tally.epsilon)
         if room >= 0 and self.modelled:
             together = math.inf
+            # column releases made before multiply the delta of what follows by exp(their epsilons): divide by that
             if tally.growth is not None and self._by_sets(delta):
                 together = self._with_sets(self._known.delta, delta / tally.growth, room / tally.growth)
             found += [] if math.isinf(together) else [Fraction(together) + tally.epsilon]

@@ -50,6 +50,7 @@ def rounded_up(number: Fraction) -> float:
         nearest = number.numerator / number.denominator
     except OverflowError:
         return math.inf
+    # .3 stands for three tenths, though the double itself is a little less
     if typed(nearest) == number:
         return nearest
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
@@ -183,6 +184,7 @@ class Entry:
         finite = (self.scale, *self.weights) if self.noise is not None else self.weights
         if not all(0 < each < math.inf for each in finite):
             raise ValueError("noise needs scales above 0")
+        # only entries of this family are counted by query and noise, others by their declared epsilon
         if self.family != "quilt":
             return
         named = self.columns if self.query is None else self.query.columns
@@ -204,8 +206,8 @@ class Entry:
         ('column', Fraction(1, 10))
         """
         family = family_of(calibration)
+        # discrete Laplace noise counts as Laplace noise of its scale; which mechanism chose it does not matter
         noise = calibration.noise.accounted_noise()
-        # released without noise, such numbers are known: noise on the others hides nothing of them
         if min(calibration.noise.scales) == 0:  # what some numbers have hides nothing of the others
             noise = None
         reason = own_law_reason(calibration) if family == "own law" else None
@@ -217,6 +219,7 @@ class Entry:
         if isinstance(evidence, Influences) and family == "quilt":
             moved = evidence.sensitivity(counted, query.columns, norm).upper
             said = _said(str(query))
+            # the text does not say this very query: what is stored instead is how far each column moves the answer
             if said is None or digest(said) != digest(query):
                 each = {name: evidence.sensitivity(counted, frozenset({name}), norm) for name in query.columns}
                 steps = tuple(sorted((name, alone.upper) for name, alone in each.items()))
@@ -266,6 +269,7 @@ class Entry:
         if self.counted is not None:
             return evidence.sensitivity(self.counted, near, 2 if self.noise == "gaussian" else 1).upper
         steps = [step for name, step in self.steps if name in near]
+        # neither all columns together move it further, nor one after the other (triangle inequality)
         return min(self.moved, steps[0] if len(steps) == 1 else up(math.fsum(steps))) if steps else self.moved
 
     @property

@@ -64,6 +64,7 @@ class NoiseCosts:
         """The costs with those of one more release."""
         rate = _rate(entry.scale) if entry.noise == "laplace" else None
         first, earlier = self.terms.get(entry.key, (entry, Fraction(0)))
+        # an answer without noise can be read: whatever moves it must stay far
         open_columns = entry.columns if rate is None else frozenset[str]()
         return NoiseCosts(
             evidence=self.evidence,
@@ -215,6 +216,7 @@ class _NearSearch:
         """The best near set for the pair and model that need most."""
         driven = self.evidence.driven(self.terms.queried, self.attribute)
         best = Best.start(self._influence(frozenset()).values)
+        # the near sets of the last total are valid for this one, and seldom far from the best
         for near in dict.fromkeys((*start, *self._natural(driven))):
             self._try(best, (near & self.terms.queried) | driven)
         proven, complete = -math.inf, True
@@ -286,6 +288,7 @@ class _NearSearch:
             return self._of(0, 0, near, self._influence(self.terms.queried - near), None, best, complete)
         highest = float(best.scale.max())
         constrained = ~np.isneginf(best.told)
+        # doubles have ordered the entries; among those within their error exact fractions decide
         close = (best.scale >= highest * (1 - ROUGH)) & constrained
         places = np.argwhere(close) if math.isfinite(highest) else [best.worst()[:2]]
         found = [(int(model), int(k), best.tried[int(best.chosen[model, k])]) for model, k in places]
@@ -351,6 +354,7 @@ class FixedSets:
         """
         if not self.tells or not self.first.delta:
             return Fraction(0)
+        # for Laplace noise all of the first delta is for the quilt, Gaussian noise needs some of it (accountant.md)
         own = min(self.first.delta, delta)
         return min(own, delta / 2) if self.first.noise == "gaussian" else max(own, delta / 2)
 
@@ -385,6 +389,7 @@ class DeltaCosts:
         """The sum of epsilons of the noise that hides `near`, rounded up; infinite where something has no noise."""
         exact = self.laplace.cost(near & self.laplace.queried)
         counted, normal = self._normal.get(near, (0, 0.0))
+        # plain sums: losses may be convolved only where all noise is fixed before any answer is seen
         for entry in self.gaussian[counted:]:
             shift = up(entry.moves(self.laplace.evidence, near) / entry.scale, 4)
             normal = up(normal + gaussian_epsilon(shift, down(float(entry.delta))), 1)
@@ -416,6 +421,7 @@ def _tells(evidence: Influences, attribute: str, far: Near, where: NDArray[np.bo
     try:
         return bool(np.any(evidence.influence(far, attribute).values[where] > 0))
     except SizeError:
+        # not known, so delta is set aside as if they told something
         return True
 
 

@@ -290,6 +290,7 @@ class Constraint:
             return None
         if isinstance(self.pairs, Refusal):
             return self
+        # not <=, so that a pair of which nothing is known stays
         left = tuple(pair for pair in self.pairs if not pair.log_ratio <= epsilon)
         if len(left) == len(self.pairs):
             return self
@@ -402,6 +403,7 @@ class WeightedLaws:
             draws = replace(
                 draws,
                 moved=self._stretched(draws.moved),
+                # a mean square grows by the square of a weight
                 variance=self._stretched(self._stretched(draws.variance)),
                 drift=self._stretched(draws.drift),
             )

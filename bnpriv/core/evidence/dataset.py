@@ -372,6 +372,7 @@ def constraint(
         ),
     )
     values = len(np.unique(both.columns[0]))
+    # two values: a number of records, for which one record's laws suffice; more need the joint law with the answer
     return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
 
 

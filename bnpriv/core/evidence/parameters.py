@@ -131,6 +131,7 @@ class ParameterLaws:
         law = joint_law(self.network, (name, *others))
         values = law.values[[min(model, law.values.shape[0] - 1)]]
         outside = [k for k, state in enumerate(self.network.states[name]) if state not in side]
+        # states outside the secret get no mass; what is left is normalized when the law is mixed
         values[:, outside] = -math.inf
         return LogTable(axes=law.axes, values=values, error=law.error)
 
@@ -138,6 +139,7 @@ class ParameterLaws:
         """The law of the answer given that the parameter of `name` is in `side`; None if that is impossible."""
         nodes = drivers(self.network, frozenset(self.columns))
         law = self._joint(name, tuple(sorted(nodes - {name})), side, model)
+        # the protected parameter stays in the mixture only if the answer reads what it drives
         law = law if name in nodes else sum_out(law, (name,))
         places = np.argwhere(law.values[0] > -math.inf).tolist()
         if not places:

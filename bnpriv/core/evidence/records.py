@@ -339,6 +339,7 @@ def _least_double(column: NumberColumn, step: int) -> float:
     """The least double whose grid step is at least `step`, by `Real.step` itself, rounding included."""
     low, high = column.lower, column.upper
     near = float(column.origin + (step - Fraction(1, 2)) * column.grid)
+    # `Real.step` rounds on its way, so that the border may lie some units beside where fractions put it
     margin = 4 * max(math.ulp(low), math.ulp(high))
     if low <= near - margin and column.step(near - margin) < step:
         low = near - margin
@@ -395,6 +396,7 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -
 
 def _contracted(table: FloatArray, given: FloatArray) -> FloatArray:
     """Sum out the states along the first axis of a log table, and put the cells of the column last."""
+    # the states are the values themselves: there is nothing to sum
     if np.array_equal(given, _certain(len(given))):
         return np.moveaxis(table, 0, -1)
     total = np.full((*table.shape[1:], given.shape[1]), -math.inf)

@@ -228,6 +228,7 @@ def require_stated_level(network: Network, schema: Schema) -> None:
 def spelt_as_values(network: Network, schema: Schema) -> list[str]:
     """The nodes with at least two states that are, or spell, values of the column of that name."""
     named = [name for name in network.states if name in schema.columns]
+    # one such state may be a coincidence
     return [name for name in named if sum(_is_value(state, schema[name]) for state in network.states[name]) > 1]
 
 

@@ -159,9 +159,9 @@ def finite_influence(
     border = network.graph.frontier(protected, asked)
     tables = RatioTables.of(network, protected, border, pairs, most_work)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
+    # rounded up by the error of all sums; an infinite ratio comes from a declared zero, and is exact
     if border:
         values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
-    # rounded up by the error of all sums; an infinite ratio comes from a declared zero, and is exact
     values.flags.writeable = False
     pair, model, assignment = _witness(network, pairs, values, tables)
     exact = tables.is_exact(pairs)

@@ -110,8 +110,8 @@ class Assignments:
         """At most about `most` assignments: none that may tell most is dropped unless a similar one stands for it."""
         flat = self.table.values.reshape(self.count, -1)
         top: FloatArray = np.max(flat, axis=1)
-        # over one cell every table is a multiple of any other
         possible: NDArray[np.intp] = np.flatnonzero(~np.isneginf(top))
+        # over one cell every table is a multiple of any other
         if self.cells == 1:
             return self.kept(possible[:1])
         shifted = flat[possible] - top[possible, np.newaxis]
@@ -136,8 +136,7 @@ class Assignments:
             width = max(8 * width, 2.0**-12)
             rows, spread = merged(shifted, width)
             if len(rows) <= most or width >= WIDEST_MERGE:
-                # a row stands for rows up to `spread` away, in the numerator and in the denominator: twice that as
-                # slack
+                # twice, since numerator and denominator may both be off by it
                 return found.kept(rows, slack=2 * spread + 8 * rounding)
         return found
 
@@ -365,8 +364,7 @@ StatePair = tuple[int, int]
 """The positions of two states of the protected attribute."""
 
 _Node = tuple[float, int, Mapping[str, int], FloatArray]
-"""All assignments that agree with some fixed states: less how far they may exceed what was found, a number, the states,
-and what the assignments tell at most."""
+"""A node of the search: minus its gap, a tie breaker, the fixed states, and upper bounds on all ratios."""
 
 
 @final

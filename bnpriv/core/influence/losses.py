@@ -120,8 +120,8 @@ class Losses:
 def gathered(losses: Losses) -> Losses:
     """Losses on fewer cells that tell at least as much, and hardly more.
 
-    Every cell is split between the two nearest points of a grid of ratios, so that both secrets keep its probability:
-    who sees the two points knows in which of them he is, and can forget it.
+    Every cell is split between the two nearest points of a grid of ratios, so that both secrets keep its probability.
+    That tells no less: whoever forgets which of the two points was seen is left with the cell.
 
     Parameters
     ----------

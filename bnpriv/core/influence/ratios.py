@@ -172,8 +172,7 @@ class PartBound:
         total = np.where(np.isnan(total), np.inf, total)
         pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
         apart = [each.ratios(pair) + each.error for each in self.separators]
-        # each is an upper bound by itself (a separator tells no less than what is behind it), so the least of all is
-        # one
+        # a separator tells no less than what is behind it: each of these is an upper bound by itself
         return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
 
     @property
@@ -251,10 +250,9 @@ class RatioTables:
                 parts.append(_table(network, (protected, *part), most_work))
             except SizeError:
                 found = largest_ratios(network, protected, part, prior, sides, min(MOST_ASSIGNMENT_WORK, most_work))
-                # given a set of states the parts depend on each other, so that one table of the whole frontier is
-                # needed
                 bounded.append(PartBound.of(network, protected, part, most_work, found))
         whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        # given a set of states the parts depend on each other: one table of the whole frontier is needed
         if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
             try:
                 whole = (_table(network, (protected, *border), most_work),)

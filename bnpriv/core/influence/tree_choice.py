@@ -188,8 +188,7 @@ class _Branch:
         if name in self.costs:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = np.log(law[0]) - np.log(law[1])
-            # a node that is seen shields what is behind it: then only its own law counts, and nothing behind need be
-            # hidden
+            # a node that is seen shields what is behind it: nothing there needs to be hidden
             alone = np.array([_top(ratios), _top(-ratios)])
             found = found.beside(_Choices.of(0.0, alone, frozenset()))
         return self._pruned(found, self.above[name], self.paid[self.above[name]])

@@ -390,6 +390,7 @@ class Mechanism(ABC):
 
         What is private with delta 0 is so with any delta (docs/claims/alike.md).
         """
+        # laws that are alike as they are need no noise, and no search
         if self.compares_laws:
             from bnpriv.core.mechanisms.law_decision import unchanged
 
@@ -402,6 +403,7 @@ class Mechanism(ABC):
         found = search()
         if found.delta == 0 or self.least_of_all:
             return found
+        # noise for delta 0 is private for every delta, and may be the lesser
         search = self._decide(framework, query, epsilon, 0.0)
         if isinstance(search, Refusal):
             return found

@@ -136,8 +136,7 @@ class Coupled:
         first, second = (_logs_on(points, law.points, law.logs) for law in (record.first, record.second))
         error = record.first.error + record.second.error
         p, q = np.exp(first), np.exp(second)
-        # the mass by which two laws differ is the least probability of differing in any coupling, whichever is
-        # subtracted
+        # the total variation of two laws is the least probability of differing in a coupling
         part = max(float(np.sum(np.maximum(a - b, 0.0))) for a, b in ((p, q), (q, p)))
         part += 2 * math.expm1(error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * len(points) + 8)
         # a mass that is known no better than the other may be the larger one

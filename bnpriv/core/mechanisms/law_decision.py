@@ -244,6 +244,7 @@ def missed_by(pair: LawPair, ratio: float = 1.0) -> float:
         return 0.0
     from bnpriv.core.draws import missed
 
+    # a plan chooses among so many calibrations of one query, which all rest on these draws
     return missed(pair.sampled.draws, (1 - pair.sampled.confidence) / CALIBRATIONS, ratio)
 
 
@@ -258,6 +259,7 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
         return math.inf
     from bnpriv.core.gaussian_mixture import LARGEST_BEND
 
+    # gathered draws keep their mean, so that the first term that changes is the second derivative of the noise
     bend = LARGEST_BEND if noise == "gaussian" else 1.0
     blur = bend * pair.sampled.variance / (2 * scale**2) + pair.sampled.drift / scale
     return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
@@ -445,4 +447,5 @@ def clamped_of(pair: LawPair, epsilon: float) -> float:
     """How much clamped records may add to the excess of one law over exp(epsilon) times the other."""
     if pair.departure is None or not pair.departure.mass:
         return 0.0
+    # either law may be off by this mass, and the second one counts exp(epsilon) times
     return math.inf if epsilon > 700 else (1 + math.exp(epsilon)) * pair.departure.mass * (1 + 2.0**-50)

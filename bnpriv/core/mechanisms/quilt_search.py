@@ -196,9 +196,11 @@ class Branches:
     def _may_improve(self, near: ColumnSet, far: ColumnSet, scale: float, most: float) -> bool:
         """Whether a near set with `near` and nothing of `far` might have a scale below `scale`.
 
-        Of very many columns only those are looked at that tell something by themselves: the bound holds for any.
+        With very many undecided columns only those that tell something by themselves are looked at: the bound holds for
+        any subset of them.
         """
         least = self._least_moved(near)
+        # the influences of independent groups add, so that each group has a bound of its own
         told = {group: self._told_by(far & group) for group in self._groups}
         margin = most - sum(told.values())
         if margin < -IMPROVEMENT_TOLERANCE * most or (least > 0 and margin < LEAST_MARGIN):
@@ -207,7 +209,6 @@ class Branches:
             return True
         undecided = self.queried - near - far
         undecided = undecided if len(undecided) <= MOST_UNDECIDED else self._open(near, far)
-        # influences of independent groups add; within a group the far columns tell at least what they tell together
         more = sum(self._least_more(undecided & group, told[group], scale) for group in self._groups)
         return least - scale * margin + more < -IMPROVEMENT_TOLERANCE * scale * most
 
@@ -256,8 +257,7 @@ class Branches:
 
         If some of them stay far, the group tells at least as much as the most telling of these does alone.
         """
-        # either all columns down to some one come near and cost their movement, or one stays far and tells what it
-        # tells alone
+        # by the most telling column that stays far: those that tell more are near, and cost what they move
         single = sorted(((self._told_by(frozenset({name})), name) for name in undecided), reverse=True)
         least, moved = math.inf, 0.0
         for alone, name in single:

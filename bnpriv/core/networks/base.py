@@ -341,7 +341,7 @@ class Network(Protocol):
 
     @property
     def kind(self) -> NetworkKind | str:
-        """What its kind does in its own way, or where that stands, as "module:object"."""
+        """The operations that its kind has of its own, or where they are, as "module:object"."""
         ...
 
     @property
@@ -351,7 +351,7 @@ class Network(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """Which attribute depends directly on which."""
+        """The directed graph: which attribute depends directly on which."""
         ...
 
     @property
@@ -381,7 +381,7 @@ class Network(Protocol):
 
     @property
     def kind_text(self) -> str:
-        """What kind of network it is, with its article: "a linear-Gaussian network"."""
+        """The kind of network, with its article: "a linear-Gaussian network"."""
         ...
 
     def require(self, attribute: str) -> str:

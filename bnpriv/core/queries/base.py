@@ -40,7 +40,7 @@ class Indicator:
 @final
 @dataclass(frozen=True)
 class Power:
-    """The clamped, rounded value of `column`, less `about`, to the power 1 or 2."""
+    """The clamped, rounded value of `column`, minus `about`, to the power 1 or 2."""
 
     column: str
     exponent: int = 1
@@ -60,7 +60,7 @@ class Power:
 @final
 @dataclass(frozen=True)
 class Product:
-    """The product of the clamped, rounded values of two different columns, each less its own number `about`."""
+    """The product of the clamped, rounded values of two different columns, each minus its own number `about`."""
 
     first: str
     second: str

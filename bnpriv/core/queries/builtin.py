@@ -216,7 +216,7 @@ class Count(_OfCondition):
     """The number of records that satisfy `predicate`; made by `count`."""
 
     def by(self, *columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> CountBy:
-        """Count in every group of records apart.
+        """Count the records of every group separately.
 
         Parameters
         ----------

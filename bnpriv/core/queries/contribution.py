@@ -282,6 +282,7 @@ def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:
 
 def _output(whole: Wholes, totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
     sizes = [max(1, int(np.max(np.abs(total)))) for total in totals]
+    # no partial sum is larger than this bound
     largest = abs(whole.shift) + sum(abs(weight) * size for weight, size in zip(whole.weights, sizes, strict=True))
     kind = np.int64 if largest < LARGEST_ADDED else object
     added: NDArray[Any] = sum(
@@ -493,6 +494,7 @@ def tabulate(
     """
     names = added.columns(part)
     multiplied = added.multiplied(part, outputs)
+    # with a square beside a product, the corners may not be extreme
     if any(added.parabola(name, part, output)[1] for name in multiplied for output in outputs):
         return None
     moving = sum(name in added.moving for name in names)

@@ -97,7 +97,7 @@ def custom(
     span: tuple[float, float] | None = None,
     name: str = "custom",
 ) -> Custom:
-    """Ask with a function of your own.
+    """Ask a query that a function of your own answers.
 
     Parameters
     ----------

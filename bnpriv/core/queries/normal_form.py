@@ -166,6 +166,7 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
         row, shift = _affine(output, schema)
         rows.append(row)
         offset.append(shift)
+        # a term that several outputs share is summed once
         for term in row:
             terms.setdefault(term, len(terms))
     for term in terms:
@@ -206,6 +207,7 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     if not others:
         return low, [(grid, Steps(name))]
     ((other, base, fine),) = others
+    # in order, so that a product and its reverse are one term
     both = Steps(name, 2) if name == other else StepProduct(*sorted((name, other)))
     return low * base, [(base * grid, Steps(name)), (low * fine, Steps(other)), (grid * fine, both)]
 
@@ -281,6 +283,7 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
             found=leaf.operator,
             remedy="List the categories that count: in, or isin in Python.",
         )
+    # by type as well: True equals 1 in Python, and is another category
     strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
     if strange:
         raise QueryError(

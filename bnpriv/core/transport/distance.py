@@ -248,6 +248,7 @@ def _radius(law: ExactLaw, delta: float, norm: float) -> float:
         return _normal_radius(law, delta, norm)
     distances = lengths((law.points - law.mean).T, norm)
     order = np.argsort(-distances)
+    # rounded up, so that no tail is taken for smaller than it is
     beyond = np.cumsum(law.probabilities[order]) * (1 + 2 * slack(law, law).rounding)
     spared = int(np.count_nonzero(beyond <= delta))
     return up(float(distances[order[spared]]), 8) if spared < law.size else 0.0

@@ -224,6 +224,7 @@ def least_width(f: Line, g: Line, slack: Slack) -> float:
     tails = Tails.of(f.logs, g.logs)
     wide = tails.cuts(CLEAR * slack.band)
     low, high = _widths(f, g, wide)
+    # equal masses rank by rank make moving each atom to its rank a plan that is possible
     one_by_one = _one_by_one(f, g) if low < high else math.inf
     if low == high or one_by_one <= low or settled(f, g, slack, tails, wide):
         return low
@@ -298,6 +299,7 @@ def search(test: Test, low: float, high: float) -> float:
     low, turn = value, 0
     while low < high:
         turn += 1
+        # the lower end itself every third time: it is often the answer, and ends the search
         width = low if turn % 3 == 0 else _between(low, high)
         passed, value = test(width)
         low, high = (low, max(low, value)) if passed else (value, high)

@@ -95,6 +95,7 @@ class Flow:
             Otherwise a cut, as bits: demands that reach these supplies only, and ask for more than they have; empty
             if rounding hides which it is.
         """
+        # sums of many amounts drift by rounding: they are added anew, and the flow goes on if that matters
         for _ in range(ROUNDS):
             cut = self._saturate(reach, allowance)
             got, given = self.served()
@@ -103,6 +104,7 @@ class Flow:
             if not np.any(over) and (cut is not None or left <= allowance):
                 return cut
             self._settle()
+        # given up: an empty cut never proves that a width is too small
         return 0, 0
 
     def _settle(self) -> None:
@@ -360,6 +362,7 @@ def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowanc
         cut = attempt.fill(reach_bits(distances <= widths[trial]), allowance)
         if cut is None:
             best = attempt
+            # pairs farther apart than those in use are not needed
             last = max(first, int(np.searchsorted(widths, np.max(distances[attempt.pairs()], initial=0.0))))
         else:
             flow = attempt
