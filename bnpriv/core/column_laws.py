@@ -523,7 +523,7 @@ class NumberLaw:
         if first > last:  # no whole number between the bounds
             starts = np.array([], dtype=np.float64)
         ends = np.append(starts, last + 1.0)
-        # Halves are rounded up, so that exactly what lies below the half belongs to the number below.
+        # halves are rounded up, so that values just below a half belong to the number below
         values = np.concatenate([[self.column.lower], (ends[:-1] + ends[1:] - 1) / 2, [self.column.upper]])
         return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
 
@@ -533,7 +533,7 @@ class NumberLaw:
             np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
             for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))
         )
-        # from the nearer end: beside 1 a mass of 1e-20 would be lost, and with it what it can tell
+        # differences are taken in the nearer tail: next to 1 a mass of 1e-20 would vanish, with what it can reveal
         inner = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
         masses = np.maximum(np.concatenate([below[:1], inner, above[-1:]]), 0.0)
         return masses / masses.sum()
@@ -787,7 +787,7 @@ def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw 
     if "scale" not in parameters and not parameters["loc"].is_integer():
         found = f"{parameters['loc']:g}"
         raise _refused(where, "must have a whole number as location if it is discrete", found, "Round it.")
-    # a histogram, a table of values or a family of the user's own is known by its quantiles only
+    # a histogram, a table of values or a user's own family is identified by its quantiles only
     named = type(getattr(scipy.stats, str(family.name), None)) is type(family)
     return NumberLaw(
         column=column,

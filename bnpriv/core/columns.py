@@ -267,7 +267,7 @@ class Categorical:
         object.__setattr__(self, "missing", missing)
 
     def __repr__(self) -> str:
-        # what is not coarsened is written, and hashed, as it was before columns could be
+        # without coarsened labels it prints, and is hashed, as in versions before these existed
         coarsen = f", coarsen={self.coarsen!r}" if self.coarsen else ""
         return f"Categorical(categories={self.categories!r}{coarsen}, missing={self.missing!r})"
 
@@ -619,7 +619,7 @@ def _edges(given: object) -> tuple[float, ...]:
     if len(listed) > MOST_BINS + 1:
         found = f"{len(listed) - 1:,}"
         raise SchemaError(f"a column has at most {MOST_BINS:,} bins", found=found, remedy="Write fewer edges.")
-    # -0.0 is 0 here
+    # -0.0 becomes 0.0
     edges = tuple(checks.number("an edge", edge, error=SchemaError, remedy=remedy) + 0.0 for edge in listed)
     wrong = next(((low, high) for low, high in pairwise(edges) if not low < high), None)
     if wrong is not None:
@@ -635,7 +635,7 @@ def _default_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 def _labels(given: object, bins: int) -> tuple[str, ...]:
     labels = label_list("the labels of bins", given)
-    texts = {label for label in labels if isinstance(label, str)}  # others may have no hash
+    texts = {label for label in labels if isinstance(label, str)}  # unhashable labels are refused below
     if len(labels) != bins or len(texts) != bins:
         kinds = sorted({type(label).__name__ for label in labels})
         raise SchemaError(
@@ -668,7 +668,7 @@ def _within(given: object, labels: tuple[str, ...]) -> Spread | Mapping[str, Ins
 def _remedy(unknown: Sequence[str], missing: Sequence[str]) -> str:
     """The remedy for laws of unknown bins: one bin may be misspelt, several come from other edges."""
     near = checks.closest(unknown[0], missing) if len(unknown) == len(missing) == 1 else None
-    # labels that name numbers look alike though they mean other numbers
+    # labels that contain digits look alike although they mean different numbers
     if near is not None and not any(letter.isdigit() for letter in near):
         return f"Did you mean {near!r}?"
     return "Give every bin that the edges make one law under its label, and no other, or change the edges."

@@ -95,7 +95,7 @@ class LossMasses:
         """Halve the grid: split each odd mass over its two neighbours, with its weight under both secrets kept."""
         padded = np.concatenate([np.zeros(self.start % 2), self.masses, np.zeros(2)])
         even, odd = padded[0 : len(padded) - 1 : 2], padded[1::2]
-        # a mass at the middle of two losses is worth exp(-loss) under the other secret: more than half goes up
+        # a mass halfway keeps its weight under the other secret if more than half of it goes to the upper loss
         up = odd / (1 + math.exp(-self.step)) * (1 + 8 * UNIT_ROUNDOFF)
         masses = np.append(even, 0.0)
         masses[:-1] += np.maximum(0.0, odd - up)
@@ -122,7 +122,7 @@ class LossMasses:
     def delta(self, epsilon: float) -> float:
         """The hockey-stick divergence at `epsilon`, rounded up."""
         losses = self.step * (self.start + np.arange(len(self.masses)))
-        # a loss is rounded by little of itself
+        # a loss is rounded relative to its own size
         above = (losses - epsilon) + 4 * UNIT_ROUNDOFF * (np.abs(losses) + epsilon)
         excess = float(self.masses @ -np.expm1(-np.maximum(above, 0.0)))
         error = self.error + UNIT_ROUNDOFF * (len(self.masses) + 8)
@@ -185,7 +185,7 @@ def _one(part: float, gap: float, tail: float) -> LossMasses:
     above, above_error, other, other_error = _tails(part, gap, ends)
     p, q = -np.diff(above), -np.diff(other)
     p_error, q_error = above_error[:-1] + above_error[1:], other_error[:-1] + other_error[1:]
-    # each cell is parted between its ends so that it weighs as much under both secrets; errors go to the upper end
+    # each cell is split between its ends with its weight under both secrets kept; errors go to the upper end
     upper = _parted(p + p_error, p + p_error - (q - q_error) * np.exp(ends[:-1]), -math.expm1(-step))
     lower = _parted(q + q_error, (q + q_error) - (p - p_error) * np.exp(-ends[1:]), -math.expm1(-step))
     masses = np.zeros(2 * len(ends) - 1)
@@ -240,7 +240,7 @@ def _tails(part: float, gap: float, losses: FloatArray) -> tuple[FloatArray, Flo
     for beyond in (at - gap, at):
         log = np.asarray(log_ndtr(-beyond), dtype=np.float64)
         tails.append(np.exp(log))
-        # the place is rounded by little of itself, and a tail falls by at most 1 + |place| times as much
+        # the place is rounded relative to its size, and a tail changes by at most 1 + |place| times as much
         errors.append(tails[-1] * UNIT_ROUNDOFF * (64 + 32 * np.abs(log) + 32 * (1 + np.abs(beyond)) * at))
     mixed = (1 - part) * tails[1] + part * tails[0]
     mixed_error = (1 - part) * errors[1] + part * errors[0] + 8 * UNIT_ROUNDOFF * mixed

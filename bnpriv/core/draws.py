@@ -139,7 +139,7 @@ def gathered(first: Draws, second: Draws, most: int) -> Gathered:
 def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
     """The empirical laws of so many draws on the line, gathered once more to at most `most` atoms each.
 
-    Moves add up, and so do their mean squares, as draws stand at their mean.
+    Moves add up, and so do their mean squares, because gathered draws stand at their mean.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
     """
     if max(len(law.points) for law in (laws.first, laws.second)) <= most:
         return laws
-    # the masses are whole numbers of draws
+    # the masses are multiples of 1 / draws
     counted = [(law.points, np.rint(law.probabilities * draws)) for law in (laws.first, laws.second)]
     found = _gathered(counted, most)
     return Gathered(

@@ -60,7 +60,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = float(log_ndtr(-mu / 2 - epsilon / mu))
     error = NORMAL_LOG_ERROR * (abs(first) + abs(second) + epsilon)
-    if not error < 1:  # so far apart, or so near, that the second term does not count
+    if not error < 1:  # so far apart, or so close, that the second term does not matter
         return math.exp(first * (1 - 2.0**-20))
     # the difference of the two terms is taken as a product with expm1: subtracting would lose a small delta altogether
     return -math.exp(first + error) * math.expm1(min(0.0, epsilon + second - first) - error)
@@ -95,7 +95,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_mu(1.0, 1e-3), 5)
     2.57466
     """
-    # less than was asked for may be left of it; more than may be asked for allows no less
+    # what is left of an epsilon may be below the least that users may ask for; above the largest it is capped
     epsilon = min(checks.positive("epsilon", epsilon), checks.LARGEST_EPSILON)
     if not checks.delta(delta) > 0:
         raise ParameterError(
@@ -225,7 +225,7 @@ def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
         curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
-    # so far apart, or so near, that the second term does not count
+    # so far apart, or so close, that the second term does not matter
     curve = np.where(error < 1, curve, np.exp(first * (1 - 2.0**-20)))
     flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + NORMAL_LOG_ERROR), 0.0)
     return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

@@ -82,7 +82,7 @@ class NormalMixture:
 
         deviation = math.sqrt(self.variance)
         below, above = ((ends[:, None] - self.means) / deviation for ends in (low, high))
-        # in the upper half the complements are exact where the masses are small
+        # in the upper half complements are used: they are accurate where masses are small
         upper = below + above > 0
         below, above = np.where(upper, -above, below), np.where(upper, -below, above)
         return (np.asarray(ndtr(above)) - np.asarray(ndtr(below))) @ np.exp(self.logs)
@@ -136,7 +136,7 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
     # far from 0 doubles are too coarse for the grid, so it starts at the first atom
     above = atoms - atoms[0]
     worst = float(np.max(_excess(above, np.stack((p - ratio * q, q - ratio * p), axis=1), scale)))
-    # a difference of two atoms may be rounded, which moves the normal law around one of them by so much
+    # a difference of two atoms may be rounded, which shifts the normal law around one of them by as much
     rounding = UNIT_ROUNDOFF * (64 * (atoms.size + 8) + float(above[-1]) / scale)
     return worst + (1 + ratio) * (math.expm1(max(f.error, g.error)) + rounding)
 
@@ -185,7 +185,7 @@ def gaussian_tail_delta(
     if cells * atoms.size > MOST_MIXTURE_TERMS:
         raise _too_large(cells * atoms.size, atoms.size)
     ends = np.linspace(-reach, far, cells + 1)
-    # an atom that is off by a share of a deviation changes each term by no more than that times its distance
+    # an atom that is off by a fraction of a deviation changes each log term by at most that times its distance
     off = rounding / 2 / scale + 4 * UNIT_ROUNDOFF * (far + reach)
     error = max(f.error, g.error) + 2 * (far + reach) * off + UNIT_ROUNDOFF * (8 * (far + reach) ** 2 + 4 * atoms.size)
     p, q = (_LogCurve.of(above, law, np.searchsorted(atoms, law.support), ends) for law in (f, g))
@@ -230,7 +230,7 @@ def _tail_excess(p: _LogCurve, q: _LogCurve, epsilon: float, error: float) -> fl
     # the slope of the log ratio is the difference of two means that grow: their values at the ends bound it in a cell
     most = np.minimum(ratio[:-1] + rise, ratio[1:] + fall) + 2 * error
     kept = most > epsilon
-    # the log density is below its tangents of the steepest and of the least slope in a cell
+    # in a cell the log density lies below the lines through its ends with the steepest and the least slope
     up_slope, down_slope = p.means[1:] - ends[:-1] + slack, ends[1:] - p.means[:-1] + slack
     mass = np.minimum(p.logs[:-1] + _log_mean(up_slope * width), p.logs[1:] + _log_mean(down_slope * width))
     terms = mass[kept] + math.log(width) + error + np.log(-np.expm1(epsilon - most[kept]))

@@ -157,7 +157,7 @@ def stoppable(stop: Callable[[], object]) -> Generator[None]:
 def noting(note: Callable[[], str]) -> Generator[None]:
     """Let Ctrl-C in the block end with a note, below the traceback, on what it left; the innermost counts.
 
-    It counts also where Ctrl-C was pressed once more meanwhile, which takes the place of the first.
+    The note also counts if Ctrl-C is pressed once more meanwhile, in which case the second one replaces the first.
     """
     before = sys.exc_info()[1]
     try:

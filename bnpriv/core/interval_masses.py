@@ -180,7 +180,7 @@ class _Edges:
     def _per_distance(self, moved: Any, x: FloatArray, edge: float) -> FloatArray:
         with np.errstate(all="ignore"):
             share = (1 + _size(self.parameters)) * moved / np.abs(x - edge)
-        # beyond the edge, and at it, there is nothing that could be off
+        # at an edge and beyond it probabilities are 0 or 1, whatever is rounded
         return np.where((x > self.low) & (x < self.high), share, 0.0)
 
 
@@ -188,7 +188,7 @@ def _by_tails(
     distribution: Any, name: str, edges: _Edges, starts: FloatArray, ends: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Interval probabilities as differences of lower tails, or of upper tails, whichever loses less."""
-    # a support ends at the double that stands for its edge, even where the distribution function goes on
+    # the support ends at the double that stands for its edge, even where the distribution function does not
     starts, ends = np.where(starts <= edges.low, -math.inf, starts), np.where(ends >= edges.high, math.inf, ends)
     both = distribution.logcdf, distribution.logsf
     lower, upper = ([_tails(tail, name, edges.parameters, x) for x in (starts, ends)] for tail in both)
@@ -224,7 +224,7 @@ def _tails(
             errors = TAIL_ERROR * (1 + 0.01 * _size(parameters)) * (1 - np.where(np.isfinite(logs), logs, 0.0))
         else:
             errors = UNKNOWN_ERROR * np.exp(-logs)
-    # beyond the line and the support a tail is nothing for sure; inside it a nothing, or next to it, is underflow
+    # outside the support a tail of 0 is certain; inside it, a tail of 0 or almost 0 is an underflow
     lost = (logs < UNDERFLOW) & np.isfinite(x) & (name != "norm")
     return logs, np.where(lost | np.isnan(logs), math.inf, errors)
 
@@ -241,7 +241,7 @@ def _subtracted(
     with np.errstate(all="ignore"):
         gap = np.minimum(smaller[0] - larger[0], 0.0)
         rest = -np.expm1(gap)
-        # a smaller tail that is known to be below the range of doubles takes next to nothing from a plain number
+        # a smaller tail that has underflowed takes next to nothing from a larger one that is not tiny
         known, nothing = (
             np.exp(gap) * smaller[1],
             np.where(larger[0] > UNDERFLOW / 2, math.exp(UNDERFLOW / 2), math.inf),
@@ -328,7 +328,7 @@ def _chords(distribution: Any, parameters: Shapes, nodes: FloatArray) -> tuple[f
     others = np.where(left_is_near, from_left, from_right)
     inside = slice(0, len(chords) - outside)
     total, other = (float(np.logaddexp.reduce(each[inside])) for each in (chords, others))
-    # a log density at both ends of a piece, and of the one next to it, each with its own error
+    # log densities at both ends of a piece and of its neighbour, each with its own error
     error = 4 * DENSITY_ERROR * (1 + _size(parameters)) * (1 + float(np.max(np.abs(logs))))
     return total, abs(total - other) + error + 1e-15 * len(nodes)
 
@@ -349,7 +349,7 @@ def _reach(distribution: Any, scale: float, low: float, high: float) -> tuple[fl
         top, middle, far, past = (float(distribution.logpdf(near + way * step * reach)) for step in (0, 0.5, 1, 2))
         if top - far > DROP:
             slope = 2 * (middle - far) / reach
-            # beyond a concave log density falls at least as fast as along the chord before
+            # beyond this point a concave log density falls at least as fast as along the last chord
             concave = slope > 0 and far - past >= slope * reach * (1 - 1e-9)
             low, high = sorted((near, near + way * reach))
             return (low, high, far - math.log(slope)) if concave else None

@@ -160,7 +160,7 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
 
     scale = checks.positive("the scale of the noise", scale)
     exact = [float(value) for value in values]
-    # OpenDP turns NaN into a finite number and clamps infinities without a word
+    # OpenDP silently turns NaN into a finite number and clamps infinities
     if not all(math.isfinite(value) for value in exact):
         raise ParameterError(
             "every value must be finite before noise is added",
@@ -168,7 +168,7 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
             remedy="Report the query that led here: its answer overflowed.",
         )
     enable_features("contrib")
-    # its functions carry partial types only
+    # the functions of OpenDP have partial types only
     domain, measure, metric = cast(Any, domains), cast(Any, measurements), cast(Any, metrics)
     if law == "discrete_laplace":
         whole = [int(value) for value in exact]
@@ -375,7 +375,7 @@ def _integral(function: Callable[[float], float], points: Sequence[float]) -> Bo
     for low, high in pairwise(points):
         value, error = quad(function, low, high, epsabs=0.0, epsrel=1e-12, limit=200)[:2]
         total, lost = total + value, lost + error
-    # the integrand itself is rounded, to about 1e-12 of itself at worst
+    # the integrand itself is rounded, by about 1e-12 of its value at worst
     lost += 4e-12 * total
     return Bound(down(total - lost), up(total + lost), "exact")
 

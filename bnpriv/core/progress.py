@@ -121,7 +121,7 @@ def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
     few = min(TRIAL_TABLES, tables)
     draw(1)
     taken = _taken(draw, few, tables)
-    # what does not grow with the number of tables is most of what a few take: a long time is looked at again
+    # fixed costs dominate a small trial: if it foretells a long time, a larger one is made
     while taken / few * tables >= LONG_SECONDS and taken < LONGEST_TRIAL / MORE and few * MORE <= tables:
         few *= MORE
         taken = _taken(draw, few, tables)

@@ -176,7 +176,7 @@ class Release(Shown):
         """The release with every number clamped to the range of its exact answer; intervals stay valid."""
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
         ends = zip(self.base, lower, upper, strict=True)
-        # the exact answer lies in the range, so a number outside only comes nearer to it
+        # the exact answer is in the range: clamping only brings a number closer to it
         return replace(self, base=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
 
     def rounded(self) -> Release:
@@ -300,7 +300,7 @@ class Release(Shown):
             return box
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
         found = self.derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
-        # a box outside the range of the base gives intervals beside the value; with it they hold no less
+        # a base outside its range gives intervals beside the value: including the value makes them only wider
         return tuple((min(low, value), max(high, value)) for (low, high), value in zip(found, self.values, strict=True))
 
     def _base_intervals(self, level: float) -> tuple[IntervalEnds, ...]:

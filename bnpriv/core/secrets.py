@@ -218,7 +218,7 @@ class SecretPair:
             return math.inf
         try:
             return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
-        except OverflowError:  # whole numbers that no double holds
+        except OverflowError:  # integers too large for a double
             return math.inf
 
     @property
@@ -604,8 +604,8 @@ class Ranged(Protocol):
 def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
     """The pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
 
-    Intervals may have an end in common where the parameter takes every value with probability zero, or is known by
-    draws alone and none of these is that end: then it is as if one of them were without it.
+    Intervals may share an end where the parameter takes every single value with probability zero, or is known by draws
+    alone and none of them is that end: it can then be dropped from one of the two without any change.
 
     Raises
     ------

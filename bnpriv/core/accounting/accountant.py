@@ -377,7 +377,7 @@ class Accountant(Shown):
     def _counts_alone(self, entry: Entry, delta: Fraction) -> bool:
         """Whether the own guarantee of the only release that counts by the model may be used.
 
-        What is released after it may be chosen by its answer; so where theorem 3 counts it, this is what counts all.
+        Later releases may depend on its answer: where theorem 3 counts them, it must count this one as well.
         """
         tally = self._tally
         if entry.delta and (tally.growth is None or tally.growth * entry.delta + tally.delta > delta):

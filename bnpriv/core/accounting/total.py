@@ -350,7 +350,7 @@ class FixedSets:
     def told(self, delta: Fraction) -> Fraction:
         """The part of a delta for what the far columns tell; the rest is for noise.
 
-        It depends on nothing that an answer tells: otherwise the two could not be added.
+        It must not depend on anything that an answer reveals: otherwise the two parts could not be added.
         """
         if not self.tells or not self.first.delta:
             return Fraction(0)
@@ -400,7 +400,7 @@ class DeltaCosts:
 def fixed_sets(evidence: Influences, first: Entry, columns: Near) -> FixedSets:
     """The near sets that suit a first release best: for every model and pair the one of least epsilon.
 
-    Columns that it does not read stay far, where they can: a later answer may go out without noise.
+    Columns that it does not read stay far where possible: a later answer may then go out without noise.
     """
     chosen: list[tuple[str, tuple[Near, ...], NDArray[np.intp]]] = []
     costs, delta = DeltaCosts(laplace=NoiseCosts(evidence=evidence)).plus(first), down(float(first.delta))

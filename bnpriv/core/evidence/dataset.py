@@ -159,7 +159,7 @@ class Counts:
             return frozenset(inside[value] for value in meant(side, inside))
         found: set[int] = set()
         for number in map(number_of, side):
-            # all counts whose value is rounded to the number lie within a unit in the last place of it
+            # all counts whose value rounds to this number are within one unit in its last place
             ends = (Fraction(number) + sign * Fraction(math.ulp(number)) for sign in (-1, 1))
             first, last = ((end - self.low) / self.unit for end in ends)
             around = range(max(0, math.floor(first)), min(self.n, math.ceil(last)) + 1)

@@ -58,7 +58,7 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
         found = laws(framework, query.asked)
         if isinstance(found, Refusal):
             return found
-        # closed forms are as quick for the weighted query, and bound what grids move more closely
+        # closed forms are as fast for the weighted query, and give closer bounds on what grids move
         return notion.laws(framework, query) if found.closed_form else WeightedLaws(found, query.weights)
     kept: dict[str, tuple[Query | None, Laws | Refusal]] = getattr(framework, "kept", Cache()).table("laws")
     if "last" not in kept or kept["last"][0] is not query:

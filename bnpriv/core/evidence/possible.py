@@ -59,7 +59,7 @@ def impossible_values(framework: ValuePrivacy) -> Refusal | None:
 def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
     """Why a property of the table has a single possible value in every model."""
     if framework.forward is not None:
-        return None  # draws do not tell what is impossible from what is rare
+        return None  # draws cannot tell the impossible from the rare
     for name, secret in framework.protect.items():
         try:
             varies = any(can_vary(framework, secret, model) for model in range(framework.models))

@@ -236,7 +236,7 @@ def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy
     """The structural evidence that is cached with a framework, whether its secrets are possible or not."""
     kept: dict[str, Influences] = framework.kept.table("influences")
     if not kept:
-        first_digest(framework)  # what is kept is about the framework as it is now
+        first_digest(framework)  # the hash is taken now: what is cached is about the framework as it is
         kept["evidence"] = notion_of(framework).structure(framework)
     return kept["evidence"]
 
@@ -276,7 +276,8 @@ def structure_of_values(framework: ValuePrivacy) -> Influences:
 def _of_chain(framework: ValuePrivacy) -> Influences:
     """Evidence for a chain, whose one node is its column; other steps are no quilt of columns.
 
-    Given a value all others may change, so that the column moves the answer as if it changed in all records.
+    Given the value of one step all the others may change, so that the column moves the answer as if it changed in all
+    records.
     """
     return Influences(
         network=framework.network,

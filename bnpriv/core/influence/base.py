@@ -197,7 +197,7 @@ class Influence(HasCard):
         losses = self.losses
         if isinstance(losses, Refusal):
             return losses
-        # without noise both curves are the same; of normal laws the one with Gaussian noise has a closed form
+        # without noise both curves agree; for normal laws the Gaussian one has a closed form
         told = losses.excess(level) if self.mu is None else losses.excess(level, "gaussian")
         return float(np.max(told, initial=0.0))
 

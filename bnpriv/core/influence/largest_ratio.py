@@ -165,7 +165,7 @@ def merged(logs: FloatArray, width: float) -> tuple[NDArray[np.intp], float]:
     whole = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
     _, first, at = np.unique(whole, return_index=True, return_inverse=True)
     standing = logs[first[at.ravel()]]
-    # equal keys have equal impossible cells
+    # rows with equal keys have zeros in the same cells
     gaps = np.where(np.isneginf(logs), 0.0, logs - np.where(np.isneginf(standing), 0.0, standing))
     return np.sort(first), float(np.abs(gaps).max(initial=0.0)) * (1 + 4 * UNIT_ROUNDOFF)
 
@@ -188,7 +188,7 @@ def extreme_rays(logs: FloatArray) -> tuple[NDArray[np.intp], float]:
     summed = np.einsum("rk,rkc->rc", factors, shares[vertices])
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = np.abs(summed / shares[found] - 1).max(axis=1)
-    # a share among the least doubles has lost its digits
+    # shares near the smallest doubles have lost their digits
     surely = (gaps <= LEAST_WIDTH) & (shares[found] > 2.0**-900).all(axis=1)
     kept = np.setdiff1d(np.arange(len(logs)), found[surely])
     return kept, float(gaps[surely].max(initial=0.0)) + 32 * UNIT_ROUNDOFF
@@ -204,13 +204,13 @@ def _simplices(points: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         inside = np.setdiff1d(np.arange(len(points)), corners)
         if not inside.size or corners.size > FEW_SIMPLICES:
             return nothing
-        if points.shape[1] == 2:  # a fan of triangles; corners go round
+        if points.shape[1] == 2:  # a fan of triangles from one corner; hull vertices are in circular order
             rays, seen = points[corners[1:]] - points[corners[0]], points[inside] - points[corners[0]]
             left = rays[:, 0] * seen[:, 1, np.newaxis] >= rays[:, 1] * seen[:, 0, np.newaxis]
             place = np.clip(left.sum(axis=1) - 1, 0, len(corners) - 3)
             return inside, np.stack([corners[0 * place], corners[place + 1], corners[place + 2]], axis=1)
         triangles = Delaunay(points[corners])
-    except (QhullError, ValueError):  # all in one plane
+    except (QhullError, ValueError):  # all points in one plane
         return nothing
     place = triangles.find_simplex(points[inside])
     return inside[place >= 0], corners[triangles.simplices[place[place >= 0]]]

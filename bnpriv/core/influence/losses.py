@@ -141,7 +141,7 @@ def gathered(losses: Losses) -> Losses:
     (3614, True)
     """
     models, pairs, cells = losses.ratios.shape
-    if cells * GATHERED_WIDTH <= 4:  # a grid has some thousand points
+    if cells * GATHERED_WIDTH <= 4:  # a grid has a few thousand points: too few cells to gain anything
         return losses
     flat = zip(losses.ratios.reshape(-1, cells), losses.masses.reshape(-1, cells), strict=True)
     rows = [_on_grid(ratios, masses) for ratios, masses in flat]
@@ -195,7 +195,7 @@ class PureLosses:
         """
         moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
         alone = gaussian_excess if law == "gaussian" else laplace_excess
-        # a log ratio that is never above a value leaves epsilon minus that value to the noise
+        # if the log ratio never exceeds a value, epsilon minus that value is left for the noise
         told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
         return np.where(np.isneginf(self.values), 0.0, told)
 

@@ -48,7 +48,7 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     """
     kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
     names = tuple(attributes)
-    if most_cells != MOST_TABLE_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
+    if most_cells != MOST_TABLE_CELLS:  # cached tables were made under the usual limit, which another may not allow
         return marginal(_needed(network, names), names, most_cells=most_cells)
     if names not in kept:
         found = marginal(_needed(network, names), names)
@@ -284,7 +284,7 @@ class RatioTables:
         """The influence per model; -inf where a secret has probability zero."""
         tables = self.for_points if pair.is_point else self.for_sets
         if tables is None:
-            # a mixture is never more telling than the most telling pair of its members
+            # a mixture tells at most as much as the most telling pair of its members
             singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
             return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
         first, second = self.side(pair.first), self.side(pair.second)

@@ -175,7 +175,7 @@ class _Branch:
         table = joint_law(self.network, (here, name)).values
         rows: FloatArray = np.exp(table[min(self.model, table.shape[0] - 1)])
         sums: FloatArray = np.sum(rows, axis=1, keepdims=True)
-        # of an impossible state nothing is known, and nothing counts
+        # an impossible state has no law, and must not count
         law: FloatArray = np.where(sums > 0, rows / np.where(sums > 0, sums, 1.0), 1 / rows.shape[1])
         return law[list(self.sides)] if here == self.protected else law
 

@@ -379,7 +379,7 @@ class Mechanism(ABC):
             certificate=certificate,
             shape=shape,
         )
-        # the framework is hashed once: if it was changed after that, it does not fit, and is refused
+        # the framework is hashed once: one that was changed afterwards does not match, and is refused
         return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
 
     @final

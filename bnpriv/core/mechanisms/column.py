@@ -93,7 +93,7 @@ def columns_refusal(
     """Why noise for a sensitivity alone does not serve a query; None if it does."""
     if isinstance(query, GivenAnswer):
         return NO_QUERY_FOR_COLUMNS
-    # Laplace noise is pure
+    # Laplace noise needs no delta
     return None if noise == "laplace" else noise_refusal(noise, framework, delta, large_delta=large_delta)
 
 

@@ -139,7 +139,7 @@ class Coupled:
         # the total variation of two laws is the least probability of differing in a coupling
         part = max(float(np.sum(np.maximum(a - b, 0.0))) for a, b in ((p, q), (q, p)))
         part += 2 * math.expm1(error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * len(points) + 8)
-        # a mass that is known no better than the other may be the larger one
+        # within the error of the masses either one may be the larger
         more, less = first >= second - error, second >= first - error
         more, less = more & np.isfinite(first), less & np.isfinite(second)
         reach = max(
@@ -214,7 +214,7 @@ def gaussian_scale(
     def loss(scale: float) -> float:
         if scale == 0:
             return min(curve(0.0) for curve in curves) if coupled.free else math.inf
-        # moving an answer moves a normal law by at most this in total variation, under both secrets
+        # shifting an answer shifts a normal law by at most this in total variation, under both secrets
         moved = (1 + math.exp(min(epsilon, 700.0))) * rounding / scale
         return moved + min(curve(scale) for curve in curves) if moved < delta else math.inf
 

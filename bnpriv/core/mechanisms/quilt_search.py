@@ -184,7 +184,7 @@ class Branches:
             (near, far), (scale, most) = todo.pop(), found
             if not self._may_improve(near, far, scale, most):
                 continue
-            # what the far columns shield from the attribute tells nothing more, and stays far
+            # columns that the far ones shield from the attribute tell nothing more, and stay far
             column = max(sorted(self._open(near, far)), key=lambda name: abs(self._gain(name, scale)), default=None)
             if column is not None:
                 branches = [(near, far | {column}), (near | {column}, far)]
@@ -530,7 +530,7 @@ class QuiltSearch:
             shifts = self._shifts_of(influence)
             # with delta the share of the budget that the quilt takes plays the part of the influence
             return np.full(influence.values.shape, -np.inf) if shifts is None else self._most - shifts
-        # a cheaper upper bound is no lower bound of what more columns tell
+        # certified values are upper bounds, and so no lower bound on what more columns tell
         return influence.values if influence.kind != "certified" else np.minimum(influence.values, 0.0)
 
     def _influence(self, columns: frozenset[str], attribute: str) -> Influence:
@@ -558,7 +558,7 @@ class QuiltSearch:
         key, cells = (attribute, columns), 0
         if key not in self._paid:
             cells, losses = self.evidence.work(columns, attribute)
-            # what the evidence knows from elsewhere counts like everything else, so that a search never depends on it
+            # cached influences are charged like all others, so that a search never depends on what was asked before
             cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else cells
             cells += losses * SHIFT_HALVINGS * LOSS_WORK[self.noise] if self.delta > 0 else 0
         if not self._spend(base + cells):
@@ -637,5 +637,5 @@ class QuiltSearch:
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
         losses = self._losses(influence)
         passed = 0.0 if losses is None else float(losses.excess(left)[model, k])
-        # an excess below the least double is still one: without it the guarantee would be called pure
+        # an excess that underflows still needs delta: with 0 the guarantee would be called pure
         return left, max(passed, math.ulp(0.0)) if influence.values[model, k] > left and losses is not None else passed

@@ -79,7 +79,7 @@ def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal |
         )
     if constraint.record is not None:
         first, second = constraint.record.first, constraint.record.second
-        # the curve of one record of several numbers takes a grid; Gaussian noise asks for no such curve
+        # Laplace noise on one record of several outputs needs a grid, Gaussian noise does not
         size = 0 if noise == "gaussian" or first.dimension == 1 else grid_size(first, second)
         if size <= MOST_PRODUCT_CELLS:
             return None
@@ -270,7 +270,7 @@ class _TightSearch:
         """The decision from laws, and whether it spends delta."""
         pairs = self._worst_first(pairs)
         scale, worst = 0.0, pairs[0]
-        pure = 0.0  # the scale from which on no pair needs delta
+        pure = 0.0  # the scale above which no pair needs delta
         for pair in pairs:
             loss, budget = self._curve(pair)
             # a pair whose loss is within budget at the scale found so far needs no search of its own
@@ -320,7 +320,7 @@ class _TightSearch:
         if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
             return enough
         precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
-        # where the budget is small the distance, of which a half or less may do, is the better guess
+        # for a small budget the distance is the better guess: half of it or less is often enough
         guess = enough if self._small and enough < math.inf else max(floor, _span(pair))
         return min(enough, least_scale(loss, budget, guess, precision))
 
@@ -369,12 +369,11 @@ class _TightSearch:
         unseen = missed_by(pair, ratio)
 
         def loss(scale: float) -> float:
-            # rounding moves each of two answers by at most half of this, which comes off epsilon
             spent = _rounding_loss(pair.rounding, scale)
             if not (scale or pair.free) or spent >= self.epsilon:
                 return math.inf
             excess = line.delta(scale, self.epsilon - spent)
-            # rounding stretches each density by half of what it spends
+            # rounding multiplies each density by at most exp(spent / 2)
             return exp(spent / 2) * (excess + unseen + blurred_by(pair, ratio, scale, "laplace"))
 
         return loss
@@ -395,7 +394,7 @@ class _TightSearch:
                     tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
                 if tail <= self.delta or lost_to_rounding(ratio) > self.delta:
                     return tail
-                # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
+                # shifting an answer by its rounding shifts a normal law by this in total variation, on both sides
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
                 return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:

@@ -91,7 +91,7 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
         if math.isinf(mu):
             return math.inf
         if scale == 0 and pair.departure is None:
-            return gaussian_delta(mu, epsilon)  # rounding an answer tells no more of it
+            return gaussian_delta(mu, epsilon)  # rounding an answer reveals no more about it
         return _moved(pair.rounding, scale, epsilon, lambda level: gaussian_delta(mu, level)) + clamped
 
     far = distance_of(pair, 2).upper
@@ -133,7 +133,7 @@ def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
         spent = pair.rounding / scale
         if spent >= epsilon:
             return math.inf
-        # rounding stretches each density by half of what it spends
+        # rounding multiplies each density by at most exp(spent / 2)
         return math.exp(spent / 2) * normal_with_laplace_delta(gap, deviation, scale, epsilon - spent) + clamped
 
     if not loss(pure) <= delta:

@@ -125,7 +125,7 @@ class WassersteinMechanism(Mechanism):
         theorem = f"{approximate} mechanism"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale = decisions[0].scale
-        # Closeness leaves out mass even where it finds a distance of 0; the rule for records is pure.
+        # closeness ignores mass even where the distance is 0; the rule for records is pure
         close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
         spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
         noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)

@@ -258,7 +258,7 @@ def _candidates(
     """The unequal weights to be tried, each once, with the rule that gives them."""
     if not all(map(math.isfinite, ranges)) or not any(ranges):
         return {}
-    # one number moves through its range and no further
+    # a single output moves through its range and no further
     moved = [
         width if len(part.places) == 1 else sensitivity_of_numbers(query, framework.schema, part.places)
         for part, width in zip(parts, ranges, strict=True)

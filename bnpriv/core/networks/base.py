@@ -305,7 +305,7 @@ class Posterior:
 def _percent(share: float) -> str:
     """A share in percent with two digits, rounded up."""
     step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
-    # what is above a step by rounding alone counts as the step
+    # a share that is above a step by rounding alone counts as the step
     return f"{min(100.0, math.ceil(100 * share / step - 1e-9) * step):.3g} %"
 
 

@@ -119,7 +119,7 @@ def _whole(low: list[Fraction], high: list[Fraction]) -> tuple[list[int], list[i
 def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
     """Divide ends whose sums miss one by a rounding only, as a table with such columns is divided."""
     below, above = sum(low, Fraction(0)), sum(high, Fraction(0))
-    if below >= 1 or above <= 1:  # then one column is left
+    if below >= 1 or above <= 1:  # only one column is left then
         low = high = [x / below for x in low] if below >= 1 else [x / above for x in high]
     return low, high
 
@@ -163,7 +163,7 @@ def _tightened(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatA
     declared = [Fraction(float(x)) for x in lower], [Fraction(float(x)) for x in upper]
     low, high = _normalized(*declared)
     below, above = sum(low, Fraction(0)), sum(high, Fraction(0))
-    # An end that only rounding would move stays where it is, on the wide side.
+    # an end that only rounding would move stays where it is: wider intervals are the safe side
     slack = 8 * len(low) * Fraction(UNIT_ROUNDOFF)
     least = [1 - above + b if 1 - above + b > a + slack else a for a, b in zip(low, high, strict=True)]
     most = [1 - below + a if 1 - below + a < b - slack else b for a, b in zip(low, high, strict=True)]
@@ -284,7 +284,7 @@ class FiniteMethods(NetworkMethods):
         if any(self.states[name] != other.states[name] for name in family):
             return False
         pairs = zip(self.laws(attribute), cast(FiniteNetwork, other).laws(attribute), strict=True)
-        # one table may stand for all models where another has it once per model
+        # a table that all models share may be stored once, or once per model
         return all((len(a) == len(b) or 1 in (len(a), len(b))) and bool(np.all(a == b)) for a, b in pairs)
 
 

@@ -147,7 +147,7 @@ def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
 def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
     """The cells that no comparison tells apart, in groups."""
     groups: dict[bytes, list[int]] = {}
-    # packed and side by side, because a histogram of many bins has very many comparisons
+    # packed and contiguous, because a histogram with many bins has very many comparisons
     rows = np.ascontiguousarray(np.packbits(parts.truth, axis=0).T)
     for place in range(len(parts.low)):
         groups.setdefault(rows[place].tobytes(), []).append(place)
@@ -607,7 +607,7 @@ def _corners_of_records(
     bends = [added.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
     if not bends and name not in added.multiplied(part, outputs):
-        return patterns(cut)  # so for a resting column that multiplies no other: what it adds by itself is no term here
+        return patterns(cut)  # a resting column too, unless it multiplies another: its own sum cancels in a change
     if not any(bend for _, bend in bends):
         return ends(cut)
     if len(bends) > MOST_SIGNED_OUTPUTS:

@@ -245,7 +245,7 @@ def _some_pairs(points: FloatArray, box: FloatArray, norm: Norm) -> Reach:
     for center in (none, (points.max(axis=0) + points.min(axis=0)) / 2):
         away = points - center
         first, second = np.partition(lengths(away, none, norm), -2)[-2:]
-        # the points of an orthant are at most at right angles from each other
+        # vectors in one orthant are at most at right angles, hence the hypotenuse
         square = norm == 2 and bool(np.all(away >= 0))
         upper = min(upper, float(math.hypot(first, second) if square else first + second))
     start = points[int(lengths(points, none, norm).argmax())]
@@ -583,7 +583,7 @@ def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray
         return UNIT_ROUNDOFF * roots
     summands = max((table.summands for table in tables), default=0) + len(tables) + 4
     sides = 0.0 if box is None else float(box.sum())
-    # by numbers, or squares of numbers, that are too small for a double in this unit
+    # by numbers, or their squares, that underflow in this unit
     lost = (LEAST_DOUBLE if box is None else math.sqrt(LEAST_DOUBLE)) * summands * outputs
     return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots) + lost
 

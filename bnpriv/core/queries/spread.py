@@ -103,7 +103,7 @@ class Quantile(OfColumn, Derived):
         found: list[Span] = []
         for q, range_ in zip(self.shares, self.ranges(schema), strict=True):
             wanted = decimal(q) * records
-            # too few records in all, as no table has them, leave the last bin
+            # a base with too few records in all, which no table has, would leave the last bin
             low = min(max(k for k, each in enumerate(most) if k == 0 or each < wanted), len(edges) - 2)
             high = min(k for k, each in enumerate(least) if k == len(edges) - 1 or (k > 0 and each >= wanted))
             found.append((clipped(edges[low], range_), clipped(edges[max(low + 1, high)], range_)))

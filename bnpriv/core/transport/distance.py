@@ -305,7 +305,7 @@ def _stretched(f: Normal, g: Normal, delta: float) -> float:
     if f.dimension > 1:
         return math.inf
     spread = abs(math.sqrt(float(f.covariance[0, 0])) - math.sqrt(float(g.covariance[0, 0])))
-    # the difference of two roots is rounded by their size, which is added
+    # a difference of two roots is rounded relative to their size, which is added
     root = math.sqrt(max(float(f.covariance[0, 0]), float(g.covariance[0, 0])))
     reach = -float(ndtri(delta / 2)) * (spread + QUANTILE * root) * (1 + QUANTILE)
     return up(abs(float(g.mean[0] - f.mean[0])) + reach)
