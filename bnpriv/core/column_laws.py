@@ -1,4 +1,4 @@
-"""The law of a column given a state of its parameter: declared value by value, by bins or by a distribution.
+"""The law of one record's column given a state of its parameter: by values, by bins or by a distribution.
 
 The proofs for bins are in docs/claims/bins.md.
 """
@@ -25,43 +25,43 @@ from bnpriv.errors import FrameworkError, LawError
 from bnpriv.toml import toml_key
 
 # --------------------------------------------------------------------------------------------------
-# What is used of distributions of scipy.stats, and the normal one without them.
+# The methods of scipy.stats distributions that are used, and a normal distribution without scipy.stats.
 # --------------------------------------------------------------------------------------------------
 
 
 class Distribution(Protocol):
-    """What is used of a frozen distribution of scipy.stats."""
+    """The methods of a frozen scipy.stats distribution that are used."""
 
     def cdf(self, x: Any, /) -> Any:
-        """Return P(X <= x)."""
+        """P(X <= x)."""
 
     def sf(self, x: Any, /) -> Any:
-        """Return P(X > x), to full precision also where it is small."""
+        """P(X > x), to full precision also where it is small."""
 
     def logcdf(self, x: Any, /) -> Any:
-        """Return log P(X <= x)."""
+        """Log P(X <= x)."""
 
     def logsf(self, x: Any, /) -> Any:
-        """Return log P(X > x)."""
+        """Log P(X > x)."""
 
     def support(self) -> tuple[Any, Any]:
-        """Return the ends of the support."""
+        """The ends of the support."""
         ...
 
     def std(self) -> Any:
-        """Return the standard deviation."""
+        """The standard deviation."""
 
     def ppf(self, q: Any, /) -> Any:
-        """Return the quantile."""
+        """The quantile."""
 
     def rvs(self, size: Any = ..., random_state: Any = ...) -> Any:
-        """Return draws."""
+        """Random draws."""
 
 
 @final
 @dataclass(frozen=True)
 class NormalDistribution:
-    """The same as ``scipy.stats.norm(mean, sd)``, for framework files: scipy.stats takes long to import.
+    """A normal distribution like ``scipy.stats.norm(mean, sd)``, without the slow import of scipy.stats.
 
     Parameters
     ----------
@@ -83,65 +83,65 @@ class NormalDistribution:
         object.__setattr__(self, "sd", checks.positive("the standard deviation", self.sd, error=LawError))
 
     def cdf(self, x: Any, /) -> Any:
-        """Return P(X <= x)."""
+        """P(X <= x)."""
         from scipy.special import ndtr
 
         return ndtr((np.asarray(x) - self.mean) / self.sd)
 
     def sf(self, x: Any, /) -> Any:
-        """Return P(X > x), to full precision also where it is small."""
+        """P(X > x), to full precision also where it is small."""
         from scipy.special import ndtr
 
         return ndtr((self.mean - np.asarray(x)) / self.sd)
 
     def logcdf(self, x: Any, /) -> Any:
-        """Return log P(X <= x)."""
+        """Log P(X <= x)."""
         from scipy.special import log_ndtr
 
         return log_ndtr((np.asarray(x) - self.mean) / self.sd)
 
     def logsf(self, x: Any, /) -> Any:
-        """Return log P(X > x)."""
+        """Log P(X > x)."""
         from scipy.special import log_ndtr
 
         return log_ndtr((self.mean - np.asarray(x)) / self.sd)
 
     def logpdf(self, x: Any, /) -> Any:
-        """Return the log of the density."""
+        """The log of the density."""
         z = (np.asarray(x) - self.mean) / self.sd
         return -z * z / 2 - math.log(2 * math.pi) / 2 - math.log(self.sd)
 
     def support(self) -> tuple[float, float]:
-        """Return the ends of the support."""
+        """The ends of the support."""
         return -math.inf, math.inf
 
     def std(self) -> float:
-        """Return the standard deviation."""
+        """The standard deviation."""
         return self.sd
 
     def ppf(self, q: Any, /) -> Any:
-        """Return the quantile."""
+        """The quantile."""
         from scipy.special import ndtri
 
         return self.mean + self.sd * ndtri(np.asarray(q, dtype=np.float64))
 
     def rvs(self, size: Any = 1, random_state: Any = None) -> Any:
-        """Return draws."""
+        """Random draws."""
         return cast(Any, self.mean + self.sd * np.random.default_rng(random_state).standard_normal(size))
 
 
 # --------------------------------------------------------------------------------------------------
-# Laws of a column that are declared value by value, and what a query sees of a law.
+# Finite laws: values declared one by one, each with its probability.
 # --------------------------------------------------------------------------------------------------
 
 Classifier = Callable[[Any], Hashable]
-"""What a query sees of a value of a column."""
+"""Maps a value of a column to what a query can tell of it; equal results are one cell."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellMasses:
-    """Probabilities of cells of a column that a query does not tell apart.
+    """The probabilities of the cells of a column: sets of values that a query cannot tell apart.
 
     Parameters
     ----------
@@ -174,47 +174,47 @@ class FiniteLaw:
     probabilities: tuple[float, ...]
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return `records` independent draws."""
+        """`records` independent draws."""
         chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
         return np.array(self.values)[chosen]
 
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
-        """Return the values one by one, with the logs of their probabilities; `cuts` and `told` make no difference."""
+        """Every value as its own cell, with its log probability; `cuts` and `told` are ignored."""
         with np.errstate(divide="ignore"):
             logs = np.log(np.array(self.probabilities)) - math.log(math.fsum(self.probabilities))
         error = UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + magnitude(logs)) + 4)
         return CellMasses(values=self.values, logs=logs, error=error)
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
-        """Return the values and their probabilities; `cuts` make no difference."""
+        """The values and their probabilities; `cuts` are ignored."""
         kind = object if isinstance(self.values[0], (str, bool)) else np.float64
         return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
 
 
 def between(low: float, high: float) -> float | Fraction:
-    """Return a number strictly between two, which no double may be; as a double it is then the lower one."""
+    """A number strictly between two; a fraction where no double lies between them, which rounds to the lower one."""
     middle = (low + high) / 2
     return middle if low < middle < high else Fraction(low) + (Fraction(high) - Fraction(low)) / 4
 
 
 # --------------------------------------------------------------------------------------------------
-# The laws of numbers inside the bins of a column, and mixtures of them over the bins; docs/claims/bins.md.
+# Laws of numbers inside the bins of a column, and mixtures of them (docs/claims/bins.md).
 # --------------------------------------------------------------------------------------------------
 
 MOST_LISTED_NUMBERS = 4096
-"""Whole numbers of a bin whose probabilities are written one by one."""
+"""Up to so many whole numbers of a bin, their probabilities are written out one by one."""
 
 PIECES_OF_A_BIN = 256
-"""Pieces of a bin that stand for its numbers where means are approximated."""
+"""Number of pieces that a bin is cut into where means are approximated."""
 
 LEAST_NORMAL = 2.0**-1000
-"""Probabilities above it are rounded once when they become doubles."""
+"""Fractions above this are normal doubles when converted, so that they are rounded once only."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class UniformLaw:
-    """Numbers that lie evenly between two ends, or evenly on the whole numbers from one to the other.
+    """The uniform law on an interval, or on the whole numbers from one to another.
 
     Parameters
     ----------
@@ -228,14 +228,14 @@ class UniformLaw:
     whole: bool
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return `records` independent draws."""
+        """`records` independent draws."""
         if self.whole:
             return random.integers(int(self.lower), int(self.upper) + 1, size=records)
         drawn = self.lower + (self.upper - self.lower) * random.random(records)
         return np.clip(drawn, self.lower, math.nextafter(self.upper, -math.inf))
 
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
-        """Return the cells that a query does not tell apart, with the logs of their exact probabilities."""
+        """The cells that a query cannot tell apart, with the logs of their exact probabilities."""
         values: list[Any] = []
         masses: list[Fraction] = []
         mark: object = None
@@ -251,7 +251,7 @@ class UniformLaw:
         return CellMasses(values=values, logs=np.array(logs), error=max(errors))
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
-        """Return values that stand for small pieces, none on both sides of a cut, and their probabilities."""
+        """Representative values of small pieces, none of which straddles a cut, and their probabilities."""
         fine = np.linspace(float(self.lower), float(self.upper), PIECES_OF_A_BIN + 1).tolist()
         ends = self._ends([*cuts, *fine])
         half = Fraction(self.whole, 2)
@@ -260,7 +260,7 @@ class UniformLaw:
         return np.array(values), widths / widths.sum()
 
     def _ends(self, cuts: Iterable[float]) -> list[float]:
-        """Return where pieces begin, and the end of the last one; whole numbers from one begin to the next."""
+        """Where the pieces begin, and the end of the last; among whole numbers a piece ends where the next begins."""
         if not self.whole:
             return sorted({self.lower, *(cut for cut in cuts if self.lower < cut < self.upper), self.upper})
         first, last = int(self.lower), int(self.upper)
@@ -268,7 +268,7 @@ class UniformLaw:
         return [first, *sorted(starts), last + 1]
 
     def _pieces(self, cuts: Iterable[float]) -> list[tuple[Any, Fraction]]:
-        """Return a value of each piece between cuts, and its probability."""
+        """One value of each piece between cuts, and the exact probability of the piece."""
         ends = self._ends(cuts)
         width = Fraction(ends[-1]) - Fraction(ends[0])
         return [
@@ -280,7 +280,7 @@ class UniformLaw:
 @final
 @dataclass(frozen=True, kw_only=True)
 class MixedLaw:
-    """The law of a number whose bin has declared probabilities.
+    """The law of a number when only its bin has declared probabilities: a mixture of the laws inside the bins.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class MixedLaw:
     probabilities: tuple[float, ...]
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return `records` independent draws."""
+        """`records` independent draws."""
         masses = np.array(self.probabilities) / math.fsum(self.probabilities)
         places = random.choice(len(self.parts), size=records, p=masses)
         drawn = [part.sample(int(np.count_nonzero(places == k)), random) for k, part in enumerate(self.parts)]
@@ -304,7 +304,7 @@ class MixedLaw:
         return values
 
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
-        """Return the cells of all bins with positive probability, with the logs of their probabilities."""
+        """The cells of all bins of positive probability, with the logs of their probabilities."""
         cut = list(cuts)
         total = math.log(math.fsum(self.probabilities))
         tables = [(part.cells(cut, told), math.log(p) - total) for part, p in self._possible]
@@ -319,7 +319,7 @@ class MixedLaw:
         )
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
-        """Return values that stand for small pieces, none on both sides of a cut, and their probabilities."""
+        """Representative values of small pieces, none of which straddles a cut, and their probabilities."""
         cut = list(cuts)
         found = [(*part.atoms(cut), p / math.fsum(self.probabilities)) for part, p in self._possible]
         return np.concatenate([v for v, _, _ in found]), np.concatenate([masses * p for _, masses, p in found])
@@ -330,16 +330,17 @@ class MixedLaw:
 
 
 def _log(mass: Fraction) -> tuple[float, float]:
-    """Return the log of an exact probability, and its largest error; also of one that is below every double."""
+    """The log of an exact probability and a bound on its error; it may lie below the smallest double."""
     if mass > LEAST_NORMAL:
         found = math.log(float(mass))
         return found, UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + abs(found)) + 4)
+    # below the normal doubles the fraction has no accurate double, but its numerator and denominator have logs
     above, below = math.log(mass.numerator), math.log(mass.denominator)
     return above - below, UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + above + below) + 4)
 
 
 def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
-    """Return the law of a number given its bin, for every bin.
+    """The law of a number given its bin, for each bin in order.
 
     Examples
     --------
@@ -363,30 +364,30 @@ def _law_inside(column: Binned, label: str) -> FiniteLaw | UniformLaw:
 
 
 # --------------------------------------------------------------------------------------------------
-# The law of a column given a state of its parameter: what records are made up from, and the laws of answers.
+# Laws of columns: drawn from to make records up, and cut into cells for the laws of answers.
 # --------------------------------------------------------------------------------------------------
 
 BINS = 4096
-"""Bins that stand for the values of a column between two far quantiles."""
+"""Number of equal bins between two extreme quantiles that approximate a column's values."""
 
 BIN_TAIL = 1e-10
-"""Probability beyond the quantiles between which the bins lie; it is still counted, in coarser bins."""
+"""Tail probability outside those quantiles; it still counts, in coarser bins."""
 
 LARGEST_ERROR = 1e-3
-"""Largest error of the log of a probability of an interval that is used."""
+"""Largest accepted error of the log probability of an interval."""
 
 
 DeclaredLaw = float | Mapping[Category, float] | Distribution
 """A probability, the probabilities of categories, or a frozen distribution of scipy.stats."""
 
 DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
-"""For every column one law per state of its parameter, or one law if the column is declared independent."""
+"""For each column one law per state of its parameter, or one law if it is declared independent."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class NumberLaw:
-    """A distribution of scipy.stats on a column of numbers, as the column counts it: rounded and clamped.
+    """A scipy.stats distribution as a column sees it: rounded to its grid and clamped to its bounds.
 
     Parameters
     ----------
@@ -408,14 +409,14 @@ class NumberLaw:
     distribution: Distribution = field(repr=False, compare=False)
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
-        """Return `records` independent draws, rounded in an Integer column, clamped to the bounds."""
+        """Independent draws, rounded in an Integer column and clamped to the bounds."""
         drawn = np.asarray(self.distribution.rvs(size=records, random_state=random), dtype=np.float64)
         if not self.column.whole:
             return np.clip(drawn, self.column.lower, self.column.upper)
         return np.clip(np.floor(drawn + 0.5), self.column.lower, self.column.upper).astype(np.int64)
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
-        """Return values that stand for small bins of the column, and the probabilities of the bins.
+        """Representative values of small bins of the column, and the probabilities of the bins.
 
         Parameters
         ----------
@@ -436,16 +437,16 @@ class NumberLaw:
 
     @property
     def kind(self) -> Kind:
-        """Return how well probabilities are known: the accuracy of some families was tried against many digits."""
+        """How well probabilities are known: certified for the families that were checked in high precision."""
         return "certified" if not self.quantiles and is_known(self.name) else "estimate"
 
     @property
     def continuous(self) -> bool:
-        """Return whether every single number between the bounds has probability 0."""
+        """Whether every single number strictly between the bounds has probability 0."""
         return not self._whole
 
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
-        """Return the cells of the column that a query does not tell apart, with the logs of their probabilities.
+        """The cells of the column that a query cannot tell apart, with the logs of their probabilities.
 
         Parameters
         ----------
@@ -467,10 +468,12 @@ class NumberLaw:
         values, ends = (self._whole_pieces if self._whole else self._pieces)(between)
         marks = [told(value) for value in values]
         firsts = [k for k, mark in enumerate(marks) if k == 0 or mark != marks[k - 1]]
+        # the clamped values at the bounds take all the mass beyond them: hence edges at minus and plus infinity
         edges = np.array([-math.inf, *(ends[k - 1] for k in firsts[1:]), math.inf])
         name = self.name if not self.quantiles else ""
         logs, errors = log_masses(self.distribution, name, dict(self.parameters), edges[:-1], edges[1:])
         worst = int(np.argmax(errors))
+        # NaN must be refused too, so the test is "not small enough" rather than "too large"
         if not errors[worst] <= LARGEST_ERROR:
             raise LawError(
                 f"the probability of values between {edges[worst]:g} and {edges[worst + 1]:g} must be known to "
@@ -485,13 +488,13 @@ class NumberLaw:
         return self.column.whole or "scale" not in dict(self.parameters)
 
     def _pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
-        """Return a value of each piece between cuts, bounds apart, and where pieces end but for the last one."""
+        """One value of each piece between cuts (each bound is a piece) and the ends of all but the last piece."""
         edges = sorted({float(self.column.lower), *cuts, float(self.column.upper)})
         inside = [between(low, high) for low, high in pairwise(edges)]
         return [self.column.lower, *inside, self.column.upper], edges
 
     def _whole_pieces(self, cuts: Sequence[float]) -> tuple[list[Any], list[float]]:
-        """Return the same for whole numbers; halves are rounded up, so what lies below a half is the number below."""
+        """The same for whole numbers; halves round up, so values just below a half belong to the number below."""
         first, last = math.ceil(self.column.lower), math.floor(self.column.upper)
         if first > last:  # no whole number between the bounds
             return [self.column.lower, self.column.upper], [first - 0.75]
@@ -502,7 +505,7 @@ class NumberLaw:
         return [self.column.lower, *inside, self.column.upper], ends
 
     def _grid(self) -> FloatArray:
-        """Return edges of bins: evenly between two far quantiles, and ever wider from there to the bounds."""
+        """Bin edges: equally spaced between two extreme quantiles, then ever wider out to the bounds."""
         lower, upper = float(self.column.lower), float(self.column.upper)
         ends = np.asarray(self.distribution.ppf([BIN_TAIL, 1 - BIN_TAIL]), dtype=np.float64)
         low, high = (float(end) for end in np.clip(ends, lower, upper))
@@ -520,7 +523,7 @@ class NumberLaw:
         if first > last:  # no whole number between the bounds
             starts = np.array([], dtype=np.float64)
         ends = np.append(starts, last + 1.0)
-        # Halves are rounded up, so that exactly what lies below the half belongs to the number below.
+        # halves are rounded up, so that values just below a half belong to the number below
         values = np.concatenate([[self.column.lower], (ends[:-1] + ends[1:] - 1) / 2, [self.column.upper]])
         return values, self._masses(np.nextafter(ends - 0.5, -math.inf))
 
@@ -530,7 +533,7 @@ class NumberLaw:
             np.clip(np.asarray(tail, dtype=np.float64), 0.0, 1.0)
             for tail in (self.distribution.cdf(edges), self.distribution.sf(edges))
         )
-        # from the nearer end: beside 1 a mass of 1e-20 would be lost, and with it what it can tell
+        # differences are taken in the nearer tail: next to 1 a mass of 1e-20 would vanish, with what it can reveal
         inner = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
         masses = np.maximum(np.concatenate([below[:1], inner, above[-1:]]), 0.0)
         return masses / masses.sum()
@@ -540,12 +543,12 @@ ColumnLaw = FiniteLaw | NumberLaw | UniformLaw | MixedLaw
 
 
 def law_kind(laws: Iterable[ColumnLaw]) -> Kind:
-    """Return how well probabilities under laws are known: exactly where they were declared one by one."""
+    """How well probabilities under several laws are known: as well as under the worst of them."""
     return weakest(law.kind for law in laws if isinstance(law, NumberLaw))
 
 
 def column_law(declared: object, column: Column, where: str = "the column") -> ColumnLaw:
-    """Return a declared law of a column as a value.
+    """Read a declared law of a column.
 
     Parameters
     ----------
@@ -585,7 +588,7 @@ def column_law(declared: object, column: Column, where: str = "the column") -> C
 def bin_laws(
     schema: Schema, states: Mapping[str, tuple[State, ...]], declared: Collection[str] = ()
 ) -> dict[str, tuple[ColumnLaw, ...]]:
-    """Return what `within` says of columns whose nodes have bins as states and whose laws are not declared.
+    """The laws inside the bins, for columns whose nodes have bins as states and whose laws are not declared.
 
     Raises
     ------
@@ -625,7 +628,7 @@ def column_laws(
     independent: Iterable[str],
     centred: Iterable[str] = (),
 ) -> dict[str, tuple[ColumnLaw, ...]]:
-    """Return the laws of columns, in the order of the states of their parameters; one law for an independent column.
+    """The laws of columns, in the order of the states of their parameters; one law for an independent column.
 
     Columns that are `centred` at a parameter that may be any number have one law too, that of a record less its
     parameter.
@@ -721,7 +724,7 @@ def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
 
 
 def _of_values(declared: Mapping[object, object], column: Column, where: str) -> ColumnLaw:
-    """Return a law that is declared value by value: of categories, of numbers, or of bins of numbers."""
+    """A law declared value by value: of categories, of numbers, or of the bins of numbers."""
     if isinstance(column, Categorical):
         return _of_categories(declared, column, where)
     if isinstance(column, Binned) and any(isinstance(key, str) for key in declared):
@@ -784,7 +787,7 @@ def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw 
     if "scale" not in parameters and not parameters["loc"].is_integer():
         found = f"{parameters['loc']:g}"
         raise _refused(where, "must have a whole number as location if it is discrete", found, "Round it.")
-    # a histogram, a table of values or a family of the user's own is known by its quantiles only
+    # a histogram, a table of values or a user's own family is identified by its quantiles only
     named = type(getattr(scipy.stats, str(family.name), None)) is type(family)
     return NumberLaw(
         column=column,
@@ -796,7 +799,7 @@ def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw 
 
 
 def _of_table(declared: object, column: NumberColumn) -> FiniteLaw | None:
-    """Return a discrete distribution of scipy.stats that was made from values, as the column counts them; else None."""
+    """A scipy.stats distribution made from a table of values, as the column counts it; else None."""
     table = cast(Any, getattr(declared, "dist", declared))
     if not hasattr(table, "xk"):
         return None
@@ -810,7 +813,7 @@ def _of_table(declared: object, column: NumberColumn) -> FiniteLaw | None:
 
 
 def _parameters(frozen: Any) -> dict[str, float]:
-    """Return shapes, location and, for a continuous family, scale, however they were passed."""
+    """Shapes, location and (if continuous) scale of a frozen distribution, however they were passed."""
     names = [*filter(None, (frozen.dist.shapes or "").replace(" ", "").split(",")), "loc"]
     names += ["scale"] if hasattr(frozen.dist, "pdf") else []
     given = {"loc": 0.0, "scale": 1.0} | dict(zip(names, frozen.args, strict=False)) | frozen.kwds

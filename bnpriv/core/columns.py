@@ -31,7 +31,7 @@ LEAST_GRID = 2.0**-1000
 
 
 def decimal(number: float) -> Fraction:
-    """Return the number for which a double was written: itself if it is whole, else the shortest decimal read as it.
+    """The exact number that a double was written for: itself if it is whole, else its shortest decimal.
 
     So weights and bounds that were declared as .1, .2 and .3 add up as they do on paper, and sums of them meet.
 
@@ -94,26 +94,26 @@ class Real:
 
     @property
     def whole(self) -> bool:
-        """Return whether values are rounded to whole numbers: they are not."""
+        """Whether values are rounded to whole numbers: never here."""
         return False
 
     @property
     def grid(self) -> Fraction:
-        """Return the exact width of one step."""
+        """The exact width of one step."""
         return (decimal(self.upper) - decimal(self.lower)) / self.steps
 
     @property
     def origin(self) -> Fraction:
-        """Return the exact number that stands for step 0: the lower bound."""
+        """The exact number that grid step 0 stands for: the lower bound."""
         return decimal(self.lower)
 
     @property
     def rate(self) -> float:
-        """Return the steps per unit, as the double that every engine multiplies by."""
+        """Grid steps per unit, as the double that every engine multiplies by."""
         return self.steps / (self.upper - self.lower)
 
     def step(self, x: float) -> int:
-        """Return the grid step of a value inside the bounds: the reference that every engine agrees with.
+        """The grid step of a value inside the bounds, computed as every table engine must compute it.
 
         ``floor((x - lower) * rate + 0.5)`` in doubles, each operation rounded once. It never decreases in `x`, is 0 at
         the lower bound and `steps` at the upper one. (Not a division: Polars divides by multiplying with the inverse.)
@@ -123,6 +123,7 @@ class Real:
         >>> Real(120, 220).step(170.0) == 2**19
         True
         """
+        # `rate` is a double by definition: the exact fraction would put values at a step's border on the other side
         return math.floor((x - self.lower) * self.rate + 0.5)
 
 
@@ -179,31 +180,31 @@ class Integer:
 
     @property
     def whole(self) -> bool:
-        """Return whether values are rounded to whole numbers: they are."""
+        """Whether values are rounded to whole numbers: always here."""
         return True
 
     @property
     def rate(self) -> float:
-        """Return the steps per unit: one."""
+        """Grid steps per unit: one."""
         return 1.0
 
     @property
     def steps(self) -> int:
-        """Return the number of steps of width 1 between the bounds."""
+        """The number of steps of width 1 between the bounds."""
         return self.upper - self.lower
 
     @property
     def grid(self) -> Fraction:
-        """Return the exact width of one step."""
+        """The exact width of one step: one."""
         return Fraction(1)
 
     @property
     def origin(self) -> Fraction:
-        """Return the exact number that stands for step 0: the lower bound."""
+        """The exact number that grid step 0 stands for: the lower bound."""
         return Fraction(self.lower)
 
     def step(self, x: float) -> int:
-        """Return the grid step of a value inside the bounds: ``floor(x + 0.5) - lower``; conditions read the same.
+        """The grid step of a value inside the bounds: ``floor(x + 0.5) - lower``; conditions round the same way.
 
         Examples
         --------
@@ -266,7 +267,7 @@ class Categorical:
         object.__setattr__(self, "missing", missing)
 
     def __repr__(self) -> str:
-        # what is not coarsened is written, and hashed, as it was before columns could be
+        # without coarsened labels it prints, and is hashed, as in versions before these existed
         coarsen = f", coarsen={self.coarsen!r}" if self.coarsen else ""
         return f"Categorical(categories={self.categories!r}{coarsen}, missing={self.missing!r})"
 
@@ -275,13 +276,13 @@ class Categorical:
 
     @property
     def labels(self) -> Mapping[Category, Category]:
-        """Return which category every declared label counts as, names of categories first."""
+        """The category that every declared label counts as; the names of the categories come first."""
         named = {category: category for category in self.categories}
         return {**named, **{raw: category for category, listed in self.coarsen.items() for raw in listed}}
 
 
 def label_list(what: str, labels: object) -> tuple[Category, ...]:
-    """Return labels in their order; a set has none, and its first one would differ from run to run.
+    """Check a list of labels; a set is refused, because its order would differ from run to run.
 
     Raises
     ------
@@ -298,7 +299,7 @@ def label_list(what: str, labels: object) -> tuple[Category, ...]:
 
 
 def _coarsened(given: object, categories: tuple[Category, ...]) -> Mapping[Category, tuple[Category, ...]]:
-    """Return the raw labels of every category that has some, in the order of the categories."""
+    """The declared raw labels of each category that has some, in the order of the categories."""
     if not isinstance(given, Mapping):
         raise SchemaError(
             "coarsen must map categories to lists of labels",
@@ -331,7 +332,7 @@ def _coarsened(given: object, categories: tuple[Category, ...]) -> Mapping[Categ
 
 
 def _raw_labels(category: Category, given: object) -> tuple[Category, ...]:
-    """Return labels of the type of their category: a whole number that counts as a text may be written as one."""
+    """Check that raw labels have the type of their category; a whole number may stand for its text."""
     labels = label_list(f"the labels of {category!r}", given)
     if isinstance(category, str):
         labels = tuple(str(each) if type(each) is int else each for each in labels)
@@ -346,7 +347,7 @@ def _raw_labels(category: Category, given: object) -> tuple[Category, ...]:
 
 
 def probabilities(what: str, declared: Mapping[object, object], error: type[BnprivError]) -> Mapping[float, float]:
-    """Return the probabilities of numbers in increasing order, whole ones as whole numbers.
+    """Check the probabilities of numbers and sort them by number; whole numbers become ints.
 
     Raises
     ------
@@ -373,7 +374,7 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
 
 
 def plain(value: Category) -> Category:
-    """Turn the scalars of NumPy into Python's, so that categories and constants compare by type."""
+    """Turn NumPy scalars into Python's, so that categories and constants compare by type."""
     if isinstance(value, str):
         return str(value)
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else value
@@ -402,7 +403,7 @@ def _inside(what: str, value: object, lower: float, upper: float) -> float:
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of numbers whose node in a network has bins as states: the network sees the bin, a query the number.
+# Binned columns: columns of numbers whose node in a network has bins as states.
 # --------------------------------------------------------------------------------------------------
 
 Spread = Literal["uniform", "whole numbers"]
@@ -412,7 +413,7 @@ Inside = Spread | Mapping[float, float]
 """The law of a number given its bin."""
 
 MOST_BINS = 10_000
-"""Bins of a column, and of a question; the plan of so many takes half a minute."""
+"""The most bins of a column, and of a query; planning so many takes half a minute."""
 
 SPREADS: tuple[Spread, ...] = ("uniform", "whole numbers")
 
@@ -504,7 +505,7 @@ class Binned:
         missing: float | None = None,
         steps: int | None = None,
     ) -> Binned:
-        """Return bins inside which numbers are as frequent as in a column of a public table.
+        """Bins in which the numbers are as frequent as in a column of a public table.
 
         Parameters
         ----------
@@ -551,45 +552,45 @@ class Binned:
 
     @property
     def lower(self) -> float:
-        """Return the first edge."""
+        """The first edge."""
         return self.numbers.lower
 
     @property
     def upper(self) -> float:
-        """Return the last edge."""
+        """The last edge."""
         return self.numbers.upper
 
     @property
     def whole(self) -> bool:
-        """Return whether values are rounded to whole numbers."""
+        """Whether values are rounded to whole numbers."""
         return self.numbers.whole
 
     @property
     def grid(self) -> Fraction:
-        """Return the exact width of one step."""
+        """The exact width of one step."""
         return self.numbers.grid
 
     @property
     def origin(self) -> Fraction:
-        """Return the exact number that stands for step 0: the first edge."""
+        """The exact number that grid step 0 stands for: the first edge."""
         return self.numbers.origin
 
     @property
     def rate(self) -> float:
-        """Return the steps per unit, as the double that every engine multiplies by."""
+        """Grid steps per unit, as the double that every engine multiplies by."""
         return self.numbers.rate
 
     def step(self, x: float) -> int:
-        """Return the grid step of a value inside the bounds, as `Real.step` or `Integer.step`."""
+        """The grid step of a value inside the bounds; see `Real.step` and `Integer.step`."""
         return self.numbers.step(x)
 
     def ends(self, label: str) -> tuple[float, float]:
-        """Return the edges of a bin."""
+        """The two edges of a bin."""
         place = self.labels.index(label)
         return self.edges[place], self.edges[place + 1]
 
     def bin_of(self, x: float) -> str:
-        """Return the label of the bin that a number counts as.
+        """The label of the bin that a number falls into.
 
         Examples
         --------
@@ -601,7 +602,7 @@ class Binned:
         return self.labels[_place(self.edges, math.floor(inside + 0.5) if self.whole else inside)]
 
     def inside(self, label: str) -> Inside:
-        """Return the law of a number given its bin."""
+        """The law of a number given its bin."""
         return self.within if isinstance(self.within, str) else self.within[label]
 
 
@@ -618,7 +619,7 @@ def _edges(given: object) -> tuple[float, ...]:
     if len(listed) > MOST_BINS + 1:
         found = f"{len(listed) - 1:,}"
         raise SchemaError(f"a column has at most {MOST_BINS:,} bins", found=found, remedy="Write fewer edges.")
-    # -0.0 is 0 here
+    # -0.0 becomes 0.0
     edges = tuple(checks.number("an edge", edge, error=SchemaError, remedy=remedy) + 0.0 for edge in listed)
     wrong = next(((low, high) for low, high in pairwise(edges) if not low < high), None)
     if wrong is not None:
@@ -634,7 +635,7 @@ def _default_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 def _labels(given: object, bins: int) -> tuple[str, ...]:
     labels = label_list("the labels of bins", given)
-    texts = {label for label in labels if isinstance(label, str)}  # others may have no hash
+    texts = {label for label in labels if isinstance(label, str)}  # unhashable labels are refused below
     if len(labels) != bins or len(texts) != bins:
         kinds = sorted({type(label).__name__ for label in labels})
         raise SchemaError(
@@ -665,9 +666,9 @@ def _within(given: object, labels: tuple[str, ...]) -> Spread | Mapping[str, Ins
 
 
 def _remedy(unknown: Sequence[str], missing: Sequence[str]) -> str:
-    """Return what to do about laws of strange bins: one bin may be misspelt, several come from other edges."""
+    """The remedy for laws of unknown bins: one bin may be misspelt, several come from other edges."""
     near = checks.closest(unknown[0], missing) if len(unknown) == len(missing) == 1 else None
-    # labels that name numbers look alike though they mean other numbers
+    # labels that contain digits look alike although they mean different numbers
     if near is not None and not any(letter.isdigit() for letter in near):
         return f"Did you mean {near!r}?"
     return "Give every bin that the edges make one law under its label, and no other, or change the edges."
@@ -691,7 +692,7 @@ def _law_inside(label: str, given: object) -> Inside:
 
 
 def _is_whole(within: Spread | Mapping[str, Inside], edges: tuple[float, ...], steps: int | None) -> bool:
-    """Return whether the values are whole numbers: where some bin says so, or all numbers are."""
+    """Whether a binned column holds whole numbers: some bin says so, or all edges and numbers are whole."""
     laws: list[Inside] = [within] if isinstance(within, str) else list(within.values())
     said = "whole numbers" in laws
     possible = all(edge.is_integer() for edge in edges) and all(

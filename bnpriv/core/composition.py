@@ -1,4 +1,4 @@
-"""The privacy curve of many independent records, each of which is nearly the same under both secrets.
+"""The privacy curve of many independent records, each nearly the same under both secrets.
 
 One record has the law (1 - t) C + t R1 under one secret and (1 - t) C + t R0 under the other. With Gaussian noise its
 curve is at most that of a mixture of two normal laws on the line, whose losses are put on a grid and added up over the
@@ -16,31 +16,31 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 
 FINE = 48.0
-"""Steps of the grid per standard deviation of the loss; twice as many are cut to half."""
+"""Grid steps per standard deviation of the loss; a grid of twice as many is halved."""
 
 MOST_LOSS_STEPS = 2000
-"""Steps of the first grid above a loss of 0."""
+"""The most steps of the first grid above a loss of 0."""
 
 CUT = 1e-5
-"""Share of delta that the tails of all records together may lose; what is cut above counts in full."""
+"""Share of delta that truncated tails of all records together may take; it counts in full."""
 
 LARGEST_LOSS = 600.0
 """Larger losses of one record count as infinite: their exponentials are no doubles."""
 
 LEAST_PART, LEAST_GAP = 1e-100, 1e-9
-"""Smaller parts and gaps, for which losses would be no doubles, are taken for these, which tell more."""
+"""Smaller parts and gaps are raised to these, which tell more, so that losses stay doubles."""
 
 LARGEST_GAP = 60.0
-"""Beyond this gap a record that differs is taken to tell everything."""
+"""Beyond this gap, a record that differs is taken to reveal everything."""
 
 LEAST_MASS = 1e-290
-"""More than all masses together that are too small for doubles."""
+"""More than all masses together that underflow."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossMasses:
-    """A law of losses on a grid that is worse than that of some records.
+    """A law of privacy losses on a grid that is at least as bad as that of some records.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class LossMasses:
     error: float
 
     def plus(self, other: LossMasses) -> LossMasses:
-        """Return the losses of both together, on the same grid."""
+        """The losses of two independent groups of records together, on the same grid."""
         terms = min(len(self.masses), len(other.masses)) + 4
         return replace(
             self,
@@ -76,7 +76,8 @@ class LossMasses:
         )
 
     def trimmed(self, most: float) -> LossMasses:
-        """Take tails of at most a mass off: the upper one becomes infinite, the lower one the least loss kept."""
+        """Truncate tails of at most a given mass: the upper becomes infinite, the lower the least loss kept."""
+        # both are moved upwards: that can only raise the divergence
         below = min(int(np.searchsorted(np.cumsum(self.masses), most)), len(self.masses) - 1)
         above = int(np.searchsorted(np.cumsum(self.masses[::-1]), most))
         last = max(below + 1, len(self.masses) - above)
@@ -91,10 +92,10 @@ class LossMasses:
         )
 
     def coarser(self) -> LossMasses:
-        """Keep every other loss, and part the masses between so that they weigh as much under both secrets."""
+        """Halve the grid: split each odd mass over its two neighbours, with its weight under both secrets kept."""
         padded = np.concatenate([np.zeros(self.start % 2), self.masses, np.zeros(2)])
         even, odd = padded[0 : len(padded) - 1 : 2], padded[1::2]
-        # a mass at the middle of two losses is worth exp(-loss) under the other secret: more than half goes up
+        # a mass halfway keeps its weight under the other secret if more than half of it goes to the upper loss
         up = odd / (1 + math.exp(-self.step)) * (1 + 8 * UNIT_ROUNDOFF)
         masses = np.append(even, 0.0)
         masses[:-1] += np.maximum(0.0, odd - up)
@@ -108,20 +109,20 @@ class LossMasses:
         )
 
     def on(self, step: float) -> LossMasses:
-        """Return the losses on a grid that is coarser by a power of two."""
+        """The losses on a grid that is coarser by a power of two."""
         return self if self.step >= step else self.coarser().on(step)
 
     @property
     def deviation(self) -> float:
-        """Return the standard deviation."""
+        """The standard deviation of the losses."""
         place, total = np.arange(len(self.masses)), max(float(self.masses.sum()), LEAST_MASS)
         mean = float(self.masses @ place) / total
         return self.step * math.sqrt(float(self.masses @ (place - mean) ** 2) / total)
 
     def delta(self, epsilon: float) -> float:
-        """Return the hockey-stick divergence at `epsilon`, rounded up."""
+        """The hockey-stick divergence at `epsilon`, rounded up."""
         losses = self.step * (self.start + np.arange(len(self.masses)))
-        # a loss is rounded by little of itself
+        # a loss is rounded relative to its own size
         above = (losses - epsilon) + 4 * UNIT_ROUNDOFF * (np.abs(losses) + epsilon)
         excess = float(self.masses @ -np.expm1(-np.maximum(above, 0.0)))
         error = self.error + UNIT_ROUNDOFF * (len(self.masses) + 8)
@@ -129,7 +130,7 @@ class LossMasses:
 
 
 def composed_delta(part: float, gap: float, records: int, epsilon: float, delta: float) -> float:
-    """Return an upper bound of the curve of up to so many independent records with Gaussian noise on each.
+    """An upper bound on the curve of up to so many independent records, with Gaussian noise on each.
 
     Parameters
     ----------
@@ -161,6 +162,7 @@ def composed_delta(part: float, gap: float, records: int, epsilon: float, delta:
         return min(1.0, records * part * (1 + 4 * UNIT_ROUNDOFF))
     tail = CUT * delta / records
     one = _one(max(part, LEAST_PART), max(gap, LEAST_GAP), tail)
+    # binary exponentiation: about 2 log2(records) convolutions, on grids that grow with the deviation
     total = one
     for bit in f"{records:b}"[1:]:
         total = total.plus(total)
@@ -173,7 +175,7 @@ def composed_delta(part: float, gap: float, records: int, epsilon: float, delta:
 
 
 def _one(part: float, gap: float, tail: float) -> LossMasses:
-    """Return the losses of one record: above 0 those of the mixture, below 0 those the other way round."""
+    """The losses of one record: above 0 those of the mixture, below 0 those in the other direction."""
     from scipy.special import ndtri
 
     furthest = max(gap - float(ndtri(min(0.5, tail / part))), -float(ndtri(min(0.5, tail))))
@@ -183,7 +185,7 @@ def _one(part: float, gap: float, tail: float) -> LossMasses:
     above, above_error, other, other_error = _tails(part, gap, ends)
     p, q = -np.diff(above), -np.diff(other)
     p_error, q_error = above_error[:-1] + above_error[1:], other_error[:-1] + other_error[1:]
-    # each cell is parted between its ends so that it weighs as much under both secrets; errors go to the upper end
+    # each cell is split between its ends with its weight under both secrets kept; errors go to the upper end
     upper = _parted(p + p_error, p + p_error - (q - q_error) * np.exp(ends[:-1]), -math.expm1(-step))
     lower = _parted(q + q_error, (q + q_error) - (p - p_error) * np.exp(-ends[1:]), -math.expm1(-step))
     masses = np.zeros(2 * len(ends) - 1)
@@ -205,20 +207,21 @@ def _one(part: float, gap: float, tail: float) -> LossMasses:
 
 
 def _parted(cell: FloatArray, excess: FloatArray, width: float) -> FloatArray:
-    """Return what of each cell goes to its upper end: an excess over its width, with room for rounding."""
+    """Split each cell's mass over two grid points, never lowering the loss: the share of the upper point."""
+    # more mass at the upper point is the safe side
     room = 16 * UNIT_ROUNDOFF * cell
     return np.clip((excess + room) / width * (1 + 16 * UNIT_ROUNDOFF), 0.0, cell)
 
 
 def _loss(part: float, gap: float, at: FloatArray) -> FloatArray:
-    """Return the log ratio of the mixture of N(0, 1) and N(gap, 1) to N(0, 1) at points above gap / 2."""
+    """The log ratio of the mixture of N(0, 1) and N(gap, 1) to N(0, 1), at points above gap / 2."""
     exponent = gap * at - gap * gap / 2
     near = np.log1p(part * np.expm1(np.minimum(exponent, 500.0)))
     return np.where(exponent > 500, math.log(part) + exponent, near)
 
 
 def _deviation(part: float, gap: float) -> float:
-    """Return about the standard deviation of the loss of one record."""
+    """Roughly the standard deviation of the loss of one record."""
     at = np.linspace(gap / 2, gap + 9, 400, dtype=np.float64)
     loss = _loss(part, gap, at)
     normal, moved = (np.exp(-0.5 * (at - centre) ** 2) / math.sqrt(2 * math.pi) for centre in (0.0, gap))
@@ -227,7 +230,7 @@ def _deviation(part: float, gap: float) -> float:
 
 
 def _tails(part: float, gap: float, losses: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return how likely a larger loss is under the mixture, and under N(0, 1), each with a bound of its error."""
+    """The probabilities of a larger loss under the mixture and under N(0, 1), each with an error bound."""
     from scipy.special import log_ndtr
 
     ratio = np.where(losses > 100, losses - math.log(part), np.log1p(np.expm1(np.minimum(losses, 100.0)) / part))
@@ -237,7 +240,7 @@ def _tails(part: float, gap: float, losses: FloatArray) -> tuple[FloatArray, Flo
     for beyond in (at - gap, at):
         log = np.asarray(log_ndtr(-beyond), dtype=np.float64)
         tails.append(np.exp(log))
-        # the place is rounded by little of itself, and a tail falls by at most 1 + |place| times as much
+        # the place is rounded relative to its size, and a tail changes by at most 1 + |place| times as much
         errors.append(tails[-1] * UNIT_ROUNDOFF * (64 + 32 * np.abs(log) + 32 * (1 + np.abs(beyond)) * at))
     mixed = (1 - part) * tails[1] + part * tails[0]
     mixed_error = (1 - part) * errors[1] + part * errors[0] + 8 * UNIT_ROUNDOFF * mixed

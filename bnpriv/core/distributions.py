@@ -1,4 +1,4 @@
-"""Distributions of a number or of several: finitely many atoms, or normal."""
+"""Laws of an answer: finitely many atoms, or normal."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
 from bnpriv.errors import LawError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Limits and border checks that all laws share.
+# Limits and checks that all laws share, and sums in log space.
 # --------------------------------------------------------------------------------------------------
 
 SUM_TOLERANCE = 1e-9
-"""How far the probabilities of a declared law may be from a sum of one."""
+"""How far from one the probabilities of a declared law may sum."""
 
 FUNCTION_ERROR = 8
 """Relative error of exp and log in units of UNIT_ROUNDOFF: NumPy's vector versions may be off by 4 ulp."""
 
 MOST_ATOMS = 2**24
-"""Largest support that is ever allocated."""
+"""The largest support that is allocated."""
 
 LARGEST = 2.0**500
-"""Largest coordinate or variance: differences and squares must not overflow."""
+"""The largest coordinate or variance: differences and squares must not overflow."""
 
 
 def refused(required: str, found: str, remedy: str = "Correct the law.") -> LawError:
-    """Return the error for a law that is not well formed."""
+    """The error for a law that is not well formed."""
     return LawError(required, found=found, remedy=remedy)
 
 
 def numbers(what: str, values: ArrayLike, *, lowest: float = -LARGEST) -> FloatArray:
-    """Return `values` as an array of doubles between `lowest` and LARGEST; no strings, booleans or NaN."""
+    """Values as an array of doubles between `lowest` and LARGEST; no strings, booleans or NaN."""
     try:
         raw = np.asarray(values)
     except ValueError:
@@ -66,18 +66,18 @@ def check_atoms(count: int) -> None:
 
 
 def magnitude(values: FloatArray) -> float:
-    """Return the largest absolute value among the finite ones."""
+    """The largest absolute value among the finite ones."""
     return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
 
 
 def log_sum(logs: FloatArray) -> float:
-    """Return the log of the sum of exponentials of finite numbers or -inf, at least one of them finite."""
+    """The log of a sum of exponentials; the numbers are finite or -inf, and at least one is finite."""
     top = float(np.max(logs))
     return top + math.log(float(np.sum(np.exp(logs - top))))
 
 
 def log_sum_exp(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
-    """Return the log of the sum of exponentials along `axis`; -inf where every entry is."""
+    """The log of the sum of exponentials along `axis`; -inf where every entry is -inf."""
     top = np.max(values, axis=axis, keepdims=True)
     shift = np.where(np.isfinite(top), top, 0.0)
     shifted = values - shift
@@ -88,12 +88,12 @@ def log_sum_exp(values: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Binomial log masses from the logs of the two probabilities, which may lie far below the range of doubles.
+# Binomial log masses from the logs of both probabilities, which may lie far below the range of doubles.
 # --------------------------------------------------------------------------------------------------
 
 
 def binomial_logs(n: int, log_p: float, log_q: float) -> tuple[FloatArray, float]:
-    """Return the n + 1 log masses, and the largest absolute error of one if `log_p` and `log_q` are exact.
+    """The n + 1 log masses of a binomial law, and the largest error of one if `log_p` and `log_q` are exact.
 
     With k successes and s(k) = log k! - log(sqrt(2 pi k) (k/e)^k), for 0 < k < n
 
@@ -116,7 +116,7 @@ def binomial_logs(n: int, log_p: float, log_q: float) -> tuple[FloatArray, float
 
 
 def _stirling(k: FloatArray) -> FloatArray:
-    """Return log k! - log(sqrt(2 pi k) (k/e)^k): the series beyond 15, where its next term is below 1e-16."""
+    """Stirling's correction log k! - log(sqrt(2 pi k) (k/e)^k); by its series beyond 15, accurate to 1e-16."""
     square = k * k
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / k
     few = range(1, min(15, len(k)) + 1)
@@ -186,7 +186,7 @@ class Atoms:
 
     @classmethod
     def from_logs(cls, support: ArrayLike, log_probabilities: ArrayLike, error: float = 0.0) -> Atoms:
-        """Make a law of computed log masses, which may lie far below the range of doubles.
+        """A law from computed log masses, which may lie far below the range of doubles.
 
         Parameters
         ----------
@@ -223,6 +223,7 @@ class Atoms:
             found = f"a sum of {math.exp(min(total, 700.0)):.12g}"
             raise refused("probabilities must sum to 1", found, "Correct or normalize the law.")
         rounding = UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 64)
+        # within the error the sum cannot be told from one: dividing would only add a rounding
         if abs(total) > error + rounding:
             logs = logs - total
             error += rounding + UNIT_ROUNDOFF * magnitude(logs)
@@ -232,7 +233,7 @@ class Atoms:
 
     @classmethod
     def binomial(cls, n: int, p: float, step: float = 1.0) -> Atoms:
-        """Return the law of `step` times the number of successes in `n` independent trials.
+        """The law of `step` times the number of successes in `n` independent trials.
 
         Parameters
         ----------
@@ -284,39 +285,39 @@ class Atoms:
 
     @property
     def size(self) -> int:
-        """Return the number of atoms K."""
+        """The number of atoms K."""
         return len(self.logs)
 
     @property
     def dimension(self) -> int:
-        """Return the number of coordinates d of an atom."""
+        """The number of coordinates d of an atom."""
         return 1 if self.support.ndim == 1 else self.support.shape[1]
 
     @property
     def points(self) -> FloatArray:
-        """Return the support in shape (K, d)."""
+        """The support in shape (K, d)."""
         return self.support.reshape(self.size, self.dimension)
 
     @property
     def probabilities(self) -> FloatArray:
-        """Return the masses, of shape (K,); those below the range of doubles are 0 here."""
+        """The masses, of shape (K,); those below the range of doubles are 0 here."""
         return np.exp(self.logs)
 
     @property
     def mean(self) -> FloatArray:
-        """Return the mean, of shape (d,)."""
+        """The mean, of shape (d,)."""
         masses = self.probabilities
         return (masses / np.sum(masses)) @ self.points
 
     @property
     def covariance(self) -> FloatArray:
-        """Return the covariance, of shape (d, d)."""
+        """The covariance, of shape (d, d)."""
         masses = self.probabilities
         centred = self.points - self.mean
         return centred.T @ (centred * (masses / np.sum(masses))[:, None])
 
     def weighted(self, weights: Sequence[float]) -> Atoms:
-        """Return the law of a vector whose coordinates are multiplied by powers of two, without rounding.
+        """The law with every coordinate multiplied by a power of two, without rounding.
 
         Parameters
         ----------
@@ -352,7 +353,7 @@ class Atoms:
 
 
 def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
-    """Return the law of a draw from one of `laws`, chosen with probabilities `weights`.
+    """The mixture of `laws` with probabilities `weights`.
 
     Parameters
     ----------
@@ -382,7 +383,7 @@ def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
 
 
 def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) -> Atoms:
-    """Return the law of a draw from one of `laws`, chosen with probabilities given by their logs.
+    """The mixture of `laws` with probabilities given by their logs.
 
     Parameters
     ----------
@@ -430,7 +431,7 @@ def _masses(what: str, values: ArrayLike, points: FloatArray, *, lowest: float =
 
 
 def _merged(points: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Sort atoms and add up the masses of repeated ones; return also the rounding error of that."""
+    """Sort atoms and add up the masses of repeated ones; give also the rounding error of that."""
     if points.ndim == 2 or not np.all(points[1:] > points[:-1]):
         order = np.argsort(points, kind="stable") if points.ndim == 1 else np.lexsort(points.T[::-1])
         points, logs = points[order], logs[order]
@@ -443,7 +444,7 @@ def _merged(points: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArra
 
 
 def add_groups(logs: FloatArray, starts: NDArray[np.intp]) -> tuple[FloatArray, float]:
-    """Add the masses of neighbours: group k runs from starts[k] to the next start; return the rounding error too."""
+    """Add the masses of neighbours, where group k starts at starts[k]; give also the rounding error."""
     sizes = np.diff(np.append(starts, len(logs)))
     top = np.maximum.reduceat(logs, starts)
     sums = np.add.reduceat(np.exp(logs - np.repeat(top, sizes)), starts)
@@ -460,7 +461,7 @@ def add_groups(logs: FloatArray, starts: NDArray[np.intp]) -> tuple[FloatArray, 
 # --------------------------------------------------------------------------------------------------
 
 ASYMMETRY = 1e-12
-"""How far a covariance may be from a symmetric, positive semidefinite one, relative to its largest entry."""
+"""How far a covariance may be from symmetric and positive semidefinite, relative to its largest entry."""
 
 
 @final
@@ -515,11 +516,11 @@ class Normal:
 
     @property
     def dimension(self) -> int:
-        """Return the number of coordinates d."""
+        """The number of coordinates d."""
         return len(self.mean)
 
     def weighted(self, weights: Sequence[float]) -> Normal:
-        """Return the law of a vector whose coordinates are multiplied by powers of two, without rounding.
+        """The law with every coordinate multiplied by a power of two, without rounding.
 
         Parameters
         ----------
@@ -540,11 +541,11 @@ class Normal:
 
 
 ExactLaw = Atoms | Normal
-"""A law of an answer that is known, not drawn from."""
+"""A law of an answer that is known, not learned from draws."""
 
 
 def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
-    """Return the length of a gap in standard deviations, sqrt(gap' covariance^-1 gap), rounded up.
+    """The Mahalanobis length sqrt(gap' covariance^-1 gap) of a gap, rounded up.
 
     Parameters
     ----------
@@ -574,10 +575,12 @@ def mahalanobis(gap: FloatArray, covariance: FloatArray) -> float:
         # powers of two, which change no bit, bring all deviations near 1: subnormal numbers have few digits
         units = np.ldexp(1.0, -np.frexp(np.sqrt(np.diag(covariance)))[1])
         scaled = covariance * units * units[:, None]
+        # a smaller covariance gives a longer length: the rounding of the factors is paid for beforehand
         smaller = scaled - np.diag(np.diag(scaled)) * (8 * d * (d + 2) * UNIT_ROUNDOFF)
         try:
             factor = np.linalg.cholesky(smaller)
         except np.linalg.LinAlgError:
+            # not positive definite even so: the gap may lie where there is no spread, and no bound holds
             return math.inf
         solved = np.zeros(d)
         for k in range(d):

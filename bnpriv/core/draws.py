@@ -1,4 +1,4 @@
-"""Laws that are known by independent draws, and how much such draws may leave unseen (docs/claims/draws.md)."""
+"""Laws known by independent draws, and how much such draws may miss (docs/claims/draws.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bnpriv.core.distributions import Atoms, check_atoms, numbers, refused
 from bnpriv.errors import LawError, ParameterError
 
 MOST_SIDES = 2**40
-"""Cells along each axis of a grid in which draws are gathered."""
+"""The most cells along each axis of the grid on which draws are gathered."""
 
 
 @final
@@ -62,21 +62,21 @@ class Draws:
 
     @property
     def size(self) -> int:
-        """Return the number of draws N."""
+        """The number of draws N."""
         return len(self.values)
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers a draw has."""
+        """The dimension of a draw."""
         return 1 if self.values.ndim == 1 else self.values.shape[1]
 
     def counts(self) -> tuple[FloatArray, FloatArray]:
-        """Return the different draws, of shape (K, d), and how often each was drawn, of shape (K,)."""
+        """The different draws, of shape (K, d), and their multiplicities, of shape (K,)."""
         points, counts = np.unique(self.values, axis=0, return_counts=True)
         return points.reshape(len(points), self.dimension), counts.astype(np.float64)
 
     def empirical(self) -> Atoms:
-        """Return the law that gives every draw the same mass."""
+        """The empirical law: every draw has the same mass."""
         points, counts = self.counts()
         check_atoms(len(points))
         return Atoms(points, counts / self.size)
@@ -88,7 +88,7 @@ class Draws:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gathered:
-    """The empirical laws of two sets of draws, nearby draws gathered at their mean.
+    """The empirical laws of two sets of draws, with nearby draws gathered at their mean.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class Gathered:
 
 
 def gathered(first: Draws, second: Draws, most: int) -> Gathered:
-    """Return the empirical laws of two sets of draws with at most so many atoms each.
+    """The empirical laws of two sets of draws, with at most `most` atoms each.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ def gathered(first: Draws, second: Draws, most: int) -> Gathered:
 
 
 def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
-    """Return the empirical laws of so many draws, on the line, with at most so many atoms each.
+    """The empirical laws of so many draws on the line, gathered once more to at most `most` atoms each.
 
-    Moves add up, and so do their mean squares, as draws stand at their mean.
+    Moves add up, and so do their mean squares, because gathered draws stand at their mean.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
     """
     if max(len(law.points) for law in (laws.first, laws.second)) <= most:
         return laws
-    # the masses are whole numbers of draws
+    # the masses are multiples of 1 / draws
     counted = [(law.points, np.rint(law.probabilities * draws)) for law in (laws.first, laws.second)]
     found = _gathered(counted, most)
     return Gathered(
@@ -164,7 +164,7 @@ def gathered_again(laws: Gathered, draws: int, most: int) -> Gathered:
 
 
 def _gathered(counted: list[tuple[FloatArray, FloatArray]], most: int) -> Gathered:
-    """Gather points, given with how often each was drawn, on the finest grid that leaves no law more than `most`."""
+    """Gather weighted points on the finest grid that leaves at most `most` atoms in each law."""
     both = np.concatenate([points for points, _ in counted])
     low, width = both.min(axis=0), np.ptp(both, axis=0)
     sides = _finest(counted, low, width, most)
@@ -174,11 +174,12 @@ def _gathered(counted: list[tuple[FloatArray, FloatArray]], most: int) -> Gather
     (first, far, variance), (second, farther, wider) = means
     far = max(far, farther)
     variance = up(max(variance, wider) + 2 * drift * (far + drift))
+    # twice the farthest move: each of the two draws that are compared may have moved
     return Gathered(first=first, second=second, moved=up(2 * (far + drift)), variance=variance, drift=drift)
 
 
 def _finest(counted: list[tuple[FloatArray, FloatArray]], low: FloatArray, width: FloatArray, most: int) -> int:
-    """Return how many cells along each axis leave at most so many that hold draws of one law, as empty ones are free.
+    """The number of cells along each axis for which each law occupies at most `most` of them.
 
     It is the largest such power of two, or one of seven numbers between it and the next.
     """
@@ -196,14 +197,14 @@ def _finest(counted: list[tuple[FloatArray, FloatArray]], low: FloatArray, width
 
 
 def _places(points: FloatArray, low: FloatArray, width: FloatArray, sides: int) -> FloatArray:
-    """Return in which cell of a grid each point lies, so many cells along each axis."""
+    """The grid cell of each point, with so many cells along each axis."""
     return np.minimum(np.floor((points - low) / np.where(width > 0, width, 1.0) * sides), sides - 1)
 
 
 def _means(
     points: FloatArray, counts: FloatArray, low: FloatArray, width: FloatArray, sides: int
 ) -> tuple[Atoms, float, float]:
-    """The law of the means of points in cells, and the farthest and the mean square move to them."""
+    """The law of the means of the points in each cell, and the farthest and the mean square move to them."""
     above = points - low
     _, inverse = np.unique(_places(points, low, width, sides), axis=0, return_inverse=True)
     cell = inverse.ravel()
@@ -215,7 +216,7 @@ def _means(
 
 
 def missed(draws: int, miss: float, ratio: float = 1.0) -> float:
-    """Return by how much a comparison of two empirical laws may fall short of that of the true laws.
+    """How much a comparison of two empirical laws may fall short of that of the true laws.
 
     Parameters
     ----------
@@ -248,6 +249,7 @@ def missed(draws: int, miss: float, ratio: float = 1.0) -> float:
             remedy="Correct them.",
         )
     nats = -math.log(miss)
+    # two bounds for one fixed set of outputs, Hoeffding's and Bernstein's: the lesser holds
     hoeffding = math.sqrt((1 + ratio**2) * nats / (2 * draws))
     variance = (1 + ratio) ** 2 / 8 if ratio <= 3 else ratio - 1
     step = ratio * nats / (3 * draws)
@@ -256,7 +258,7 @@ def missed(draws: int, miss: float, ratio: float = 1.0) -> float:
 
 
 def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
-    """Return how many draws of each law it takes until what they may have missed is below `delta`.
+    """The number of draws of each law until what they may have missed is below `delta`.
 
     Examples
     --------

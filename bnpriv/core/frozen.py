@@ -1,4 +1,4 @@
-"""What stays as it is: read-only mappings, and what was computed from a frozen value and stays with it."""
+"""Frozen values: read-only mappings, and caches of what was computed from a value."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ReadOnly(dict[K, V]):
 
 
 # --------------------------------------------------------------------------------------------------
-# What was computed from a frozen value and stays with it.
+# Caches that stay with a frozen value.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 class Cache:
-    """Results that were computed from a frozen value, kept with it: neither compared, hashed nor pickled.
+    """A cache of results computed from a frozen value, kept with it: neither compared, hashed nor pickled.
 
     Whoever keeps results must bound how many, and they may depend on nothing but the value.
 
@@ -55,7 +55,7 @@ class Cache:
         self._tables: dict[str, dict[Any, Any]] = {}
 
     def table(self, name: str) -> dict[Any, Any]:
-        """Return the results of one sort by what they were computed for; to be filled by the caller."""
+        """The results of one kind, by what they were computed for; the caller fills it."""
         return self._tables.setdefault(name, {})
 
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:

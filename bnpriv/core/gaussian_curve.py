@@ -1,4 +1,4 @@
-"""The privacy curve of two normal laws with one covariance, a distance of mu standard deviations apart."""
+"""The privacy curve of two normal laws with one covariance, whose means are mu standard deviations apart."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, down
 from bnpriv.errors import ParameterError, Refusal
 
 GaussianConstant = Literal["analytic", "textbook", "lecture"]
-"""How Gaussian noise is fitted: by the exact curve, or by the square root of 2 log(1.25/delta) or of 2 log(2/delta)."""
+"""How Gaussian noise is fitted: by the exact curve, or by a root of 2 log(1.25/delta) or 2 log(2/delta)."""
 
 CONSTANTS: tuple[GaussianConstant, ...] = get_args(GaussianConstant)
 
 _PARTS: dict[GaussianConstant, float] = {"textbook": 1.25, "lecture": 2.0}
 
 PROVED_EPSILON = 1.0
-"""Largest epsilon for which the textbook and the lecture constant are proved."""
+"""The largest epsilon for which the textbook and the lecture constant are proved."""
 
 NORMAL_LOG_ERROR = 16 * UNIT_ROUNDOFF
-"""Bound on the relative error of the logs of the normal distribution function, with the operations around them."""
+"""Bound on the relative error of logs of the normal distribution function, nearby operations included."""
 
 MOST_NEGATIVE = -700.0
-"""Below this level, whose exponential is no double of full precision, the curve is 1 to the last bit."""
+"""Below this level, whose exponential is no normal double, the curve is 1 to the last bit."""
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """Return the least delta for which two normal laws `mu` standard deviations apart are (epsilon, delta)-close.
+    """The least delta for which two normal laws `mu` standard deviations apart are (epsilon, delta)-close.
 
     Parameters
     ----------
@@ -60,13 +60,14 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     first = float(log_ndtr(mu / 2 - epsilon / mu))
     second = float(log_ndtr(-mu / 2 - epsilon / mu))
     error = NORMAL_LOG_ERROR * (abs(first) + abs(second) + epsilon)
-    if not error < 1:  # so far apart, or so near, that the second term does not count
+    if not error < 1:  # so far apart, or so close, that the second term does not matter
         return math.exp(first * (1 - 2.0**-20))
+    # the difference of the two terms is taken as a product with expm1: subtracting would lose a small delta altogether
     return -math.exp(first + error) * math.expm1(min(0.0, epsilon + second - first) - error)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Return the largest gap of means, in standard deviations, that is (epsilon, delta)-private.
+    """The largest gap of means, in standard deviations, that is (epsilon, delta)-private.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     >>> round(1 / gaussian_mu(1.0, 1e-3), 5)
     2.57466
     """
-    # less than was asked for may be left of it; more than may be asked for allows no less
+    # what is left of an epsilon may be below the least that users may ask for; above the largest it is capped
     epsilon = min(checks.positive("epsilon", epsilon), checks.LARGEST_EPSILON)
     if not checks.delta(delta) > 0:
         raise ParameterError(
@@ -111,11 +112,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
             low = middle
         else:
             high = middle
+    # the lower end was tested and found private: the gap is never rounded up
     return low
 
 
 def gaussian_ratio(epsilon: float, delta: float, constant: GaussianConstant = "analytic") -> float:
-    """Return the largest gap of means, in standard deviations, that one of three constants calls private.
+    """The largest gap of means, in standard deviations, that one of three constants calls private.
 
     Parameters
     ----------
@@ -155,7 +157,7 @@ def gaussian_ratio(epsilon: float, delta: float, constant: GaussianConstant = "a
 
 
 def constant_refusal(constant: GaussianConstant, epsilon: float, *, beyond_proof: bool) -> Refusal | None:
-    """Return why a constant is not used at this epsilon, or None if it is proved there or the refusal is waived.
+    """Why a constant is not used at this epsilon; None if it is proved there, or the refusal is waived.
 
     Parameters
     ----------
@@ -183,7 +185,7 @@ def constant_refusal(constant: GaussianConstant, epsilon: float, *, beyond_proof
 
 
 def delta_of_constant(epsilon: float, delta: float, constant: GaussianConstant) -> float:
-    """Return the delta that holds for noise fitted by a constant: the one asked for, or more beyond its proof.
+    """The delta that holds for noise fitted by a constant: the one asked for, or more beyond its proof.
 
     Examples
     --------
@@ -194,7 +196,7 @@ def delta_of_constant(epsilon: float, delta: float, constant: GaussianConstant) 
 
 
 def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """Return the privacy curve of many pairs of normal laws at levels of either sign, rounded up.
+    """The privacy curve of many pairs of normal laws at levels of either sign, rounded up.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ def gaussian_excess(mu: FloatArray, epsilon: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         error = NORMAL_LOG_ERROR * (np.abs(first) + np.abs(second) + np.abs(level))
         curve = -np.exp(first + error) * np.expm1(np.minimum(0.0, level + second - first) - error)
-    # so far apart, or so near, that the second term does not count
+    # so far apart, or so close, that the second term does not matter
     curve = np.where(error < 1, curve, np.exp(first * (1 - 2.0**-20)))
     flat = np.where(level < 0, -np.expm1(np.minimum(level, 0.0)) * (1 + NORMAL_LOG_ERROR), 0.0)
     return np.minimum(1.0, np.where(certain, 1.0, np.where(mu == 0, flat, curve)))

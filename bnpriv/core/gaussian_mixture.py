@@ -1,4 +1,4 @@
-"""The privacy curve of two laws with finitely many atoms on the line, once Gaussian noise is added.
+"""The privacy curve of Gaussian noise on two laws with finitely many atoms on the line, bounded from above.
 
 Several sign changes of p - exp(eps) q may lie between two neighbouring atoms, so there is no closed form. The integral
 of the positive part is bounded from above on a grid: exactly where a bound on the curvature shows that the sign does
@@ -20,7 +20,7 @@ from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.errors import SizeError
 
 COARSE_STEPS = 20
-"""Cells per standard deviation of the first grid."""
+"""Cells per standard deviation of the coarsest grid."""
 
 FINER_STEPS, TIMES_FINER = 5, 2
 """A cell in which the sign may change is cut into so many, so many times."""
@@ -29,10 +29,10 @@ STEPS_PER_DEVIATION = COARSE_STEPS * FINER_STEPS**TIMES_FINER
 """Cells per standard deviation of the finest grid."""
 
 MIXTURE_REACH = 12.0
-"""Standard deviations beyond the outer atoms; what lies further out is counted in full."""
+"""Standard deviations beyond the outer atoms; mass further out is counted in full."""
 
 MOST_MIXTURE_TERMS = 2**25
-"""Points of the finest grid times atoms."""
+"""The most products of finest-grid points and atoms."""
 
 MIXTURE_TERMS_AT_ONCE = 2**20
 
@@ -40,13 +40,13 @@ TAIL_STEPS = 32
 """Cells per standard deviation of the grid on which logs are compared."""
 
 TAIL_MARGIN = 1.0
-"""Standard deviations beyond those whose tail is as improbable as the budget."""
+"""Standard deviations added to those whose tail probability is the budget."""
 
 TAIL_BUDGET = 1e-9
-"""Below this delta, times 1 + exp(epsilon), what doubles lose of a difference of two densities begins to count."""
+"""Below this delta, over 1 + exp(epsilon), the rounding of a difference of two densities begins to matter."""
 
 LARGEST_BEND = 0.48395
-"""Largest integral of the second derivative of the standard normal density over a set: 2 phi(1), rounded up."""
+"""The largest integral of the second derivative of the normal density over a set: 2 phi(1), rounded up."""
 
 
 @final
@@ -68,7 +68,7 @@ class NormalMixture:
     variance: float
 
     def log_density(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the log of the density at some points, and the mean of the component's mean given each point."""
+        """The log of the density at some points, and the posterior mean of the component's mean there."""
         exponents = self.logs - (w[:, None] - self.means) ** 2 / (2 * self.variance)
         top = exponents.max(axis=1, keepdims=True)
         weights = np.exp(exponents - top)
@@ -77,29 +77,29 @@ class NormalMixture:
         return logs, weights @ self.means / total
 
     def mass(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return the mass of some cells."""
+        """The mass of some cells."""
         from scipy.special import ndtr
 
         deviation = math.sqrt(self.variance)
         below, above = ((ends[:, None] - self.means) / deviation for ends in (low, high))
-        # in the upper half the complements are exact where the masses are small
+        # in the upper half complements are used: they are accurate where masses are small
         upper = below + above > 0
         below, above = np.where(upper, -above, below), np.where(upper, -below, above)
         return (np.asarray(ndtr(above)) - np.asarray(ndtr(below))) @ np.exp(self.logs)
 
 
 def too_many_atoms(atoms: int) -> bool:
-    """Return whether the curve of laws with so many atoms can be computed at no scale, however large."""
+    """Whether the curve of laws with so many atoms is too expensive at every scale."""
     return math.ceil((2 * MIXTURE_REACH + 1) * STEPS_PER_DEVIATION) * atoms > MOST_MIXTURE_TERMS
 
 
 def lost_to_rounding(ratio: float) -> float:
-    """Return what `gaussian_mixture_delta` adds at least for rounding at exp(epsilon) = `ratio`."""
+    """The least that `gaussian_mixture_delta` adds for rounding, at exp(epsilon) = `ratio`."""
     return (1 + ratio) * UNIT_ROUNDOFF * 64 * 9
 
 
 def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> float:
-    """Return an upper bound of the larger hockey-stick divergence of the two directions.
+    """An upper bound on the hockey-stick divergence, the larger of the two directions.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
     # far from 0 doubles are too coarse for the grid, so it starts at the first atom
     above = atoms - atoms[0]
     worst = float(np.max(_excess(above, np.stack((p - ratio * q, q - ratio * p), axis=1), scale)))
-    # a difference of two atoms may be rounded, which moves the normal law around one of them by so much
+    # a difference of two atoms may be rounded, which shifts the normal law around one of them by as much
     rounding = UNIT_ROUNDOFF * (64 * (atoms.size + 8) + float(above[-1]) / scale)
     return worst + (1 + ratio) * (math.expm1(max(f.error, g.error)) + rounding)
 
@@ -144,7 +144,7 @@ def gaussian_mixture_delta(f: Atoms, g: Atoms, scale: float, epsilon: float) -> 
 def gaussian_tail_delta(
     f: Atoms, g: Atoms, scale: float, epsilon: float, budget: float, rounding: float = 0.0
 ) -> float:
-    """Return the same bound computed in logs: off by a factor, but not below by what doubles lose of a delta.
+    """The same bound computed in logs: off by a factor, but not limited by the rounding of doubles.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def gaussian_tail_delta(
     if cells * atoms.size > MOST_MIXTURE_TERMS:
         raise _too_large(cells * atoms.size, atoms.size)
     ends = np.linspace(-reach, far, cells + 1)
-    # an atom that is off by a share of a deviation changes each term by no more than that times its distance
+    # an atom that is off by a fraction of a deviation changes each log term by at most that times its distance
     off = rounding / 2 / scale + 4 * UNIT_ROUNDOFF * (far + reach)
     error = max(f.error, g.error) + 2 * (far + reach) * off + UNIT_ROUNDOFF * (8 * (far + reach) ** 2 + 4 * atoms.size)
     p, q = (_LogCurve.of(above, law, np.searchsorted(atoms, law.support), ends) for law in (f, g))
@@ -194,7 +194,7 @@ def gaussian_tail_delta(
 
 @dataclass(frozen=True, eq=False)
 class _LogCurve:
-    """The log density of a mixture of normal laws of deviation 1 at the ends of cells, and the mean of its atoms there.
+    """A normal mixture's log density at the ends of cells, and the posterior mean of its atoms there.
 
     The slope of the log density at w is the mean of the atoms, as weighed there, less w; that mean grows with w.
     """
@@ -203,11 +203,11 @@ class _LogCurve:
     logs: FloatArray
     means: FloatArray
     beyond: float
-    """Log of the mass beyond the outer ends, at most."""
+    """An upper bound on the log of the mass beyond the outer ends."""
 
     @classmethod
     def of(cls, atoms: FloatArray, law: Atoms, places: IntArray, ends: FloatArray) -> _LogCurve:
-        """Tabulate the curve of a law whose atoms have these places among all."""
+        """Tabulate the curve of a law whose atoms have these places among all atoms."""
         from scipy.special import log_ndtr
 
         mixture = NormalMixture(atoms[places], law.logs, 1.0)
@@ -221,15 +221,16 @@ class _LogCurve:
 
 
 def _tail_excess(p: _LogCurve, q: _LogCurve, epsilon: float, error: float) -> float:
-    """Bound the integral of the positive part of p - exp(epsilon) q from above, cell by cell, in logs."""
+    """An upper bound on the integral of the positive part of p - exp(epsilon) q, cell by cell, in logs."""
     ends, width = p.ends, float(p.ends[1] - p.ends[0])
     ratio = p.logs - q.logs
     slack = 4 * error * (1 + float(ends[-1] - ends[0]))
     rise = np.maximum(p.means[1:] - q.means[:-1] + slack, 0.0) * width
     fall = np.maximum(q.means[1:] - p.means[:-1] + slack, 0.0) * width
+    # the slope of the log ratio is the difference of two means that grow: their values at the ends bound it in a cell
     most = np.minimum(ratio[:-1] + rise, ratio[1:] + fall) + 2 * error
     kept = most > epsilon
-    # the log density is below its tangents of the steepest and of the least slope in a cell
+    # in a cell the log density lies below the lines through its ends with the steepest and the least slope
     up_slope, down_slope = p.means[1:] - ends[:-1] + slack, ends[1:] - p.means[:-1] + slack
     mass = np.minimum(p.logs[:-1] + _log_mean(up_slope * width), p.logs[1:] + _log_mean(down_slope * width))
     terms = mass[kept] + math.log(width) + error + np.log(-np.expm1(epsilon - most[kept]))
@@ -238,7 +239,7 @@ def _tail_excess(p: _LogCurve, q: _LogCurve, epsilon: float, error: float) -> fl
 
 
 def _log_mean(rise: FloatArray) -> FloatArray:
-    """Return the log of the mean of exp(x) over x from 0 to `rise`, rounded up."""
+    """The log of the mean of exp(x) over x from 0 to `rise`, rounded up."""
     size = np.maximum(np.abs(rise), 2.0**-20)
     # (exp(x) - 1) / x, and for x below 0 the same times exp(x)
     return size - np.log(size) + np.log(-np.expm1(-size)) + np.minimum(rise, 0.0) + 2.0**-19
@@ -253,7 +254,7 @@ def _too_large(terms: int, atoms: int) -> SizeError:
 
 
 def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
-    """Bound the integrals of the positive parts of sum_j masses_j phi((w - x_j) / scale) / scale from above.
+    """Upper bounds on the integrals of the positive parts of sum_j masses_j phi((w - x_j) / scale) / scale.
 
     The masses have a column for each of the integrals, which share what takes the time.
     """
@@ -262,6 +263,7 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
     low, high = float(atoms[0]) - MIXTURE_REACH * scale, float(atoms[-1]) + MIXTURE_REACH * scale
     cells = math.ceil((high - low) / scale * COARSE_STEPS)
     places, width = np.arange(cells), (high - low) / cells
+    # the tails beyond the grid are counted in full
     total = np.sum(np.maximum(masses, 0.0), axis=0) * 2 * float(ndtr(-MIXTURE_REACH))
     per_block = max(FINER_STEPS, MIXTURE_TERMS_AT_ONCE // (2 * atoms.size))
     for level in range(TIMES_FINER + 1):
@@ -271,6 +273,7 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
             ends, at = np.unique(np.stack([block, block + 1]), return_inverse=True)
             curves = _curves(low + width * ends.astype(np.float64), atoms, masses, scale)
             found, certain = _cells(curves[:, at.reshape(2, -1)], width / scale)
+            # on the finest grid the bound is taken whether or not the sign is certain
             certain |= level == TIMES_FINER
             total += np.sum(found[certain], axis=0)
             cut.append(block[~certain])
@@ -282,12 +285,13 @@ def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
 
 
 def _cells(curves: FloatArray, width: float) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Bound the integrals over cells from above, and say for which the sign is certain in all columns.
+    """Upper bounds on the integrals over cells, and for which the sign is certain in all columns.
 
     The curves are given at both ends of the cells, shape (3, 2, cells, columns). Where the sign is surely positive the
     bound is the integral, where it is surely negative it is 0.
     """
     value, below, curvature = curves
+    # a function is off its chord by |f''| width^2 / 8, and |f''| is at most twice its bound at the ends (tight.md)
     bend = 2 * curvature.max(axis=0) * width**2 / 8
     positive, negative = value.min(axis=0) > bend, value.max(axis=0) < -bend
     most = width * (np.maximum(value.max(axis=0), 0.0) + bend)
@@ -296,7 +300,7 @@ def _cells(curves: FloatArray, width: float) -> tuple[FloatArray, NDArray[np.boo
 
 
 def _curves(w: FloatArray, atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
-    """Return values, integrals and a bound of second derivatives at some points, of shape (3, points, columns)."""
+    """Values, integrals and a bound on second derivatives at some points, of shape (3, points, columns)."""
     from scipy.special import ndtr
 
     z = (w[:, None] - atoms[None, :]) / scale

@@ -24,22 +24,21 @@ from typing import Any, Generic, TypeVar, cast
 T = TypeVar("T")
 
 LISTENING_STEP = 0.05
-"""Seconds between two looks at whether Ctrl-C was pressed, where a wait is not ended by it."""
+"""Seconds between two checks for Ctrl-C, where it does not end a wait by itself."""
 
 ENGINE_PATIENCE = 0.5
-"""Seconds that work which was told to stop has to close what it opened."""
+"""Seconds that stopped work has to close what it opened."""
 
 ENGINE_PATIENCE_AT_END = 30.0
-"""Seconds that the end of the program waits for such work: a thread that it cuts off may take the program down."""
+"""Seconds that the end of the program waits for such work: cutting a thread off may crash the program."""
 
 _IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
-"""Modules whose tables may be read in another thread. Others wait in Python, which hears Ctrl-C, or keep a connection
-that is tied to the thread that made it."""
+"""Modules whose tables may be read in another thread; others hear Ctrl-C themselves, or are tied to a thread."""
 
 
 @dataclass(eq=False)
 class _Work(Generic[T]):
-    """What a thread does: its result or its error when it is done, and how to stop what it is waiting for."""
+    """The work of a thread: its result or error, and how to stop what it is waiting for."""
 
     do: Callable[[], T]
     result: list[T] = field(default_factory=list[T])
@@ -56,12 +55,12 @@ class _Work(Generic[T]):
             self.done.set()
 
     def stop(self, thread: threading.Thread) -> None:
-        """Let the thread end: its engine at once, its Python at the next step; it closes what it opened."""
+        """Make the thread end: its engine at once, its Python at the next step; it closes what it opened."""
         if not self.ended(thread, ENGINE_PATIENCE):
             atexit.register(self.ended, thread, ENGINE_PATIENCE_AT_END)
 
     def ended(self, thread: threading.Thread, patience: float) -> bool:
-        """Stop the thread, and again and again what it waits for: that may have begun just now. Return if it ended."""
+        """Stop the thread, and repeatedly what it waits for, which may have begun just now; whether it ended."""
         stopped = ctypes.py_object(SystemExit)  # the one error that ends a thread without a word
         end = monotonic() + patience
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), stopped)
@@ -76,7 +75,7 @@ _current: ContextVar[_Work[Any] | None] = ContextVar("_current", default=None)
 
 
 def interruptible(data: object, work: Callable[[], T]) -> T:
-    """Do what reads a table such that Ctrl-C, or whatever else a signal raises, ends it at once.
+    """Run work that reads a table such that Ctrl-C, or any exception from a signal handler, ends it at once.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def interruptible(data: object, work: Callable[[], T]) -> T:
 
 
 def _listening(work: Callable[[], T]) -> T:
-    """Do work whose engine hears Ctrl-C, but may raise an error of its own for it."""
+    """Run work whose engine hears Ctrl-C itself, but may raise an error of its own for it."""
     before, heard = signal.getsignal(signal.SIGINT), list[int]()
     if not callable(before):
         return work()
@@ -142,7 +141,7 @@ def _listening(work: Callable[[], T]) -> T:
 
 @contextmanager
 def stoppable(stop: Callable[[], object]) -> Generator[None]:
-    """Let `stop`, which ends what an engine does from another thread, be called on Ctrl-C during the block."""
+    """Have `stop`, which ends an engine's work from another thread, called on Ctrl-C during the block."""
     doing = _current.get()
     if doing is None:
         yield
@@ -156,9 +155,9 @@ def stoppable(stop: Callable[[], object]) -> Generator[None]:
 
 @contextmanager
 def noting(note: Callable[[], str]) -> Generator[None]:
-    """Let Ctrl-C in the block say at its end, below the traceback, what it left behind; the innermost note counts.
+    """Let Ctrl-C in the block end with a note, below the traceback, on what it left; the innermost counts.
 
-    It counts also where Ctrl-C was pressed once more meanwhile, which takes the place of the first.
+    The note also counts if Ctrl-C is pressed once more meanwhile, in which case the second one replaces the first.
     """
     before = sys.exc_info()[1]
     try:
@@ -171,7 +170,7 @@ def noting(note: Callable[[], str]) -> Generator[None]:
 
 
 def _notes_behind(stopped: KeyboardInterrupt, before: BaseException | None) -> list[str]:
-    """Return what was noted of an earlier Ctrl-C in whose place this one came, after `before` was raised."""
+    """The notes of an earlier Ctrl-C which this one replaced, after `before` was raised."""
     error = stopped.__context__
     while error is not None and error is not before:
         notes: list[str] = getattr(error, "__notes__", [])

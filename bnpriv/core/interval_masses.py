@@ -21,28 +21,28 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 
 TAIL_ERROR = 1e-13
-"""Relative error of a distribution function per 1 + |log| of it and per 1 + a hundredth of its shapes."""
+"""Relative error of a distribution function, per 1 + |its log| and per 1 + a hundredth of its shapes' sum."""
 
 DENSITY_ERROR = 1e-14
-"""Relative error of a density per 1 + |log| of it and per 1 + its shapes; that of an unknown family is unknown."""
+"""Relative error of a density, per 1 + |its log| and per 1 + its shapes' sum; unknown for unlisted families."""
 
 UNKNOWN_ERROR = 1e-12
-"""Error, of distribution functions and absolutely, that is assumed of families that are not in the list."""
+"""Absolute error that is assumed of the distribution function of a family that is not listed."""
 
 UNDERFLOW = -690.0
-"""Logs of tails below this come from numbers that are no normal doubles, but for families with logs of their own."""
+"""Log tails below this may come from subnormal doubles, unless the family computes its logs directly."""
 
 SMALL_ERROR = 1e-11
-"""Error below which nothing better is looked for."""
+"""An error that is good enough: no more accurate way is tried."""
 
 PIECES = (32, 1024)
-"""Into how many pieces an interval is cut for chords, and for a second try."""
+"""Number of chords that an interval is cut into, at first and on a second try."""
 
 DROP = 60.0
-"""By how many nats a density has to fall until what lies beyond can be bounded by a chord."""
+"""Drop of the log density, in nats, beyond which the rest of a tail is bounded by a chord."""
 
 MOST_WHOLE_NUMBERS = 10_000
-"""Whole numbers whose probabilities are added one by one."""
+"""Up to so many whole numbers are summed one by one."""
 
 Shapes = Mapping[str, float]
 
@@ -75,21 +75,21 @@ BENDS: Final[Mapping[str, Callable[[Shapes], tuple[float, ...]]]] = {
     "halfnorm": _none,
     "rayleigh": _none,
 }
-"""Families with a density, and where its log changes between concave and convex, for location 0 and scale 1."""
+"""Families with a density, and where its log changes between concave and convex (location 0, scale 1)."""
 
 DISCRETE = frozenset({"poisson", "binom", "bernoulli", "geom", "nbinom", "randint"})
-"""Families on whole numbers whose probabilities are accurate one by one."""
+"""Discrete families whose point probabilities are accurate one by one."""
 
 
 def is_known(name: str) -> bool:
-    """Return whether the accuracy of a family of scipy.stats was tried against many digits."""
+    """Whether the accuracy of a scipy.stats family was checked in high precision."""
     return name in BENDS or name in DISCRETE
 
 
 def log_masses(
     distribution: Any, name: str, parameters: Shapes, starts: FloatArray, ends: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the log probabilities of the intervals ``start < X <= end``, and bounds on the errors of the logs.
+    """Log probabilities of the intervals ``start < X <= end``, with bounds on the errors of the logs.
 
     Parameters
     ----------
@@ -121,6 +121,7 @@ def log_masses(
     logs[empty], errors[empty] = -math.inf, 0.0
     unsure = edges.unsure(asked[0]) | edges.unsure(asked[1])
     errors[unsure] = math.inf
+    # written as "not small" so that NaN errors are retried as well
     for k in np.flatnonzero(~(errors <= SMALL_ERROR) & ~unsure):
         found: tuple[float, float] | None = None
         if whole and name in DISCRETE:
@@ -135,7 +136,7 @@ def log_masses(
 @final
 @dataclass(frozen=True)
 class _Edges:
-    """The finite ends of a support, near which the rounding of (x - loc) / scale counts: where that is not 0.
+    """The finite ends of a support, near which the rounding of (x - loc) / scale matters.
 
     Parameters
     ----------
@@ -152,25 +153,25 @@ class _Edges:
     known: bool
 
     def unsure(self, x: FloatArray) -> NDArray[np.bool_]:
-        """Return what lies so near a lower end that is no double that it may be on either side of it."""
+        """Points so close to a lower end which is not a double that they may lie on either side of it."""
         moved = 0.0 if self._at_location(self.low) else self._moved(self.low)
         return np.abs(x - self.low) <= moved + math.ulp(self.low) if moved else np.zeros(x.shape, dtype=bool)
 
     def standardized(self, x: FloatArray, edge: float) -> FloatArray:
-        """Return how far, of the distance from an edge to `x`, the rounding of `x` in standard units can be."""
+        """Relative error of the distance from an edge to `x` due to rounding `x` in standard units."""
         if self._at_location(edge):
             return np.zeros_like(x)
         return self._per_distance(8 * UNIT_ROUNDOFF * np.abs(x - self.parameters["loc"]) + self._moved(edge), x, edge)
 
     def moved(self, x: FloatArray, edge: float) -> FloatArray:
-        """Return how far, of the distance from an edge to `x`, the rounding of the edge itself can be."""
+        """Relative error of the distance from an edge to `x` due to rounding the edge itself."""
         return np.zeros_like(x) if self._at_location(edge) else self._per_distance(self._moved(edge), x, edge)
 
     def _at_location(self, edge: float) -> bool:
         return "scale" not in self.parameters or math.isinf(edge) or edge == self.parameters["loc"]
 
     def _moved(self, edge: float) -> float:
-        """Return how far an edge is from the double that stands for it."""
+        """The distance between the true edge and the double that stands for it."""
         if not self.known:
             return 4 * math.ulp(max(abs(self.parameters["loc"]), self.parameters["scale"], abs(edge)))
         exact = Fraction(self.parameters["loc"]) + Fraction(self.parameters["scale"])
@@ -179,15 +180,15 @@ class _Edges:
     def _per_distance(self, moved: Any, x: FloatArray, edge: float) -> FloatArray:
         with np.errstate(all="ignore"):
             share = (1 + _size(self.parameters)) * moved / np.abs(x - edge)
-        # beyond the edge, and at it, there is nothing that could be off
+        # at an edge and beyond it probabilities are 0 or 1, whatever is rounded
         return np.where((x > self.low) & (x < self.high), share, 0.0)
 
 
 def _by_tails(
     distribution: Any, name: str, edges: _Edges, starts: FloatArray, ends: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Subtract lower tails, or upper tails: what loses less."""
-    # a support ends at the double that stands for its edge, even where the distribution function goes on
+    """Interval probabilities as differences of lower tails, or of upper tails, whichever loses less."""
+    # the support ends at the double that stands for its edge, even where the distribution function does not
     starts, ends = np.where(starts <= edges.low, -math.inf, starts), np.where(ends >= edges.high, math.inf, ends)
     both = distribution.logcdf, distribution.logsf
     lower, upper = ([_tails(tail, name, edges.parameters, x) for x in (starts, ends)] for tail in both)
@@ -201,7 +202,7 @@ def _by_tails(
 def _near_edges(
     edges: _Edges, x: FloatArray, lower: tuple[FloatArray, FloatArray], upper: tuple[FloatArray, FloatArray]
 ) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-    """Add to the errors of both tails what rounding next to the edges takes from the smaller one, and so from both."""
+    """Add to both tails' errors what rounding near the edges does to the smaller tail, and thereby to the other."""
     from_low, from_high = edges.standardized(x, edges.low), edges.standardized(x, edges.high)
     with np.errstate(all="ignore"):
         ratio = np.exp(upper[0] - lower[0])
@@ -216,31 +217,31 @@ def _near_edges(
 def _tails(
     log_tail: Callable[[FloatArray], Any], name: str, parameters: Shapes, x: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the logs of tails and their errors."""
+    """The logs of tail probabilities, with error bounds."""
     with np.errstate(all="ignore"):
         logs = np.minimum(np.asarray(log_tail(at_numbers(x, parameters)), dtype=np.float64), 0.0)
         if is_known(name):
             errors = TAIL_ERROR * (1 + 0.01 * _size(parameters)) * (1 - np.where(np.isfinite(logs), logs, 0.0))
         else:
             errors = UNKNOWN_ERROR * np.exp(-logs)
-    # beyond the line and the support a tail is nothing for sure; inside it a nothing, or next to it, is underflow
+    # outside the support a tail of 0 is certain; inside it, a tail of 0 or almost 0 is an underflow
     lost = (logs < UNDERFLOW) & np.isfinite(x) & (name != "norm")
     return logs, np.where(lost | np.isnan(logs), math.inf, errors)
 
 
 def at_numbers(x: FloatArray, parameters: Shapes) -> FloatArray:
-    """Return where a tail is asked for: of a discrete family at whole numbers, between which scipy's hypergeom errs."""
+    """Where a tail is evaluated: for a discrete family at whole numbers, since hypergeom errs between them."""
     return x if "scale" in parameters else np.floor(x)
 
 
 def _subtracted(
     larger: tuple[FloatArray, FloatArray], smaller: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the log of a difference of tails, and its error."""
+    """The log of a difference of tails, with an error bound."""
     with np.errstate(all="ignore"):
         gap = np.minimum(smaller[0] - larger[0], 0.0)
         rest = -np.expm1(gap)
-        # a smaller tail that is known to be below the range of doubles takes next to nothing from a plain number
+        # a smaller tail that has underflowed takes next to nothing from a larger one that is not tiny
         known, nothing = (
             np.exp(gap) * smaller[1],
             np.where(larger[0] > UNDERFLOW / 2, math.exp(UNDERFLOW / 2), math.inf),
@@ -248,17 +249,18 @@ def _subtracted(
         errors = (larger[1] + np.where(np.isinf(smaller[1]), nothing, known)) / rest
         logs = larger[0] + np.log(rest)
     some = np.isfinite(logs) & (errors < 0.5)
+    # a relative error r of the difference moves its log by at most -log(1 - r), in either direction
     return logs, np.where(some, -np.log1p(-np.where(some, errors, 0.0)), math.inf)
 
 
 def _size(parameters: Shapes) -> float:
-    """Return how steep a family can be per unit of its standardized variable, by its shapes."""
+    """Bound on the steepness of a family per unit of its standardized variable, from its shape parameters."""
     shapes = (abs(value) for key, value in parameters.items() if key not in ("loc", "scale"))
     return sum(shapes) + (1 / parameters["s"] if "s" in parameters else 0.0)
 
 
 def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float) -> tuple[float, float] | None:
-    """Add the probabilities of whole numbers."""
+    """Sum the probabilities of single whole numbers."""
     if not last - first < MOST_WHOLE_NUMBERS:
         return None
     logs = np.asarray(distribution.logpmf(np.arange(first, last + 1)), dtype=np.float64)
@@ -271,7 +273,7 @@ def _by_numbers(distribution: Any, parameters: Shapes, first: float, last: float
 
 
 def _by_density(distribution: Any, name: str, edges: _Edges, start: float, end: float) -> tuple[float, float] | None:
-    """Integrate a density between bounds on its log; an infinite interval up to where the rest can be bounded."""
+    """Integrate a density by bounds on its log; an infinite interval is cut where the rest can be bounded."""
     parameters = edges.parameters
     cut = [parameters["loc"] + parameters["scale"] * bend for bend in BENDS[name](parameters)]
     ends = [start, *(bend for bend in sorted(cut) if start < bend < end), end]
@@ -290,7 +292,7 @@ def _by_density(distribution: Any, name: str, edges: _Edges, start: float, end: 
 
 
 def _between(distribution: Any, parameters: Shapes, low: float, high: float) -> tuple[float, float] | None:
-    """Integrate where the log of the density is concave or convex throughout."""
+    """Integrate over an interval on which the log density is concave throughout or convex throughout."""
     beyond = -math.inf
     if math.isinf(low) or math.isinf(high):
         reached = _reach(distribution, parameters["scale"], low, high)
@@ -308,7 +310,7 @@ def _between(distribution: Any, parameters: Shapes, low: float, high: float) -> 
 
 
 def _chords(distribution: Any, parameters: Shapes, nodes: FloatArray) -> tuple[float, float] | None:
-    """Integrate the chords of a log density, which bound it on one side, and the chords next to them on the other."""
+    """Integrate the chords of a log density (a bound on one side) and the neighbours' chords (the other side)."""
     outside = 0
     if len(nodes) == 2:
         nodes, outside = np.append(nodes, nodes[1] + (nodes[1] - nodes[0])), 1
@@ -322,22 +324,23 @@ def _chords(distribution: Any, parameters: Shapes, nodes: FloatArray) -> tuple[f
     from_left = np.append(math.inf, np.log(widths[1:]) + logs[1:-1] + _log_mean(slopes[:-1] * widths[1:]))
     from_right = np.append(np.log(widths[:-1]) + logs[1:-1] + _log_mean(-slopes[1:] * widths[:-1]), math.inf)
     left_is_near = np.abs(from_left - chords) < np.abs(from_right - chords)
+    # where the log density is concave its chord is below and the neighbours' above, where convex the reverse
     others = np.where(left_is_near, from_left, from_right)
     inside = slice(0, len(chords) - outside)
     total, other = (float(np.logaddexp.reduce(each[inside])) for each in (chords, others))
-    # a log density at both ends of a piece, and of the one next to it, each with its own error
+    # log densities at both ends of a piece and of its neighbour, each with its own error
     error = 4 * DENSITY_ERROR * (1 + _size(parameters)) * (1 + float(np.max(np.abs(logs))))
     return total, abs(total - other) + error + 1e-15 * len(nodes)
 
 
 def _log_mean(rise: FloatArray) -> FloatArray:
-    """Return the log of the mean of exp(t rise) over t from 0 to 1."""
+    """The log of the mean of exp(t rise) over t from 0 to 1."""
     size = np.where(rise == 0, 1.0, np.abs(rise))
     return np.where(rise == 0, 0.0, np.maximum(rise, 0.0) + np.log(-np.expm1(-size) / size))
 
 
 def _reach(distribution: Any, scale: float, low: float, high: float) -> tuple[float, float, float] | None:
-    """Return finite ends of a tail, and the log of a bound on what lies beyond, where the log density is concave."""
+    """Finite ends of an infinite tail, and the log of a bound on the rest, where the log density is concave."""
     if math.isinf(low) and math.isinf(high):
         return None
     near, way = (low, 1.0) if math.isinf(high) else (high, -1.0)
@@ -346,7 +349,7 @@ def _reach(distribution: Any, scale: float, low: float, high: float) -> tuple[fl
         top, middle, far, past = (float(distribution.logpdf(near + way * step * reach)) for step in (0, 0.5, 1, 2))
         if top - far > DROP:
             slope = 2 * (middle - far) / reach
-            # beyond a concave log density falls at least as fast as along the chord before
+            # beyond this point a concave log density falls at least as fast as along the last chord
             concave = slope > 0 and far - past >= slope * reach * (1 - 1e-9)
             low, high = sorted((near, near + way * reach))
             return (low, high, far - math.log(slope)) if concave else None

@@ -1,4 +1,4 @@
-"""Noise as a value: where its random numbers come from, its scales, its error, its quantiles, how to draw it."""
+"""Additive noise as a value: its randomness, scales, mean error, quantiles and exact sampling."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
 from bnpriv.errors import ParameterError
 
 # --------------------------------------------------------------------------------------------------
-# Where randomness comes from: exact discrete noise from the operating system, behind a small protocol.
+# Samplers: exact discrete noise with the operating system's randomness, behind a small protocol.
 # --------------------------------------------------------------------------------------------------
 
 NoiseLaw = Literal["laplace", "gaussian", "discrete_laplace"]
@@ -30,26 +30,26 @@ class Sampler(Protocol):
     """
 
     def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return `values` plus Laplace noise of density proportional to ``exp(-|x| / scale)``."""
+        """Add Laplace noise of density proportional to ``exp(-|x| / scale)`` to every value."""
         ...
 
     def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return `values` plus normal noise of standard deviation `scale`."""
+        """Add normal noise of standard deviation `scale` to every value."""
         ...
 
     def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return whole `values` plus whole-number noise of probability proportional to ``exp(-|k| / scale)``."""
+        """Add integer noise of probability proportional to ``exp(-|k| / scale)`` to every (whole) value."""
         ...
 
     def below(self, limit: int) -> int:
-        """Return a whole number from 0 to ``limit - 1``, each with the same probability."""
+        """A uniformly random whole number from 0 to ``limit - 1``."""
         ...
 
 
 @final
 @dataclass(frozen=True)
 class SecureSampler:
-    """Exact discrete Laplace and Gaussian noise (OpenDP), and whole numbers, with randomness of the operating system.
+    """The sampler of releases: exact discrete Laplace and Gaussian noise (OpenDP) from the system's randomness.
 
     There is no seed. The noise is drawn exactly on the whole multiples of 2^-1074, added without rounding, and only
     the sum is rounded to the nearest double, so that the set of possible outputs is the same for every true value.
@@ -67,7 +67,7 @@ class SecureSampler:
     """
 
     def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return `values` plus independent Laplace noise.
+        """Add independent Laplace noise to every value.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class SecureSampler:
         return _noisy("laplace", values, scale)
 
     def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return `values` plus independent normal noise.
+        """Add independent normal noise to every value.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class SecureSampler:
         return _noisy("gaussian", values, scale)
 
     def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
-        """Return whole `values` plus independent whole-number noise.
+        """Add independent whole-number noise to every (whole) value.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class SecureSampler:
         return _noisy("discrete_laplace", values, scale)
 
     def below(self, limit: int) -> int:
-        """Return a whole number from 0 to ``limit - 1``, each with exactly the same probability.
+        """A uniformly random whole number from 0 to ``limit - 1``, exactly so.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
 
     scale = checks.positive("the scale of the noise", scale)
     exact = [float(value) for value in values]
-    # OpenDP turns NaN into a finite number and clamps infinities without a word
+    # OpenDP silently turns NaN into a finite number and clamps infinities
     if not all(math.isfinite(value) for value in exact):
         raise ParameterError(
             "every value must be finite before noise is added",
@@ -168,7 +168,7 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
             remedy="Report the query that led here: its answer overflowed.",
         )
     enable_features("contrib")
-    # its functions carry partial types only
+    # the functions of OpenDP have partial types only
     domain, measure, metric = cast(Any, domains), cast(Any, measurements), cast(Any, metrics)
     if law == "discrete_laplace":
         whole = [int(value) for value in exact]
@@ -183,36 +183,36 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
 
 
 # --------------------------------------------------------------------------------------------------
-# Mean lengths of noise vectors, with the error of their computation.
+# Mean norms of noise vectors, with the error of their computation.
 # --------------------------------------------------------------------------------------------------
 
 # Functions of the standard library and of scipy.special are good to a few units in the last place; 64 is ample.
 SPECIAL_FUNCTION_ERROR = 64 * UNIT_ROUNDOFF
 
 NEGLIGIBLE = 2.0**-48
-"""Scales below this share of the largest are not integrated: all that they can add goes into the upper end."""
+"""Scales below this share of the largest are not integrated; the most they can add goes into the upper end."""
 
 
 def norm_of(norm: float) -> None:
-    """Raise ParameterError for anything but 1, 2 and math.inf."""
+    """Refuse any norm but 1, 2 and math.inf."""
     if isinstance(norm, bool) or norm not in (1, 2, math.inf):
         raise ParameterError("norm must be 1, 2 or math.inf", found=repr(norm), remedy="Choose one of them.")
 
 
 def near(value: float, relative: float = SPECIAL_FUNCTION_ERROR) -> Bound:
-    """Enclose a number that was computed with a small relative error."""
+    """An enclosure of a number that was computed with a small relative error."""
     if math.isinf(value):
         return Bound(math.nextafter(math.inf, 0.0), math.inf, "exact")
     return Bound(down(value * (1 - relative)), up(value * (1 + relative)), "exact")
 
 
 def scaled(bound: Bound, factor: float) -> Bound:
-    """Return a bound times a positive number."""
+    """A bound multiplied by a positive number."""
     return Bound(near(bound.lower * factor).lower, near(bound.upper * factor).upper, bound.kind)
 
 
 def chi_mean(dimension: int) -> Bound:
-    """Return the mean 2-norm of d independent standard normal variables."""
+    """The mean 2-norm of d independent standard normal variables: the mean of a chi variable."""
     difference = math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2)
     # the two logarithms grow like d log d while their difference stays small: the rounding is that of the former
     lost = SPECIAL_FUNCTION_ERROR * (1 + abs(math.lgamma((dimension + 1) / 2)))
@@ -220,7 +220,7 @@ def chi_mean(dimension: int) -> Bound:
 
 
 def gaussian_mean_largest(dimension: int) -> Bound:
-    """Return the integral of P(largest of d standard normal |X| > x) over x > 0."""
+    """The mean of the largest |X| of d standard normal variables: the integral of P(largest > x) over x > 0."""
 
     def beyond(x: float) -> float:
         return -math.expm1(dimension * math.log1p(-math.erfc(x / math.sqrt(2)))) if x > 0 else 1.0
@@ -230,7 +230,7 @@ def gaussian_mean_largest(dimension: int) -> Bound:
 
 
 def laplace_mean_length(dimension: int) -> Bound:
-    """Return the mean 2-norm of d independent Laplace variables of scale 1.
+    """The mean 2-norm of d independent Laplace variables of scale 1.
 
     E sqrt(Y) is 1 / (2 sqrt(pi)) times the integral of (1 - E exp(-t Y)) t^(-3/2). For Y the sum of d squares and
     t = 1 / (4 s^2) this is 2 / sqrt(pi) times the integral over s > 0 of 1 - g(s)^d, where
@@ -252,7 +252,7 @@ def laplace_mean_length(dimension: int) -> Bound:
 
 
 def laplace_error(norm: float, scales: Sequence[float]) -> Bound:
-    """Return the mean 1-norm, 2-norm or largest coordinate of independent Laplace variables of several scales."""
+    """The mean 1-norm, 2-norm or largest coordinate of independent Laplace variables of several scales."""
     norm_of(norm)
     if norm == 1 or len(scales) == 1:
         return near(math.fsum(scales))
@@ -263,7 +263,7 @@ def laplace_error(norm: float, scales: Sequence[float]) -> Bound:
 
 
 def gaussian_error(norm: float, scales: Sequence[float]) -> Bound:
-    """Return the mean 1-norm, 2-norm or largest coordinate of independent normal variables of several deviations."""
+    """The mean 1-norm, 2-norm or largest coordinate of independent normal variables of several deviations."""
     norm_of(norm)
     size = math.sqrt(2 / math.pi)
     if norm == 1 or len(scales) == 1:
@@ -277,7 +277,7 @@ def gaussian_error(norm: float, scales: Sequence[float]) -> Bound:
 
 
 def _mean_length(scales: Sequence[float], gap: Callable[[float], float], *, limit: float, size: float) -> Bound:
-    """Return the mean 2-norm of independent variables that are scales times copies of one, X.
+    """The mean 2-norm of independent variables that are scaled copies of one variable X.
 
     The integral is that of `laplace_mean_length`, with a factor g(s / scale) for each variable.
 
@@ -307,6 +307,7 @@ def _mean_length(scales: Sequence[float], gap: Callable[[float], float], *, limi
     factor = 2 / math.sqrt(math.pi) * largest
     return Bound(
         near(factor * (left.lower + right.lower)).lower,
+        # dropping the negligible scales shortens the vector by at most the sum of their mean sizes
         near(factor * (left.upper + right.upper) + size * left_out).upper,
     )
 
@@ -314,7 +315,7 @@ def _mean_length(scales: Sequence[float], gap: Callable[[float], float], *, limi
 def _mean_largest(
     scales: Sequence[float], tail: Callable[[float], float], ends: Sequence[float], *, size: float
 ) -> Bound:
-    """Return the mean largest of independent variables: the integral of P(one is larger than x) over x > 0."""
+    """The mean of the largest of independent variables: the integral of P(one is larger than x) over x > 0."""
     largest, counts, left_out = _relative(scales)
 
     def beyond(x: float) -> float:
@@ -325,7 +326,7 @@ def _mean_largest(
 
 
 def _relative(scales: Sequence[float]) -> tuple[float, Counter[float], float]:
-    """Return the largest scale, how often each share of it occurs, and the sum of those that are negligible."""
+    """The largest scale, the multiplicity of each relative scale, and the sum of the negligible ones."""
     largest = max(scales)
     shares = [scale / largest for scale in scales]
     kept = Counter(share for share in shares if share > NEGLIGIBLE)
@@ -334,7 +335,7 @@ def _relative(scales: Sequence[float]) -> tuple[float, Counter[float], float]:
 
 
 def _any(chances: Sequence[float], counts: Counter[float]) -> float:
-    """Return 1 - product of (1 - chance)^count."""
+    """The probability 1 - product of (1 - chance)^count that at least one event happens."""
     if max(chances) >= 1:
         return 1.0
     pairs = zip(chances, counts.values(), strict=True)
@@ -342,7 +343,7 @@ def _any(chances: Sequence[float], counts: Counter[float]) -> float:
 
 
 def _points(counts: Counter[float], end: float) -> list[float]:
-    """Return where an integrand may bend: factors of 4 apart, from below the smallest scale to `end`."""
+    """Break points for the integrand, a factor of 4 apart, from below the smallest scale to `end`."""
     points, place = [0.0], min(counts) / 4
     while place < end:
         points.append(place)
@@ -351,7 +352,7 @@ def _points(counts: Counter[float], end: float) -> list[float]:
 
 
 def _erfcx_gap(s: float) -> float:
-    """Return 1 - sqrt(pi) s erfcx(s)."""
+    """The function 1 - sqrt(pi) s erfcx(s), without cancellation for large s."""
     from scipy.special import erfcx
 
     if s < 30:
@@ -362,39 +363,39 @@ def _erfcx_gap(s: float) -> float:
 
 
 def _power_gap(gap: float, dimension: int) -> float:
-    """Return 1 - (1 - gap)^dimension."""
+    """The number 1 - (1 - gap)^dimension, without cancellation."""
     return -math.expm1(dimension * math.log1p(-gap)) if gap < 1 else 1.0
 
 
 def _integral(function: Callable[[float], float], points: Sequence[float]) -> Bound:
-    """Integrate between the first and the last of `points`, with the error that the quadrature reports."""
+    """Integrate from the first to the last of `points`, with the error that the quadrature reports."""
     from scipy.integrate import quad
 
     total, lost = 0.0, 0.0
     for low, high in pairwise(points):
         value, error = quad(function, low, high, epsabs=0.0, epsrel=1e-12, limit=200)[:2]
         total, lost = total + value, lost + error
-    # the integrand itself is rounded, to about 1e-12 of itself at worst
+    # the integrand itself is rounded, by about 1e-12 of its value at worst
     lost += 4e-12 * total
     return Bound(down(total - lost), up(total + lost), "exact")
 
 
 # --------------------------------------------------------------------------------------------------
-# Weights of the numbers of an answer: which scale each gets, and how noise of several scales is drawn.
+# Weights of the outputs: the scale that each gets, and drawing noise of several scales.
 # --------------------------------------------------------------------------------------------------
 
 Weights = tuple[float, ...]
-"""Powers of two, one for each number; empty where all are 1."""
+"""Powers of two, one for each output; empty where all are 1."""
 
 SMALLEST_SCALE = 2.0**-1000
-"""Below it, dividing by a power of two rounds."""
+"""The smallest scale that a power of two divides without rounding."""
 
 BISECTIONS = 200
-"""Steps of a bisection between two doubles that are less than a factor 2^100 apart."""
+"""Enough steps to bisect between two doubles that are within a factor 2^100."""
 
 
 def power_of_two(weight: float) -> float:
-    """Return the power of two that is nearest to a positive number, by ratio.
+    """The power of two nearest to a positive number on a log scale.
 
     Examples
     --------
@@ -406,7 +407,7 @@ def power_of_two(weight: float) -> float:
 
 
 def powers_of_two(weights: Iterable[object], dimension: int) -> Weights:
-    """Return weights as powers of two, empty if all are 1.
+    """Weights rounded to powers of two; empty if all are 1.
 
     Raises
     ------
@@ -425,12 +426,12 @@ def powers_of_two(weights: Iterable[object], dimension: int) -> Weights:
 
 
 def products(first: Weights, second: Sequence[float]) -> Weights:
-    """Return weights times others."""
+    """The products of two lists of weights."""
     return tuple(a * b for a, b in zip(first or (1.0,) * len(second), second, strict=True))
 
 
 def scales_of(scale: float, weights: Weights, dimension: int) -> tuple[float, ...]:
-    """Return the scale of each number: `scale` over its weight, which is exact.
+    """The scale of each output: `scale` over its weight, which is exact for powers of two.
 
     Raises
     ------
@@ -448,7 +449,7 @@ def scales_of(scale: float, weights: Weights, dimension: int) -> tuple[float, ..
 
 
 def sized(value: Sequence[float], dimension: int) -> tuple[float, ...]:
-    """Return an answer as floats; raise ParameterError if it has another length."""
+    """An answer as floats, checked to have the length of the noise."""
     exact = tuple(float(number) for number in value)
     if len(exact) != dimension:
         raise ParameterError(
@@ -460,9 +461,10 @@ def sized(value: Sequence[float], dimension: int) -> tuple[float, ...]:
 def sampled(
     draw: Callable[[Sequence[float], float], tuple[float, ...]], value: Sequence[float], scales: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """Return an answer plus noise; the numbers of one scale are drawn together."""
+    """An answer plus noise; outputs of equal scale are drawn together."""
     exact = sized(value, len(scales))
     noisy = list(exact)
+    # sorted, because groupby joins neighbours only
     by_scale = sorted(range(len(scales)), key=lambda place: (scales[place], place))
     for scale, group in groupby(by_scale, key=lambda place: scales[place]):
         places = list(group)
@@ -472,7 +474,7 @@ def sampled(
 
 
 def probability(p: object) -> float:
-    """Return a probability above 0 and below 1; raise ParameterError for anything else."""
+    """A probability, checked to be above 0 and below 1."""
     p = checks.number("p", p, remedy="Pass a probability, for example 0.95.")
     if not 0 < p < 1:
         raise ParameterError("p must be above 0 and below 1", found=f"{p:g}", remedy="Pass for example 0.95.")
@@ -480,14 +482,14 @@ def probability(p: object) -> float:
 
 
 def tail_of_one(p: object, dimension: int) -> float:
-    """Return 1 - p^(1/dimension) without cancellation: how often one of the numbers may be off."""
+    """The number 1 - p^(1/dimension): how often each of `dimension` independent errors may be exceeded."""
     return -math.expm1(math.log(probability(p)) / dimension)
 
 
 def common_quantile(
     p: float, scales: tuple[float, ...], ends: tuple[float, float], tail: Callable[[float], float]
 ) -> float:
-    """Return the error that no number exceeds with probability `p`, rounded up.
+    """The error that no output exceeds with probability `p`, rounded up.
 
     Parameters
     ----------
@@ -504,88 +506,89 @@ def common_quantile(
         middle = low + (high - low) / 2
         if not low < middle < high:
             break
+        # by log1p, so that tails far below the spacing of doubles near 1 still count
         inside = math.fsum(math.log1p(-min(tail(middle / scale), 1 - 2.0**-53)) for scale in scales)
         low, high = (low, middle) if inside >= least else (middle, high)
     return up(high * (1 + 2.0**-40))
 
 
 # --------------------------------------------------------------------------------------------------
-# Additive noise as a value: its scales, its expected error, its quantiles, and how to draw it.
+# Additive noise as a value: what is released minus the exact answer.
 #
 # Error means the noise vector itself: what is released minus the exact answer.
 # --------------------------------------------------------------------------------------------------
 
 ContinuousNoise = Literal["laplace", "gaussian"]
-"""The families of noise that mechanisms add to numbers of any kind."""
+"""The laws of noise that mechanisms add to outputs of any kind."""
 
 
 class Noise(Protocol):
-    """Independent noise on each coordinate of an answer."""
+    """Independent noise on each output of an answer."""
 
     sampler_method: ClassVar[str]
-    """The method of a sampler that draws it."""
+    """The name of the sampler's method that draws it."""
 
     @property
     def dimension(self) -> int:
-        """Return the number of coordinates."""
+        """The number of outputs."""
         ...
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value`, of length `dimension`, plus fresh noise."""
+        """The answer `value` plus fresh noise."""
         ...
 
     def error(self, norm: float = 2) -> Bound:
-        """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector."""
+        """The mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector."""
         ...
 
     def quantile(self, p: float) -> float:
-        """Return q such that with probability `p` no coordinate is off by more than q."""
+        """The error q that no output exceeds with probability `p`."""
         ...
 
     def quantiles(self, p: float) -> tuple[float, ...]:
-        """Return q_j such that with probability `p` no coordinate j is off by more than its q_j."""
+        """Errors q_j, one for each output, that are all kept with probability `p`."""
         ...
 
     @property
     def mean_sizes(self) -> tuple[float, ...]:
-        """The mean absolute error of each number of the answer."""
+        """The mean absolute error of each output."""
         ...
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Return the scale of the noise of each coordinate."""
+        """The scale of the noise of each output."""
         ...
 
     @property
     def covariance(self) -> FloatArray:
-        """Return the covariance of the noise, shape (d, d)."""
+        """The covariance of the noise, shape (d, d)."""
         ...
 
     @property
     def free_numbers(self) -> int:
-        """Return how many numbers beside public weights make it: 1 for a scale, of which more is always enough."""
+        """How many numbers, beside public weights, were fitted: 1 for a scale, of which more is always enough."""
         ...
 
     def accounted_noise(self) -> Laplace | Gaussian | None:
-        """Return what an accountant has to charge for, None if there is no noise."""
+        """The noise that an accountant charges for, None if there is no noise."""
         ...
 
 
 class DivisibleNoise(Noise, Protocol):
-    """Noise that is of the same kind once the coordinates are divided by powers of two."""
+    """Noise that keeps its kind when the outputs are divided by powers of two."""
 
     def divided(self, weights: Sequence[float]) -> Noise:
-        """Return the noise of the answer once each coordinate, noise and all, is divided by a power of two."""
+        """The noise of the answer once each output, noise included, is divided by a power of two."""
         ...
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """Independent noise of one law on each coordinate, of one scale over public weights."""
+    """Independent noise of one law on each output: one scale, divided by public weights."""
 
     sampler_method: ClassVar[str]
     no_scale: ClassVar[str] = "Calibrate the noise; use NoNoise where a certificate allows none."
-    """What to do where there is no scale."""
+    """The remedy when there is no scale."""
 
     scale: float
     dimension: int = 1
@@ -600,11 +603,11 @@ class Scaled:
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The scale of the noise of each coordinate, in its unit."""
+        """The scale of the noise of each output, in its own unit."""
         return scales_of(self.scale, self.weights, self.dimension)
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """An answer plus noise.
+        """Add noise to an answer.
 
         Parameters
         ----------
@@ -621,12 +624,12 @@ class Scaled:
         return sampled(getattr(sampler, self.sampler_method), value, self.scales)
 
     def divided(self, weights: Sequence[float]) -> Self:
-        """The noise with each scale divided by a power of two."""
+        """The noise with the scale of each output divided by a power of two."""
         return type(self)(self.scale, self.dimension, products(self.weights, weights))
 
     @property
     def free_numbers(self) -> int:
-        """1: the scale."""
+        """One: the scale."""
         return 1
 
 
@@ -634,7 +637,7 @@ class _Continuous(Scaled):
     """Scaled noise of a continuous law."""
 
     def quantile(self, p: float) -> float:
-        """The error that no coordinate exceeds with probability `p`.
+        """The error that no output exceeds with probability `p`.
 
         Parameters
         ----------
@@ -657,7 +660,7 @@ class _Continuous(Scaled):
         return self._off(p, self.dimension)[0]
 
     def quantiles(self, p: float) -> tuple[float, ...]:
-        """The errors that no coordinate exceeds, each its own, with probability `p`; rounded up.
+        """Errors, one for each output, that are all kept with probability `p`; rounded up.
 
         Raises
         ------
@@ -671,19 +674,19 @@ class _Continuous(Scaled):
         return self
 
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
-        """What noise of each scale exceeds as often as one of `dimension` numbers may."""
+        """For each scale, the error that is exceeded as often as one of `dimension` outputs may exceed its own."""
         raise NotImplementedError
 
     @staticmethod
     def _tail(x: float) -> float:
-        """How often noise of scale 1 is larger than x."""
+        """The probability that noise of scale 1 exceeds x in size."""
         raise NotImplementedError
 
 
 @final
 @dataclass(frozen=True)
 class Laplace(_Continuous):
-    """Independent Laplace noise on each coordinate.
+    """Independent Laplace noise on each output.
 
     Parameters
     ----------
@@ -709,20 +712,20 @@ class Laplace(_Continuous):
     """
 
     sampler_method: ClassVar[str] = "laplace"
-    """The method of a sampler that draws it."""
+    """The name of the sampler's method that draws it."""
 
     @property
     def covariance(self) -> FloatArray:
-        """Return the covariance of the noise, shape (d, d)."""
+        """The covariance of the noise, shape (d, d)."""
         return np.diag(2 * np.square(self.scales))
 
     @property
     def mean_sizes(self) -> tuple[float, ...]:
-        """The mean absolute error of each number of the answer."""
+        """The mean absolute error of each output."""
         return self.scales
 
     def error(self, norm: float = 2) -> Bound:
-        """Return the mean of a norm of the noise vector.
+        """The mean of a norm of the noise vector.
 
         Parameters
         ----------
@@ -763,7 +766,7 @@ class Laplace(_Continuous):
 @final
 @dataclass(frozen=True)
 class Gaussian(_Continuous):
-    """Independent normal noise on each coordinate.
+    """Independent normal noise on each output.
 
     Parameters
     ----------
@@ -789,20 +792,20 @@ class Gaussian(_Continuous):
     """
 
     sampler_method: ClassVar[str] = "gaussian"
-    """The method of a sampler that draws it."""
+    """The name of the sampler's method that draws it."""
 
     @property
     def covariance(self) -> FloatArray:
-        """Return the covariance of the noise, shape (d, d)."""
+        """The covariance of the noise, shape (d, d)."""
         return np.diag(np.square(self.scales))
 
     @property
     def mean_sizes(self) -> tuple[float, ...]:
-        """The mean absolute error of each number of the answer."""
+        """The mean absolute error of each output."""
         return tuple(math.sqrt(2 / math.pi) * scale for scale in self.scales)
 
     def error(self, norm: float = 2) -> Bound:
-        """Return the mean of a norm of the noise vector.
+        """The mean of a norm of the noise vector.
 
         Parameters
         ----------
@@ -864,7 +867,7 @@ class NoNoise:
     """
 
     sampler_method: ClassVar[str] = "laplace"
-    """The method of a sampler that draws it."""
+    """The name of the sampler's method that would draw it."""
 
     dimension: int = 1
 
@@ -872,7 +875,7 @@ class NoNoise:
         object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value` as it is.
+        """The answer itself.
 
         Parameters
         ----------
@@ -889,50 +892,50 @@ class NoNoise:
         return sized(value, self.dimension)
 
     def error(self, norm: float = 2) -> Bound:
-        """Return zero; raise ParameterError for an unknown norm."""
+        """Zero; an unknown norm is refused."""
         norm_of(norm)
         return Bound(0.0, 0.0, "exact")
 
     def quantile(self, p: float) -> float:
-        """Return zero; raise ParameterError if `p` is out of range."""
+        """Zero; `p` out of range is refused."""
         probability(p)
         return 0.0
 
     def quantiles(self, p: float) -> tuple[float, ...]:
-        """Return zeros; raise ParameterError if `p` is out of range."""
+        """Zeros; `p` out of range is refused."""
         return (self.quantile(p),) * self.dimension
 
     @property
     def mean_sizes(self) -> tuple[float, ...]:
-        """The mean absolute error of each number of the answer."""
+        """The mean absolute error of each output: zeros."""
         return self.scales
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """Return zeros."""
+        """Zeros."""
         return (0.0,) * self.dimension
 
     @property
     def covariance(self) -> FloatArray:
-        """Return zeros, shape (d, d)."""
+        """Zeros, shape (d, d)."""
         return np.zeros((self.dimension, self.dimension))
 
     def divided(self, weights: Sequence[float]) -> NoNoise:
-        """Return the same: there is nothing to divide."""
+        """The same: there is nothing to divide."""
         return self
 
     @property
     def free_numbers(self) -> int:
-        """Return 1: the scale, which is 0."""
+        """One: the scale, which is 0."""
         return 1
 
     def accounted_noise(self) -> None:
-        """Return None: there is no noise to account for."""
+        """None: there is no noise to charge for."""
         return
 
 
 def unit_name(*, gaussian: bool) -> str:
-    """Return what the size of noise is called.
+    """The name for the size of noise: standard deviation or scale.
 
     Examples
     --------
@@ -943,14 +946,14 @@ def unit_name(*, gaussian: bool) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# Where the exact answer lies, given what was released.
+# Confidence intervals for the exact answer, given what was released.
 # --------------------------------------------------------------------------------------------------
 
 Ends = tuple[float, float]
 
 
 def intervals(noise: Noise, values: Sequence[float], margins: Sequence[float], level: float) -> tuple[Ends, ...]:
-    """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
+    """Intervals that contain all exact answers at once, with probability `level` over the noise.
 
     Parameters
     ----------
@@ -981,6 +984,7 @@ def intervals(noise: Noise, values: Sequence[float], margins: Sequence[float], l
     halves = (reach + margin for reach, margin in zip(noise.quantiles(level), margins, strict=True))
     return tuple(
         (value, value)
+        # an answer without noise or margin is known exactly; otherwise the ends are rounded outwards
         if half == 0
         else (math.nextafter(value - half, -math.inf), math.nextafter(value + half, math.inf))
         for value, half in zip(values, halves, strict=True)
@@ -988,7 +992,7 @@ def intervals(noise: Noise, values: Sequence[float], margins: Sequence[float], l
 
 
 def is_none(noise: Noise) -> bool:
-    """Return whether an answer is released as it is.
+    """Whether an answer is released as it is.
 
     Examples
     --------
@@ -1003,14 +1007,14 @@ def is_none(noise: Noise) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whole-number noise for answers that are whole numbers.
+# Discrete Laplace noise, for answers that are whole numbers.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True)
 class DiscreteLaplace(Scaled):
-    """Independent whole-number noise on each coordinate, two-sided geometric.
+    """Independent discrete Laplace (two-sided geometric) noise on each output.
 
     Parameters
     ----------
@@ -1036,17 +1040,17 @@ class DiscreteLaplace(Scaled):
     """
 
     sampler_method: ClassVar[str] = "discrete_laplace"
-    """The method of a sampler that draws it."""
+    """The name of the sampler's method that draws it."""
 
     no_scale: ClassVar[str] = "Use NoNoise where a certificate says that none is needed."
 
     @property
     def covariance(self) -> FloatArray:
-        """Return the covariance of the noise, shape (d, d)."""
+        """The covariance of the noise, shape (d, d)."""
         return np.diag([_moments(scale)[1] for scale in self.scales])
 
     def sample(self, value: Sequence[float], sampler: Sampler) -> tuple[float, ...]:
-        """Return `value`, whole numbers of length `dimension`, plus noise.
+        """Add noise to an answer of whole numbers.
 
         Parameters
         ----------
@@ -1070,11 +1074,11 @@ class DiscreteLaplace(Scaled):
 
     @property
     def mean_sizes(self) -> tuple[float, ...]:
-        """The mean absolute error of each number of the answer."""
+        """The mean absolute error of each output."""
         return tuple(float(DiscreteLaplace(scale).error(1)) for scale in self.scales)
 
     def error(self, norm: float = 2) -> Bound:
-        """Return the mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
+        """The mean 1-norm, 2-norm or largest coordinate (``math.inf``) of the noise vector.
 
         With r = exp(-1/scale) one coordinate has mean size 2 r / (1 - r^2) and mean square 2 r / (1 - r)^2.
         """
@@ -1089,7 +1093,7 @@ class DiscreteLaplace(Scaled):
         return Bound(down(max(sizes), 16), min(up(math.fsum(sizes), 16), root), "certified")
 
     def quantile(self, p: float) -> float:
-        """Return the whole-number error that no coordinate exceeds with probability `p`.
+        """The whole-number error that no output exceeds with probability `p`.
 
         With several scales it is the largest of `quantiles`.
 
@@ -1101,7 +1105,7 @@ class DiscreteLaplace(Scaled):
         return max(self.quantiles(p))
 
     def quantiles(self, p: float) -> tuple[float, ...]:
-        """Return the whole-number errors that no coordinate exceeds, each its own, with probability `p`.
+        """Whole-number errors, one for each output, that are all kept with probability `p`.
 
         Raises
         ------
@@ -1112,17 +1116,17 @@ class DiscreteLaplace(Scaled):
         return tuple(_quantile(tail, scale) for scale in self.scales)
 
     def accounted_noise(self) -> Laplace:
-        """Return what an accountant charges for: as for continuous noise of the same scale."""
+        """Continuous noise of the same scale: it has the same privacy loss for whole-number shifts."""
         return Laplace(self.scale, self.dimension, self.weights)
 
 
 def _moments(scale: float) -> tuple[float, float]:
-    """Return the mean size and the mean square of noise of a scale."""
+    """The mean absolute value and the mean square of noise of a scale."""
     r, gap = math.exp(-1 / scale), -math.expm1(-1 / scale)
     return 2 * r / (gap * (1 + r)), 2 * r / gap**2
 
 
 def _quantile(tail: float, scale: float) -> float:
-    """Return the least m with P(|X| > m) = 2 r^(m + 1) / (1 + r) at most `tail`."""
+    """The least m with P(|X| > m) = 2 r^(m + 1) / (1 + r) at most `tail`."""
     needed = -scale * (math.log(tail) + math.log1p(math.exp(-1 / scale)) - math.log(2)) - 1
     return float(max(0, math.ceil(needed - 1e-9)))

@@ -1,4 +1,4 @@
-"""Privacy curves of Laplace noise: on the line, in space, and beside a normal answer."""
+"""Privacy curves of Laplace noise: on the line, in space, and for a normal answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bnpriv.core.gaussian_curve import NORMAL_LOG_ERROR, gaussian_delta
 from bnpriv.errors import SizeError
 
 # --------------------------------------------------------------------------------------------------
-# The privacy curve of two laws with finitely many atoms on the line, once Laplace noise is added.
+# The privacy curve of Laplace noise on two laws with finitely many atoms on the line.
 #
 # Between neighbouring atoms both output densities are of the form A exp(w/b) + B exp(-w/b), so that their ratio is
 # monotone there and constant beyond the ends: the largest log ratio is reached at an atom, and the difference p -
@@ -24,7 +24,7 @@ from bnpriv.errors import SizeError
 # --------------------------------------------------------------------------------------------------
 
 SPAN = 64.0
-"""Atoms further apart than this many scales are summed in separate blocks, which keeps the rounding error small."""
+"""Atoms further apart than this many scales are summed in separate blocks, to keep rounding errors small."""
 
 
 @final
@@ -57,7 +57,7 @@ class LaplacePair:
         return cls(atoms, logs[0], logs[1], max(f.error, g.error))
 
     def epsilon(self, scale: float) -> float:
-        """Return the largest absolute log ratio of the two output densities, rounded up.
+        """The pure privacy loss: the largest absolute log ratio of the two output densities, rounded up.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class LaplacePair:
         return float(np.max(np.abs(losses))) + error
 
     def losses(self, scale: float) -> tuple[FloatArray, float]:
-        """Return the log ratio of the first output density to the second at every atom, and a bound on its error.
+        """The log ratio of the two output densities at every atom, and a bound on its error.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class LaplacePair:
         return p - q, 2 * self.error + lost_p + lost_q
 
     def delta(self, scale: float, epsilon: float) -> float:
-        """Return the larger hockey-stick divergence of the two directions at `epsilon`, rounded up.
+        """The hockey-stick divergence at `epsilon`, the larger of the two directions, rounded up.
 
         Parameters
         ----------
@@ -114,14 +114,14 @@ class LaplacePair:
 
 
 def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, float]:
-    """Return log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, and a bound on the error."""
+    """The log density sum log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, with an error bound."""
     left, right = from_left(atoms, logs, scale), from_right(atoms, logs, scale)
     beyond = np.append(right[1:] - np.diff(atoms) / scale, -np.inf)
     return np.logaddexp(left, beyond), smoothing_error(atoms, logs, scale)
 
 
 def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> float:
-    """Return a bound on the error of `from_left` and `from_right`.
+    """A bound on the error of `from_left` and `from_right`.
 
     Each step rounds a number of a known size once, and a partial sum keeps at most the error of the sums before it.
     """
@@ -132,12 +132,12 @@ def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> float:
 
 
 def from_right(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
-    """Return log sum over x_j >= w of exp(logs_j - (x_j - w) / scale) at every atom w."""
+    """The values log sum over x_j >= w of exp(logs_j - (x_j - w) / scale) at every atom w."""
     return from_left(-atoms[::-1], logs[::-1], scale)[::-1]
 
 
 def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
-    """Return log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w.
+    """The values log sum over x_j <= w of exp(logs_j - (w - x_j) / scale) at every atom w.
 
     Parameters
     ----------
@@ -160,18 +160,19 @@ def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
 
 
 def _excess(atoms: FloatArray, masses: FloatArray, scale: float) -> float:
-    """Return the integral of the positive part of a signed measure after Laplace noise."""
+    """The integral of the positive part of a signed measure after Laplace noise."""
     if scale == 0:
         return float(np.sum(np.maximum(masses, 0.0)))
     left = _signed_from_left(atoms, masses, scale)
     right = _signed_from_left(-atoms[::-1], masses[::-1], scale)[::-1]
+    # beyond the outermost atoms the density is one exponential, whose integral is half of its sum
     tails = 0.5 * (max(right[0], 0.0) + max(left[-1], 0.0))
     a, b, gaps = left[:-1], right[1:], np.diff(atoms) / scale
     return tails + float(np.sum(_between(a, b, gaps)))
 
 
 def _signed_from_left(atoms: FloatArray, masses: FloatArray, scale: float) -> FloatArray:
-    """Return the sum over x_j <= w of masses_j exp(-(w - x_j) / scale) at every atom w."""
+    """The sum over x_j <= w of masses_j exp(-(w - x_j) / scale) at every atom w."""
     result = np.empty_like(masses)
     carried, at = 0.0, atoms[0]
     for start, end in _stretches(atoms, scale):
@@ -203,22 +204,23 @@ def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:
         change = 0.5 * (np.log(-a / b) + gaps)
     change = np.where((a * b < 0) & np.isfinite(change), np.clip(change, 0.0, gaps), 0.0)
     before, after = integral(np.zeros_like(gaps), change), integral(change, gaps)
+    # the sign changes at most once, so that each side has one sign throughout
     return np.maximum(before, 0.0) + np.maximum(after, 0.0)
 
 
 # --------------------------------------------------------------------------------------------------
-# The privacy curve of two laws with finitely many atoms in space, once independent Laplace noise is added.
+# The privacy curve of independent Laplace noise on two laws with finitely many atoms in space.
 #
 # With all other coordinates fixed the log ratio is monotone between neighbouring values of one coordinate, so that
 # the largest one is reached on the grid of the atoms' coordinates.
 # --------------------------------------------------------------------------------------------------
 
 MOST_PRODUCT_CELLS = 2**24
-"""Grid points times atoms."""
+"""The most products of grid points and atoms."""
 
 
 def product_laplace_epsilon(f: Atoms, g: Atoms, scale: float) -> float:
-    """Return the largest absolute log ratio of the two output densities over all of space, rounded up.
+    """The largest absolute log ratio of the two output densities over all of space, rounded up.
 
     Parameters
     ----------
@@ -255,7 +257,7 @@ def product_laplace_epsilon(f: Atoms, g: Atoms, scale: float) -> float:
 
 
 def common_logs(laws: Sequence[Atoms]) -> tuple[FloatArray, list[FloatArray]]:
-    """Return all atoms of laws of one dimension, shape (K, d), and the log masses of each law on them.
+    """All atoms of laws of one dimension, of shape (K, d), and the log masses of each law on them.
 
     Examples
     --------
@@ -275,12 +277,12 @@ def common_logs(laws: Sequence[Atoms]) -> tuple[FloatArray, list[FloatArray]]:
 
 
 def _is_simplex(points: FloatArray) -> bool:
-    """Return whether all points are the origin or unit vectors times one length each coordinate shares."""
+    """Whether all points are the origin or unit vectors times one common length."""
     return bool(np.all(np.count_nonzero(points, axis=1) <= 1) and np.unique(points[points != 0]).size <= 1)
 
 
 def _largest_on_simplex(points: FloatArray, logs: FloatArray, scale: float) -> float:
-    """Maximize over corners w of the grid: a set of coordinates at the atom, the others at 0.
+    """The largest log ratio over corners w of the grid: some coordinates at their atom, the others at 0.
 
     Up to a factor that both densities share, an atom on a chosen coordinate counts r, one on another coordinate 1/r,
     the origin 1, with r = exp(length / scale). The ratio of two such sums is largest for a set of the atoms with the
@@ -306,7 +308,7 @@ def _largest_on_simplex(points: FloatArray, logs: FloatArray, scale: float) -> f
 
 
 def grid_size(f: Atoms, g: Atoms) -> int:
-    """Return the number of grid points times atoms that the curve of two laws takes; 0 where no grid is needed."""
+    """The number of grid points times atoms for the curve of two laws; 0 where no grid is needed."""
     points = np.unique(np.concatenate([f.points, g.points]), axis=0)
     return 0 if _is_simplex(points) else _size_in_space(points)
 
@@ -335,14 +337,14 @@ def _largest_on_grid(points: FloatArray, logs: FloatArray, scale: float) -> floa
 # --------------------------------------------------------------------------------------------------
 
 MOST_DEVIATIONS = 2.0**20
-"""An answer whose deviation is so many scales is counted as if it had no noise."""
+"""An answer with a deviation of more scales than this is treated as if it had no noise."""
 
 MOST_HALVINGS = 400
-"""Halvings and doublings in the search for the answer from which on the first law is too likely."""
+"""The most halvings and doublings in the search for the threshold."""
 
 
 def normal_with_laplace_delta(gap: float, deviation: float, scale: float, epsilon: float) -> float:
-    """Return the hockey-stick divergence of two normal answers with Laplace noise, rounded up.
+    """The hockey-stick divergence of two normal answers with Laplace noise, rounded up.
 
     Parameters
     ----------
@@ -375,6 +377,7 @@ def normal_with_laplace_delta(gap: float, deviation: float, scale: float, epsilo
     bare = gaussian_delta(gap / deviation, epsilon) if deviation > 0 else 1.0
     if deviation >= MOST_DEVIATIONS * scale:
         return bare  # which noise only lowers
+    # the Laplace noise alone keeps the gap within epsilon
     if epsilon >= gap / scale:
         return 0.0
     if deviation == 0:
@@ -389,14 +392,14 @@ def normal_with_laplace_delta(gap: float, deviation: float, scale: float, epsilo
 
 
 class _Sum:
-    """The law of a centred normal number plus a Laplace number."""
+    """The law of a centred normal number plus an independent Laplace number."""
 
     def __init__(self, deviation: float, scale: float) -> None:
         self.deviation, self.scale = deviation, scale
         self.ratio = deviation / scale
 
     def log_density(self, t: float) -> tuple[float, float]:
-        """Return the log of the density up to a constant, and a bound of its error."""
+        """The log of the density up to a constant, and a bound on its error."""
         from scipy.special import log_ndtr
 
         z, w = t / self.deviation, t / self.scale
@@ -406,7 +409,7 @@ class _Sum:
         return top + math.log1p(math.exp(min(logs) - top)), NORMAL_LOG_ERROR * (2 + 2 * size)
 
     def above(self, t: float, *, up: bool) -> float:
-        """Return the probability of more than t, rounded up or down."""
+        """The probability of more than t, rounded up or down."""
         if t < 0:
             return 1.0 - self.above(-t, up=not up) * (1 - 2.0**-52 if up else 1 + 2.0**-52)
         from scipy.special import log_ndtr
@@ -419,7 +422,7 @@ class _Sum:
 
 
 def _exp(log: float, tilt: float, shift: float, *, up: bool) -> float:
-    """Return exp(log + tilt + shift), rounded up or down by all that its exponent and later sums can err."""
+    """The exponential of log + tilt + shift, rounded up or down by all that it and later sums can err."""
     if math.isinf(log):
         return 0.0
     error = 2 * NORMAL_LOG_ERROR * (1 + abs(log) + abs(tilt) + abs(shift))
@@ -428,7 +431,7 @@ def _exp(log: float, tilt: float, shift: float, *, up: bool) -> float:
 
 
 def _threshold(curve: _Sum, gap: float, epsilon: float) -> tuple[float, float]:
-    """Return where the ratio of the densities is exp(epsilon), and how far the log of that ratio may be off there."""
+    """The point where the density ratio is exp(epsilon), and how far the log ratio may be off there."""
     low, high = gap / 2, gap + curve.scale
     for _ in range(MOST_HALVINGS):
         if curve.log_density(high - gap)[0] - curve.log_density(high)[0] >= epsilon or high > 1e6 * curve.scale:

@@ -1,4 +1,4 @@
-"""How long drawing will take: told before it begins, and shown on the way."""
+"""Progress of long drawing: the expected time is told in advance, and shown on the way."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bnpriv.errors import LongDrawingWarning
 Item = TypeVar("Item")
 
 TRIAL_TABLES = 32
-"""Tables that are drawn, and not used, to see how long one takes."""
+"""Tables that are drawn, and not used, to measure how long one takes."""
 
 LONGEST_TRIAL, MORE = 1.0, 8
-"""Seconds that a trial may take, and by how much more tables are tried where a few foretell a long time."""
+"""Seconds that a trial may take, and the factor by which it grows where a few tables foretell a long time."""
 
 LONG_SECONDS = 5.0
-"""What takes longer is told before it begins, and shown on the way; calibration takes its own time after it."""
+"""Anything longer is announced in advance and shown on the way; calibration takes its own time after it."""
 
 
 @final
@@ -55,14 +55,14 @@ def _told(what: str, seconds: float, work: str = "take about {} to draw") -> str
 
 
 def tell(what: str, seconds: float, work: str = "take about {} to draw", remedy: str = "") -> None:
-    """Tell in advance what takes long; `work` says with {} for the time what is done."""
+    """Warn in advance that something takes long; `work` is a phrase with {} for the time."""
     if seconds >= LONG_SECONDS:
         told = LongDrawingWarning(_told(what, seconds, work), seconds=seconds, remedy=remedy)
         warnings.warn(told, stacklevel=_callers_level())
 
 
 def _callers_level() -> int:
-    """Return how far up the first line is that is not ours, so that a warning shows the line that was written."""
+    """The stack level of the first line outside bnpriv, so that a warning shows the user's line."""
     frame, level = inspect.currentframe(), 0
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("bnpriv."):
         frame, level = frame.f_back, level + 1
@@ -70,14 +70,14 @@ def _callers_level() -> int:
 
 
 FEW_ITEMS = 8
-"""Of fewer the last ones are not looked at by themselves: one may take long by chance."""
+"""With fewer items, the last ones are not timed by themselves: one may be slow by chance."""
 
 SHORTER = "Fewer posterior draws (draws=, thin=) or models take less"
-"""What makes work short that is done for every model."""
+"""What shortens work that is done for every model."""
 
 
 def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> Iterator[Item]:
-    """Yield items, and tell how long the others will take once one has taken so long that they will take long.
+    """Yield items, and warn how long the rest will take once that is known to be long.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> I
 
 
 def _rate(times: Sequence[float]) -> float:
-    """Return the seconds for an item by when each began: the mean of all or of the last ones, as costs may grow."""
+    """Seconds per item, from their start times: the mean of all or of the last ones, as costs may grow."""
     done = len(times) - 1
     recent = min(done, max(FEW_ITEMS, done // 4))
     return max((times[-1] - times[-1 - few]) / few for few in (done, recent)) if done else 0.0
 
 
 def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
-    """Return how long tables will take, from how long a few do.
+    """How long tables will take, from how long a few do.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
     few = min(TRIAL_TABLES, tables)
     draw(1)
     taken = _taken(draw, few, tables)
-    # what does not grow with the number of tables is most of what a few take: a long time is looked at again
+    # fixed costs dominate a small trial: if it foretells a long time, a larger one is made
     while taken / few * tables >= LONG_SECONDS and taken < LONGEST_TRIAL / MORE and few * MORE <= tables:
         few *= MORE
         taken = _taken(draw, few, tables)
@@ -129,7 +129,7 @@ def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
 
 
 def _taken(draw: Callable[[int], object], few: int, tables: int) -> float:
-    """Return how long a few tables take; what foretells a long time is looked at twice, as others use the machine."""
+    """How long a few tables take; a time that foretells a long wait is measured twice, as machines are shared."""
     taken = _seconds(draw, few)
     if taken / few * tables < LONG_SECONDS or taken >= LONGEST_TRIAL:
         return taken
@@ -144,7 +144,7 @@ def _seconds(draw: Callable[[int], object], tables: int) -> float:
 
 @contextmanager
 def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
-    """Tell a long time in advance, and show on a terminal how far drawing has come.
+    """Announce a long time in advance, and show on a terminal how far drawing has come.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""The one step that touches data: evaluate, add noise, show nothing else; and what comes out of it."""
+"""The release, the one step that touches data: evaluate the query, add noise, show nothing else."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# How released numbers, and what missing values count as, are written.
+# How released numbers are written, and the rule for missing values.
 # --------------------------------------------------------------------------------------------------
 
 
 def missing_rule(columns: Mapping[str, Column]) -> str:
-    """Return what missing values and values out of range count as; never how many there were."""
+    """What missing and out-of-range values count as; never how many there were."""
     return "; ".join(f"{name}: {_column_rule(column)}" for name, column in columns.items()) + "."
 
 
@@ -56,7 +56,7 @@ def _column_rule(column: Column) -> str:
 
 
 def shown_number(value: float, width: float) -> str:
-    """Return a number with the digits that the noise leaves meaningful, all of them if there is none."""
+    """A number with the digits that the noise leaves meaningful, or all of them if there is none."""
     if not width > 0 or not math.isfinite(width):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
     digits = max(0, 2 - math.floor(math.log10(width)))
@@ -106,17 +106,17 @@ class Release(Shown):
 
     @property
     def values(self) -> tuple[float, ...]:
-        """Return the numbers of the answer; a variance or a quantile is worked out of the base."""
+        """The numbers of the answer; variances, quantiles and the like are computed from the base."""
         return self.base if self.derivation is None else self.derivation.values(self.base)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return what each number of the answer is."""
+        """The name of each number of the answer."""
         return self.base_labels if self.derivation is None else self.derivation.labels(self.base_labels)
 
     @property
     def value(self) -> float | tuple[float, ...]:
-        """The number if there is one, else the tuple of all; where it is useless a `UselessAnswerWarning` says so."""
+        """The number if there is one, else the tuple of all; a useless one warns with `UselessAnswerWarning`."""
         if self.calibration.useful.verdict == "useless":
             told = f"{self.calibration.useful} print(release) says what was known before; docs/useless-answers.md."
             warnings.warn(UselessAnswerWarning(told), stacklevel=2)
@@ -124,11 +124,11 @@ class Release(Shown):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what the release promises."""
+        """What the release promises."""
         return self.calibration.guarantee
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per released number: its label, its value, and the ends of the interval at 95 %.
+        """A table with one row per released number: its label, its value, and the ends of its 95 % interval.
 
         Examples
         --------
@@ -150,7 +150,7 @@ class Release(Shown):
         )
 
     def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
-        """Return intervals that hold all the exact answers at once, with probability `level` over the noise.
+        """Intervals that contain all exact answers at once, with probability `level` over the noise.
 
         Parameters
         ----------
@@ -171,14 +171,14 @@ class Release(Shown):
         return found[0] if len(found) == 1 else found
 
     def clamped(self) -> Release:
-        """Return the release with every number moved into the range of its exact answer; intervals stay valid."""
+        """The release with every number clamped to the range of its exact answer; intervals stay valid."""
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
         ends = zip(self.base, lower, upper, strict=True)
-        # the exact answer lies in the range, so a number outside only comes nearer to it
+        # the exact answer is in the range: clamping only brings a number closer to it
         return replace(self, base=tuple(min(max(value, float(low)), float(high)) for value, low, high in ends))
 
     def rounded(self) -> Release:
-        """Return the release with counts and other whole-numbered answers rounded; their intervals widen by a half.
+        """The release with whole-numbered answers rounded; their intervals widen by a half.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class Release(Shown):
         return replace(self, base=base, margins=margins)
 
     def to_dict(self) -> Json:
-        """Return the release with its calibration as plain values."""
+        """The release with its calibration, as plain values."""
         found = zip(self.labels, self.values, self.all_intervals(INTERVAL_LEVEL), strict=True)
         numbers = [_number(*each) for each in found]
         return {
@@ -213,12 +213,12 @@ class Release(Shown):
 
     @property
     def document(self) -> Document:
-        """Return the released numbers, what they are worth, and what was known before."""
+        """The released numbers, what they are worth, and what was known before, as a document."""
         return service("release.document")(self)
 
     @property
     def stored(self) -> Json:
-        """Return what a ledger keeps of the answer: the released numbers, never anything of the data beside them."""
+        """What a ledger keeps of the answer: the released numbers, and nothing else of the data."""
         return {
             "values": [value.hex() for value in self.base],
             "labels": list(self.base_labels),
@@ -227,7 +227,7 @@ class Release(Shown):
 
     @staticmethod
     def from_stored(stored: Mapping[str, object], calibration: Calibration, mark: Any) -> Release:
-        """Return the release of which a ledger kept the answer.
+        """The release of which a ledger kept the answer.
 
         Parameters
         ----------
@@ -269,18 +269,18 @@ class Release(Shown):
 
     @cached_property
     def derivation(self) -> Derivation | None:
-        """How the answer is worked out of the released numbers; None where they are the answer."""
+        """How the answer is computed from the released numbers; None where they are the answer."""
         return derivation_of(self.calibration.query, self.calibration.framework.schema)
 
     def _worked_out_of(self) -> Json:
-        """Return the released numbers of which the answer is worked out; nothing where they are the answer."""
+        """The released numbers from which the answer is computed; empty where they are the answer."""
         if self.derivation is None:
             return {}
         numbers = zip(self.base_labels, self.base, self._base_intervals(INTERVAL_LEVEL), strict=True)
         return {"base": [_number(*each) for each in numbers]}
 
     def _whole_numbered(self) -> tuple[bool, ...]:
-        """Return for each number of the base whether its exact value is whole, and it is a number of the answer."""
+        """For each number of the base, whether it is in the answer itself and always a whole number."""
         whole = _whole_numbered(self.calibration.query, self.calibration.framework.schema)
         return whole if self.derivation is None else self.derivation.shown_as_they_are(whole)
 
@@ -298,7 +298,7 @@ class Release(Shown):
             return box
         lower, upper = answer_range(self.calibration.query, self.calibration.framework.schema)
         found = self.derivation.intervals(box, list(zip(lower.tolist(), upper.tolist(), strict=True)))
-        # a box outside the range of the base gives intervals beside the value; with it they hold no less
+        # a base outside its range gives intervals beside the value: including the value makes them only wider
         return tuple((min(low, value), max(high, value)) for (low, high), value in zip(found, self.values, strict=True))
 
     def _base_intervals(self, level: float) -> tuple[IntervalEnds, ...]:
@@ -310,7 +310,7 @@ def _number(label: str, value: float, interval: IntervalEnds) -> Json:
 
 
 def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
-    """Return for each output whether its exact answer is a whole number on every table."""
+    """For each output, whether its exact answer is a whole number on every table."""
     if isinstance(query, Custom):
         return (False,) * query.size
     form = normal_form(query, schema)
@@ -321,14 +321,14 @@ def _whole_numbered(query: Query, schema: Schema) -> tuple[bool, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# The one step that touches data: evaluate the calibrated query, add the calibrated noise, show nothing else.
+# The release: check everything, evaluate the calibrated query, add the calibrated noise.
 # --------------------------------------------------------------------------------------------------
 
 LedgerAccount = Any
 """An account of a ledger: what `bnpriv.Session` and `bnpriv.accounting` keep."""
 
 LedgerBudget = Any
-"""What all releases of an account may tell together."""
+"""The budget for what all releases of an account may tell together."""
 
 
 def release(
@@ -404,7 +404,7 @@ def release(
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
-    """Check everything, then read the data."""
+    """Check everything that can be checked first, then read the data."""
     for calibration in calibrations:
         _check_order(calibration, data)
         check_sampler(sampler, calibration.noise)
@@ -450,7 +450,7 @@ def _with_noise(noise: Noise, answer: Any, drawing: Sampler) -> tuple[float, ...
 def with_values(
     calibration: Calibration, values: tuple[float, ...], labels: tuple[str, ...], others: int = 0
 ) -> Release:
-    """The release of these numbers."""
+    """A release of given numbers."""
     schema = calibration.framework.schema
     return Release(
         base=values,
@@ -469,7 +469,7 @@ def release_many(
     separate_guarantees: bool = False,
     sampler: Sampler | None = None,
 ) -> tuple[Release, ...]:
-    """Answer several calibrated queries on a table whose data are read once, each with its own noise.
+    """Answer several calibrated queries on a table that is read once, each with its own noise.
 
     Each guarantee is for its own answer, as if the others were never seen. Such guarantees do not add up: none holds
     for the answers together. A `stack` of the queries, calibrated as one, has a guarantee for all of them.
@@ -542,7 +542,7 @@ def release_many(
 
 
 def _described(schema: Schema) -> tuple[int, str]:
-    """Return what makes a schema; 0 and 1 as categories equal False and True, but texts count differently as these."""
+    """What identifies a schema; as text, because 0 and 1 as categories equal False and True."""
     return schema.records, repr(sorted(schema.columns.items()))
 
 
@@ -570,7 +570,7 @@ def _check_no_ledger(budget: object, key: object) -> None:
 
 
 def check_sampler(sampler: object, noise: Noise) -> None:
-    """Refuse what draws no noise of the kind that is needed, before any data are touched."""
+    """Refuse a sampler that cannot draw the needed noise, before any data are touched."""
     method = noise.sampler_method
     if sampler is None or (not isinstance(sampler, type) and callable(getattr(sampler, method, None))):
         return

@@ -36,7 +36,7 @@ Column = NumberColumn | Categorical
 
 
 def is_whole(column: Column) -> bool:
-    """Return whether a column holds numbers that are rounded to whole ones.
+    """Whether a column holds numbers that are rounded to whole ones.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Schema(HasCard):
                 )
 
     def __getitem__(self, name: str) -> Column:
-        """Return the column `name`.
+        """The declaration of column `name`.
 
         Raises
         ------
@@ -109,12 +109,12 @@ class Schema(HasCard):
 
     @property
     def document(self) -> Document:
-        """Return the columns with what each may hold."""
+        """The columns, with what each may hold, as a document to be shown."""
         return service("schema.document")(self)
 
 
 def require_schema(value: object) -> None:
-    """Refuse what is no schema, and say what to write.
+    """Refuse a value that is not a Schema, and say what to write.
 
     Raises
     ------

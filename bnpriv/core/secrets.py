@@ -1,4 +1,4 @@
-"""Secrets: states, values, properties of a table, and the pairs of them that must not be told apart."""
+"""Secrets (states, values, properties of a table) and the pairs of them that must not be told apart."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
 
 # --------------------------------------------------------------------------------------------------
-# What every pair of secrets has, whether they are states, values, or whole distributions.
+# The interface of a pair of secrets, whether these are states, values, or whole distributions.
 # --------------------------------------------------------------------------------------------------
 
 
 class Pair(Protocol):
-    """Two secrets of one attribute that must not be told apart; hashable, and equal where both secrets are.
+    """Two secrets of one attribute that must not be told apart; hashable, and compared by value.
 
     ``str(pair)`` is the pair in words, with few digits.
     """
 
     @property
     def first(self) -> object:
-        """The one secret: a set of states, an interval of values, a distribution."""
+        """The first secret: a set of states, an interval of values, a distribution."""
         ...
 
     @property
     def second(self) -> object:
-        """The other secret, of the same form."""
+        """The second secret, of the same form."""
         ...
 
     @property
@@ -57,12 +57,12 @@ class Pair(Protocol):
 
     @property
     def farthest(self) -> float:
-        """Largest distance of a value in the first from one in the second; inf where they are no numbers."""
+        """The largest distance between values of the two secrets; inf where they are no numbers."""
         ...
 
     @property
     def reverse(self) -> Pair:
-        """The pair the other way round."""
+        """The pair in the other direction."""
         ...
 
     @property
@@ -71,12 +71,12 @@ class Pair(Protocol):
         ...
 
     def __hash__(self) -> int:
-        """Return a hash of both secrets."""
+        """A hash of both secrets."""
         ...
 
 
 # --------------------------------------------------------------------------------------------------
-# Secrets that are any two values at most so far apart.
+# Secrets that are any two values within a distance.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -114,17 +114,17 @@ def apart(*, at_most: float) -> Apart:
 
 
 # --------------------------------------------------------------------------------------------------
-# Intervals next to each other, which stand for values so far apart where draws know no single values.
+# Suggested pairs of adjacent intervals, where draws cannot resolve single values.
 # --------------------------------------------------------------------------------------------------
 
 LEAST_SUGGESTED = 0.02
-"""How often a suggested interval must come up among the values."""
+"""Least frequency of a suggested interval among the values."""
 
 MOST_PAIRS = 4
 
 
 def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> str:
-    """Return a declaration of pairs of intervals next to each other, each as long as a distance.
+    """A declaration of pairs of adjacent intervals, each as long as a given distance.
 
     Parameters
     ----------
@@ -155,6 +155,7 @@ def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> s
     gap = 0.0 if touching else 1.0 if whole else distance / 1000
 
     def interval(cell: int) -> str:
+        # the two sides must be disjoint where the property takes single values
         return f"({cell * distance:.9g}, {(cell + 1) * distance - gap:.9g})"
 
     chosen = (f"({interval(cell)}, {interval(cell + 1)})" for cell in sorted(pairs[:MOST_PAIRS]))
@@ -163,7 +164,7 @@ def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> s
 
 
 # --------------------------------------------------------------------------------------------------
-# Secrets of a protected attribute and the pairs of them that must not be told apart.
+# Pairs of secrets that are sets of states.
 # --------------------------------------------------------------------------------------------------
 
 Side = State | Collection[State]
@@ -171,7 +172,7 @@ Side = State | Collection[State]
 BETWEEN = " against "
 
 AMBIGUOUS = frozenset("{},[]'\"")
-"""What may be part of a state's name or of the text of a pair."""
+"""Characters that may be part of a state's name or of the text of a pair."""
 
 
 @final
@@ -211,18 +212,18 @@ class SecretPair:
 
     @property
     def farthest(self) -> float:
-        """Largest distance of a state in the first from one in the second; inf where they are no numbers."""
+        """The largest distance between states of the two secrets; inf where they are no numbers."""
         both = (*self.first, *self.second)
         if any(isinstance(state, (str, bool)) for state in both):
             return math.inf
         try:
             return max(abs(float(a) - float(b)) for a in self.first for b in self.second)
-        except OverflowError:  # whole numbers that no double holds
+        except OverflowError:  # integers too large for a double
             return math.inf
 
     @property
     def identity(self) -> str:
-        """The pair so that no other has the same text, for hashes."""
+        """A text of the pair that no other pair has, for hashes."""
         states = (*self.first, *self.second)
         if all(isinstance(state, str) and BETWEEN not in state and AMBIGUOUS.isdisjoint(state) for state in states):
             return str(self)
@@ -230,12 +231,12 @@ class SecretPair:
 
     @property
     def reverse(self) -> SecretPair:
-        """Return the pair the other way round."""
+        """The pair in the other direction."""
         return SecretPair(self.second, self.first)
 
     @property
     def is_point(self) -> bool:
-        """Return whether both secrets are single states."""
+        """Whether both secrets are single states."""
         return len(self.first) == len(self.second) == 1
 
     def __str__(self) -> str:
@@ -250,7 +251,7 @@ class SecretPairs:
     chosen: tuple[SecretPair, ...]
 
     def ordered(self, attribute: str, states: Iterable[State]) -> tuple[SecretPair, ...]:
-        """Return every chosen pair in both directions, each once.
+        """Every chosen pair in both directions, each once.
 
         Raises
         ------
@@ -301,12 +302,12 @@ def pairs(*chosen: tuple[Side, Side]) -> SecretPairs:
 
 
 def all_pairs(states: Iterable[State]) -> tuple[SecretPair, ...]:
-    """Return every ordered pair of two single states."""
+    """Every ordered pair of two single states."""
     return tuple(SecretPair(frozenset({a}), frozenset({b})) for a, b in permutations(states, 2))
 
 
 def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
-    """Return pairs of secrets that must be sets of states.
+    """Pairs of secrets, checked to be sets of states.
 
     Raises
     ------
@@ -323,7 +324,7 @@ def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
 
 
 def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
-    """Return the ordered pairs of secrets of an attribute with finitely many states; all pairs by default.
+    """The ordered pairs of secrets of an attribute with finitely many states; all pairs by default.
 
     Raises
     ------
@@ -342,7 +343,7 @@ def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[Sec
 
 
 def side_text(side: frozenset[State]) -> str:
-    """Return a secret in words: the state, or the states between braces."""
+    """A secret in words: the state, or the states between braces."""
     names = sorted(map(str, side))
     return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
 
@@ -352,14 +353,14 @@ def _side(side: Side) -> frozenset[State]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Secrets of a parameter that may be any number: values at most so far apart, or chosen intervals.
+# Secrets of a continuous parameter: values within a distance, or chosen intervals.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True)
 class Interval:
-    """The secret that a parameter lies between two numbers.
+    """The secret that a parameter lies in a closed interval.
 
     Parameters
     ----------
@@ -395,7 +396,7 @@ class IntervalPair:
 
     @property
     def reverse(self) -> IntervalPair:
-        """The pair the other way round."""
+        """The pair in the other direction."""
         return IntervalPair(self.second, self.first)
 
     @property
@@ -405,17 +406,17 @@ class IntervalPair:
 
     @property
     def farthest(self) -> float:
-        """Return the largest distance of a value in the first from one in the second."""
+        """The largest distance between values of the two intervals."""
         return max(self.first.high - self.second.low, self.second.high - self.first.low)
 
     @property
     def is_point(self) -> bool:
-        """Return whether both are single values."""
+        """Whether both intervals are single values."""
         return self.first.low == self.first.high and self.second.low == self.second.high
 
     @property
     def touches(self) -> bool:
-        """Return whether two intervals have one end in common, and nothing else."""
+        """Whether the two intervals share an end, and nothing else."""
         wide = self.first.low < self.first.high and self.second.low < self.second.high
         return wide and (self.first.high == self.second.low or self.second.high == self.first.low)
 
@@ -444,7 +445,7 @@ class ValuesApart:
 
     @property
     def second(self) -> str:
-        """Any other value that is near enough."""
+        """Any other value within the distance."""
         return "another" if math.isinf(self.farthest) else f"another at most {self.farthest:g} away"
 
     @property
@@ -454,7 +455,7 @@ class ValuesApart:
 
     @property
     def reverse(self) -> ValuesApart:
-        """The same: the order of two such values does not count."""
+        """The same pair: the order of two such values does not matter."""
         return self
 
     @property
@@ -514,7 +515,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
 
 
 def value_range(side: object) -> tuple[float, float]:
-    """Return the least and the largest value of a secret that is an interval or a set of numbers."""
+    """The least and the largest value of a secret that is an interval or a set of numbers."""
     if isinstance(side, Interval):
         return side.low, side.high
     values = [float(value) for value in cast("frozenset[float]", side)]
@@ -522,7 +523,7 @@ def value_range(side: object) -> tuple[float, float]:
 
 
 def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
-    """Return the two values of a pair that are farthest apart; for values so far apart two around `centre`."""
+    """The two values of a pair that are farthest apart; values within a distance are put around `centre`."""
     if isinstance(pair, ValuesApart):
         return centre - pair.farthest / 2, centre + pair.farthest / 2
     (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
@@ -530,7 +531,7 @@ def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
 
 
 def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
-    """Return pairs of secrets that must be values or intervals.
+    """Pairs of secrets, checked to be values or intervals.
 
     Raises
     ------
@@ -547,7 +548,7 @@ def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
 
 
 def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
-    """Return the pairs of secrets of a parameter that may be any number.
+    """The pairs of secrets of a continuous parameter.
 
     Raises
     ------
@@ -568,7 +569,7 @@ def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
 
 
 def _chosen(given: object) -> tuple[IntervalPair, ...] | None:
-    """Return the pairs of intervals, or of single values, that were chosen; None if nothing of the kind was."""
+    """The chosen pairs of intervals or of single values; None if neither was chosen."""
     if isinstance(given, IntervalPairs):
         return tuple(dict.fromkeys(given.chosen))
     if isinstance(given, SecretPairs) and all(pair.is_point and _of_numbers(pair) for pair in given.chosen):
@@ -582,7 +583,7 @@ def _of_numbers(pair: SecretPair) -> bool:
 
 
 class Ranged(Protocol):
-    """A parameter that may be any number of a range, or one of some states."""
+    """A parameter that is continuous on a range, or has finitely many states."""
 
     @property
     def name(self) -> str:
@@ -591,20 +592,20 @@ class Ranged(Protocol):
 
     @property
     def states(self) -> tuple[State, ...] | None:
-        """The numbers that it may be; None where it may be any of a range."""
+        """The numbers that it may be; None if it may be any in a range."""
         ...
 
     @property
     def is_continuous(self) -> bool:
-        """Whether it takes every value with probability zero."""
+        """Whether every single value has probability zero."""
         ...
 
 
 def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
-    """Return the pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
+    """The pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
 
-    Intervals may have an end in common where the parameter takes every value with probability zero, or is known by
-    draws alone and none of these is that end: then it is as if one of them were without it.
+    Intervals may share an end where the parameter takes every single value with probability zero, or is known by draws
+    alone and none of them is that end: it can then be dropped from one of the two without any change.
 
     Raises
     ------
@@ -633,19 +634,19 @@ def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = 
 
 
 def _shared(pair: IntervalPair) -> float:
-    """Return the end that the intervals of a pair have in common."""
+    """The end that the intervals of a pair share."""
     return pair.first.high if pair.first.high == pair.second.low else pair.first.low
 
 
 def _may_be_shared(parameter: Ranged, pair: IntervalPair, drawn: FloatArray | None) -> bool:
-    """Return whether the common end of a pair may be a value that comes up."""
+    """Whether the shared end of a pair may be a value that occurs."""
     if parameter.is_continuous:
         return False
     return drawn is None or parameter.states is not None or bool(np.any(drawn == _shared(pair)))
 
 
 def _apart_text(pair: IntervalPair) -> str:
-    """Return how the pair is written with the common end in one interval only."""
+    """The pair written so that the shared end is in one interval only."""
     low, high = sorted((pair.first, pair.second), key=lambda side: side.low)
     end = low.high - 1e-6 * (low.high - low.low)
     return f"bnpriv.intervals((({low.low:g}, {end:.10g}), ({high.low:g}, {high.high:g})))"
@@ -681,7 +682,7 @@ def _interval(given: object) -> Interval:
 # --------------------------------------------------------------------------------------------------
 
 NEAR = Fraction(1, 10**9)
-"""How far, relative to itself, a number may be from the value of a property for which it was written."""
+"""Relative distance at which a number still counts as the value of a property it was written for."""
 
 
 @final
@@ -736,20 +737,20 @@ class Secret:
 
     @functools.cached_property
     def column(self) -> str:
-        """Return the protected column; of a `linear` the one that is named first."""
+        """The protected column; of a `linear` the one named first."""
         if isinstance(self.property, Linear):
             return self.property.weights[0][0]
         return next(iter(self.property.columns))
 
     @functools.cached_property
     def touching(self) -> IntervalPair | None:
-        """Return a chosen pair of intervals that have an end in common, or None."""
+        """A chosen pair of intervals that share an end, or None."""
         chosen = self.pairs.chosen if isinstance(self.pairs, IntervalPairs) else ()
         return next((pair for pair in chosen if pair.touches), None)
 
     @functools.cached_property
     def near(self) -> SecretPair | None:
-        """Return a chosen pair of numbers between which there may be one value that both stand for, or None."""
+        """A chosen pair of numbers so close that one value may stand for both, or None."""
         chosen = self.pairs.chosen if isinstance(self.pairs, SecretPairs) else ()
         return next((pair for pair in chosen if _meet(pair)), None)
 
@@ -763,11 +764,12 @@ class Secret:
 
 def _meet(pair: SecretPair) -> bool:
     first, second = ([x for x in side if not isinstance(x, (str, bool))] for side in (pair.first, pair.second))
+    # a number stands for the values near it, so that one value may be near both
     return any(abs(a - b) <= 2 * float(NEAR) * max(1.0, abs(a), abs(b)) for a in first for b in second)
 
 
 # --------------------------------------------------------------------------------------------------
-# From what a user declared about the secrets of attributes to pairs of secrets.
+# From what users declare about secrets to pairs of secrets.
 # --------------------------------------------------------------------------------------------------
 
 Declared = SecretPairs | Apart | IntervalPairs
@@ -778,7 +780,7 @@ Protect = str | Iterable[str] | Mapping[str, SecretPairs | Apart | IntervalPairs
 
 
 def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
-    """The pairs of secrets of an attribute, as the kind of the network counts them.
+    """The pairs of secrets of an attribute, in the way of the network's kind.
 
     Parameters
     ----------
@@ -796,7 +798,7 @@ def pairs_of(network: Network, attribute: str, given: object) -> tuple[Pair, ...
 
 
 def pairs_by_states(network: Network, attribute: str, given: object) -> tuple[Pair, ...]:
-    """Pairs of the states of an attribute, all ordered ones by default; where it has none it may be any number."""
+    """Pairs of the states of an attribute, all ordered ones by default; without states it is continuous."""
     states = network.states.get(attribute)
     if states is None:
         return value_pairs(attribute, given)
@@ -804,7 +806,7 @@ def pairs_by_states(network: Network, attribute: str, given: object) -> tuple[Pa
 
 
 def _by_states(attribute: str, states: tuple[State, ...], given: object) -> object:
-    """Return pairs of intervals as pairs of the states in them, where states are numbers; all else as it is."""
+    """Pairs of intervals turned into pairs of the numeric states inside; anything else unchanged."""
     if not isinstance(given, IntervalPairs) or any(isinstance(state, str) for state in states):
         return given
     sides = [
@@ -821,7 +823,7 @@ def _by_states(attribute: str, states: tuple[State, ...], given: object) -> obje
 
 
 def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
-    """The pairs that stand for the secrets of an attribute of which none are declared.
+    """The pairs that stand for the secrets of an attribute for which none are declared.
 
     Parameters
     ----------
@@ -838,7 +840,7 @@ def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
 
 
 def protected_names(protect: object) -> frozenset[object]:
-    """Return what is protected, by name.
+    """What is protected, by name.
 
     Raises
     ------
@@ -849,7 +851,7 @@ def protected_names(protect: object) -> frozenset[object]:
 
 
 def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:
-    """Return the protected attributes with their pairs of secrets.
+    """The protected attributes with their pairs of secrets.
 
     Parameters
     ----------
@@ -865,6 +867,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
+        # each of these would otherwise fail as an unknown name, with a remedy that does not help
         _refuse_function(network, name)
         _refuse_fixed(network, name)
         _refuse_vector(network, name)
@@ -880,7 +883,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
 
 
 def _refuse_function(network: Network, name: object) -> None:
-    """Refuse a function of parameters that the model has a name for: the law of an answer given it needs draws."""
+    """Refuse a named function of parameters: the law of an answer given its value needs draws."""
     functions = network.reading.functions
     if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
         raise SecretError(
@@ -904,7 +907,7 @@ def _refuse_vector(network: Network, name: object) -> None:
 
 
 def _refuse_fixed(network: Network, name: object) -> None:
-    """Refuse a parameter that the user had fixed to draws of a posterior."""
+    """Refuse a parameter that was fixed to draws of a posterior."""
     fixed = {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}
     if isinstance(name, str) and name not in network.attributes and name.partition("[")[0] in fixed:
         raise SecretError(
@@ -916,7 +919,7 @@ def _refuse_fixed(network: Network, name: object) -> None:
 
 
 def _wanted(protect: object) -> Mapping[str, object]:
-    """Return the protected attributes with what was declared for each, None where nothing was."""
+    """The protected attributes with what was declared for each, None where nothing was."""
     if not isinstance(protect, (str, Iterable)):
         raise SecretError(
             "protect is a name, a list of names, or a mapping from names to secrets",

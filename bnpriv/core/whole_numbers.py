@@ -1,4 +1,4 @@
-"""Sums of independent draws, exact in their values and with relative error only in their masses."""
+"""Sums of independent draws: exact values, and masses with a small relative error."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from bnpriv.errors import LawError, SizeError
 from bnpriv.text import rough_text
 
 # --------------------------------------------------------------------------------------------------
-# Sums of independent draws on whole keys, with relative error only.
+# Convolution on integer keys with a relative error of the masses.
 #
 # Products and sums of positive numbers keep their relative error. A plain fast Fourier transform has an additive one,
 # in which the tails that a pure guarantee is about are lost.
 # --------------------------------------------------------------------------------------------------
 
 MOST_PRODUCTS = 2**35
-"""Most products of two masses in one convolution: a few seconds if the laws are smooth, a minute at worst."""
+"""The most products of two masses in one convolution: seconds for smooth laws, a minute at worst."""
 
 FLAT_STRETCH = 340.0
-"""Stretches whose log masses span at most this much are convolved as plain numbers: e^-680 is still a normal double."""
+"""Largest span of log masses that are convolved as plain numbers: e^-680 is still a normal double."""
 
 MOST_CONVOLUTIONS = 64
-"""How many sums of the largest size may be made one after the other: about a minute."""
+"""The most sums of the largest size that are made in sequence: about a minute."""
 
 LIMB = 62
-"""Bits of a part of a key that is too large for one whole number of 64 bits."""
+"""Bits per limb of a key that is too large for one 64-bit integer."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """Masses on whole numbers at least 0.
+    """Masses on integers of at least 0.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Masses:
 
 
 def most_sums(size: int, draws: int, length: int) -> int:
-    """Return how many different sums so many draws from `size` atoms can have at most, on a lattice of a length."""
+    """The most different sums that so many draws from `size` atoms can have, on a lattice of a given length."""
     count = 1
     for k in range(1, min(draws, size - 1) + 1):
         count = count * (draws + size - k) // k
@@ -69,7 +69,7 @@ def most_sums(size: int, draws: int, length: int) -> int:
 
 
 def power(one: Masses, n: int, length: int) -> Masses:
-    """Add n times, by the cheapest road: along the whole lattice, by pairs of atoms, or one draw after the other."""
+    """Add a law to itself n times by the cheapest way: along the lattice, by pairs, or draw after draw."""
     size = len(one.keys)
     squared, singly = most_sums(size, n // 2, length) ** 2, n * size * most_sums(size, n, length)
     if length**2 <= min(MOST_PRODUCTS, 30 * min(squared, singly)):  # sorting a pair costs as much as about 30 products
@@ -81,7 +81,7 @@ def power(one: Masses, n: int, length: int) -> Masses:
 
 
 def square(one: Masses, n: int, add: Callable[[Masses, Masses], Masses]) -> Masses:
-    """Add n times by repeated doubling."""
+    """Add a law to itself n times, by repeated doubling."""
     total = one
     for bit in f"{n:b}"[1:]:
         total = add(total, total)
@@ -99,7 +99,7 @@ def _check_pairs(pairs: int) -> None:
 
 
 def add_sparse(a: Masses, b: Masses) -> Masses:
-    """Add two independent draws pair by pair of their keys."""
+    """Add two independent draws by all pairs of their keys."""
     _check_pairs(len(a.keys) * len(b.keys))
     keys = _pairs(a.keys, b.keys)
     logs = np.add.outer(a.logs, b.logs).ravel()
@@ -112,7 +112,7 @@ def add_sparse(a: Masses, b: Masses) -> Masses:
 
 
 def _pairs(a: IntArray, b: IntArray) -> IntArray:
-    """Return the sums of all pairs of keys; those of several limbs carry from each limb to the next."""
+    """The sums of all pairs of keys; those of several limbs are carried from limb to limb."""
     if a.ndim == 1:
         return np.add.outer(a, b).ravel()
     sums = (a[:, None, :] + b[None, :, :]).reshape(-1, a.shape[1])
@@ -127,6 +127,7 @@ def add_dense(a: Masses, b: Masses) -> Masses:
     short, long = sorted((a, b), key=lambda law: len(law.keys))
     lefts, rights = _blocks(short), _blocks(long)
     pairs = len(lefts) * len(rights)
+    # stretches of plain numbers convolve fastest, but only while there are few of them
     if pairs <= 4 * len(short.keys):
         logs = _convolve_stretches(lefts, rights)
     else:
@@ -140,7 +141,7 @@ def add_dense(a: Masses, b: Masses) -> Masses:
 
 
 def _blocks(law: Masses) -> list[Masses]:
-    """Cut a law into stretches whose log masses span at most FLAT_STRETCH: their products cannot underflow."""
+    """Cut a law into stretches whose log masses span at most FLAT_STRETCH: products cannot underflow."""
     starts, low, high = [0], math.inf, -math.inf
     for k, log in enumerate(law.logs.tolist()):
         low, high = min(low, log), max(high, log)
@@ -152,13 +153,13 @@ def _blocks(law: Masses) -> list[Masses]:
 
 
 def _stretch(law: Masses) -> tuple[int, FloatArray, float]:
-    """The first key of a law, a mass for every key from there on, over the largest one, and the log of that."""
+    """The first key of a law, the masses from there on relative to the largest, and the log of that."""
     top = float(np.max(law.logs))
     return int(law.keys[0]), _dense(law, np.exp(law.logs - top), 0.0), top
 
 
 def _convolve_stretches(lefts: Sequence[Masses], rights: Sequence[Masses]) -> FloatArray:
-    """Convolve every stretch of one law with every stretch of another as plain numbers, and add up the pieces."""
+    """Convolve every stretch of one law with every one of the other as plain numbers, and add the pieces."""
     origin = int(lefts[0].keys[0]) + int(rights[0].keys[0])
     pieces: list[tuple[int, FloatArray]] = []
     with np.errstate(divide="ignore"):
@@ -203,23 +204,23 @@ def _dense(law: Masses, values: FloatArray, rest: float) -> FloatArray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Laws on whole numbers of any size: the exact keys by which answers are told apart until they are rounded once.
+# Laws on integer vectors of any size: the exact values of answers, until these are rounded once.
 # --------------------------------------------------------------------------------------------------
 
 WholeArray = NDArray[Any]
-"""Whole numbers: of 64 bits, or objects of Python where they may be larger."""
+"""Integer arrays: of 64 bits, or of Python objects where numbers may be larger."""
 
 LARGEST_WHOLE = 2**61
-"""Whole numbers of at most this size are kept in 64 bits, with room for a sum of two."""
+"""Integers up to this size are kept in 64 bits, with room for a sum of two."""
 
 MOST_DENOMINATOR = 10**6
-"""Coordinates of doubles are read as fractions up to this denominator."""
+"""Coordinates that are doubles are read as fractions up to this denominator."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WholeLaw:
-    """A law with finitely many atoms, which are vectors of whole numbers.
+    """A law with finitely many atoms, which are vectors of integers.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ class WholeLaw:
 
     @classmethod
     def of(cls, columns: Sequence[WholeArray], logs: FloatArray, error: float) -> WholeLaw:
-        """Sort atoms, add up the masses of repeated ones, and leave out those of no mass.
+        """Sort atoms, add up the masses of repeated ones, and drop those without mass.
 
         Parameters
         ----------
@@ -261,16 +262,16 @@ class WholeLaw:
 
     @property
     def size(self) -> int:
-        """Return the number of atoms K."""
+        """The number of atoms K."""
         return len(self.logs)
 
     @property
     def dimension(self) -> int:
-        """Return the number of coordinates."""
+        """The number of coordinates."""
         return len(self.columns)
 
     def given(self, values: Iterable[int]) -> WholeLaw:
-        """Return the law of the later coordinates given that the first is among `values`, which must be possible."""
+        """The law of the later coordinates given that the first is among `values`, which must be possible."""
         kept, total = self._kept(values)
         columns = [column[kept] for column in self.columns[1:]]
         # the mass of an atom and that of the condition are each off by the error of this law
@@ -278,7 +279,7 @@ class WholeLaw:
         return WholeLaw.of(columns, self.logs[kept] - total, error)
 
     def log_mass(self, values: Iterable[int]) -> float:
-        """Return the log of the probability that the first coordinate is among `values`."""
+        """The log probability that the first coordinate is among `values`."""
         return self._kept(values)[1]
 
     def _kept(self, values: Iterable[int]) -> tuple[NDArray[np.bool_], float]:
@@ -288,14 +289,14 @@ class WholeLaw:
 
 
 def _rounding(logs: FloatArray) -> float:
-    """Bound the rounding of the log of a sum of masses, and of its difference from the log of each of them."""
+    """A bound on the rounding of the log of a sum of masses, and of differences from it."""
     terms = len(logs)
     # 2 per term, and FUNCTION_ERROR for the exponentials and the log of their sum (as in `networks.factors.sum_out`)
     return UNIT_ROUNDOFF * (2 * terms + FUNCTION_ERROR * (1 + math.log(terms)) + 3 * magnitude(logs))
 
 
 def sums_bound(laws: Sequence[WholeLaw], draws: int) -> int:
-    """Bound the number of sums of so many draws, each from any of several laws; found without making them.
+    """A bound on the number of sums of so many draws from any of several laws, found without making them.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def sums_bound(laws: Sequence[WholeLaw], draws: int) -> int:
 
 
 def summed(*parts: tuple[WholeLaw, int]) -> WholeLaw:
-    """Return the law of a sum of independent draws, so many from each of several laws.
+    """The law of a sum of independent draws, so many from each of several laws.
 
     Parameters
     ----------
@@ -330,7 +331,7 @@ def summed(*parts: tuple[WholeLaw, int]) -> WholeLaw:
 
 
 def _repeated(one: Masses, draws: int, lattice: _Lattice) -> Masses:
-    """Return the law of the sum of equal draws; a binomial law in closed form where there are two atoms."""
+    """The law of the sum of equal draws; a binomial law in closed form where there are two atoms."""
     if len(one.logs) != 2 or draws == 1:
         return power(one, draws, lattice.length)
     low, high = (int(key) for key in lattice.joined(one.keys))
@@ -347,7 +348,7 @@ def _added(a: Masses, b: Masses, length: int) -> Masses:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lattice:
-    """The vectors ``origin + step * index`` on which the draws of laws lie, each as one key.
+    """The lattice ``origin + step * index`` that contains the draws, with one integer key per vector.
 
     Parameters
     ----------
@@ -369,6 +370,7 @@ class _Lattice:
         origins = [int(column.min()) for column in columns]
         above = [column - origin for column, origin in zip(columns, origins, strict=True)]
         steps = [int(np.gcd.reduce(column)) or 1 for column in above]
+        # in each coordinate room for the sum of all draws: then sums of keys are keys of sums, without a carry
         radices = [draws * (int(column.max()) // step) + 1 for column, step in zip(above, steps, strict=True)]
         return cls(origins=tuple(origins), steps=tuple(steps), radices=tuple(radices), draws=draws)
 
@@ -381,7 +383,7 @@ class _Lattice:
         return [math.prod(self.radices[k + 1 :]) for k in range(len(self.radices))]
 
     def keyed(self, law: WholeLaw) -> Masses:
-        """Return a law with one key per atom, in the order of its atoms."""
+        """A law with one key per atom, in the order of its atoms."""
         kind = np.int64 if self.length < LARGEST_WHOLE else object
         keys = np.zeros(law.size, dtype=kind)
         for column, origin, step, stride in zip(law.columns, self.origins, self.steps, self.strides, strict=True):
@@ -389,7 +391,7 @@ class _Lattice:
         return Masses(self.parted(keys), law.logs, law.error)
 
     def parted(self, keys: WholeArray) -> IntArray:
-        """Return keys as whole numbers of 64 bits, or as several limbs each."""
+        """Keys as 64-bit integers, or as several limbs each."""
         limbs = -(-self.length.bit_length() // LIMB)
         if self.length < LARGEST_WHOLE:
             return keys.astype(np.int64)
@@ -402,7 +404,7 @@ class _Lattice:
         return reduce(lambda high, low: (high << LIMB) + low, keys.astype(object).T)
 
     def columns(self, keys: IntArray) -> tuple[WholeArray, ...]:
-        """Return the coordinates of sums of all draws."""
+        """The coordinates of sums of all draws."""
         whole = self.joined(keys)
         found: list[WholeArray] = []
         for origin, step, radix, stride in zip(self.origins, self.steps, self.radices, self.strides, strict=True):
@@ -414,7 +416,7 @@ class _Lattice:
 
 
 def nearest_doubles(numerators: WholeArray, denominator: int) -> FloatArray:
-    """Return whole numbers over a common denominator, each rounded once, as a release rounds them.
+    """Integers over a common denominator, each rounded once to a double, as a release rounds them.
 
     Parameters
     ----------
@@ -428,13 +430,14 @@ def nearest_doubles(numerators: WholeArray, denominator: int) -> FloatArray:
     >>> nearest_doubles(np.array([1, 2, 3]), 10)
     array([0.1, 0.2, 0.3])
     """
+    # below 2^53 both are doubles, so that their quotient is rounded once; beyond that Python divides exactly
     if numerators.dtype != object and denominator < 2**53 and not np.any(np.abs(numerators) >= 2**53):
         return np.asarray(numerators / denominator, dtype=np.float64)
     return np.array([int(value) / denominator for value in numerators.tolist()], dtype=np.float64)
 
 
 def n_fold(law: Atoms, n: int) -> Atoms:
-    """Return the law of the sum of `n` independent draws from `law`.
+    """The law of the sum of `n` independent draws from `law`.
 
     Parameters
     ----------
@@ -470,7 +473,7 @@ def n_fold(law: Atoms, n: int) -> Atoms:
 
 
 def add(f: Atoms, g: Atoms) -> Atoms:
-    """Return the law of the sum of two independent draws, one from each law.
+    """The law of the sum of two independent draws, one from each law.
 
     Parameters
     ----------
@@ -498,7 +501,7 @@ def add(f: Atoms, g: Atoms) -> Atoms:
 
 
 def _read(*laws: Atoms) -> tuple[list[WholeLaw], list[int]]:
-    """Return laws as numerators over a common denominator for each coordinate."""
+    """Laws as numerators over a common denominator for each coordinate."""
     columns: list[WholeArray] = []
     denominators: list[int] = []
     for column in np.concatenate([law.points for law in laws]).T:
@@ -520,6 +523,7 @@ def _written(law: WholeLaw, denominators: Sequence[int]) -> Atoms:
 
 
 def _fractions(column: FloatArray) -> list[Fraction]:
+    # values such as .1 were meant as decimals: sums of the fractions meet where sums of doubles would not
     numbers = [float(value) for value in column]
     simple = [Fraction(value).limit_denominator(MOST_DENOMINATOR) for value in numbers]
     if all(float(near) == value for near, value in zip(simple, numbers, strict=True)):

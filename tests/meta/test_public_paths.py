@@ -53,7 +53,7 @@ def private(source: str) -> list[str]:
             found += [each.name for each in node.names if each.name.startswith("bnpriv.") and each.name not in public]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bnpriv":
             module = node.module or ""
-            on_face = inspect.ismodule(vars(bnpriv).get(module.removeprefix("bnpriv.")))
+            on_face = inspect.ismodule(getattr(bnpriv, module.removeprefix("bnpriv."), None))
             shown = bnpriv.__all__ if module == "bnpriv" else public.get(module, [])
             found += [f"{module}.{each.name}" for each in node.names if not on_face and each.name not in shown]
     return found

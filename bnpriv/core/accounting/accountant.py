@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# Sums over releases that grow by one: what the next release adds takes the same work however many there are.
+# Running sums over releases: the next release takes the same work however many there are.
 # --------------------------------------------------------------------------------------------------
 
 LARGEST_EXPONENT = 700
-"""Above it the exponential of a sum of epsilons counts as infinite."""
+"""A sum of epsilons above this counts as having an infinite exponential."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunningCost:
-    """What releases sum up to, apart from what the model tells of them.
+    """The sums over releases that need no model.
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ class RunningCost:
     apart: tuple[Entry, ...] = ()
 
     def plus(self, entry: Entry) -> RunningCost | Refusal:
-        """Return the sums with one more release, or why it is not counted beside the others."""
+        """The sums with one more release, or why it is not counted beside the others."""
+        # two answers that are each independent of a secret may reveal it together: only what a theorem adds is added
         for earlier in self.apart:
             if frozenset({earlier.family, entry.family}) not in ADDED:
                 own = entry if entry.family == "own law" else earlier
@@ -84,6 +85,7 @@ class RunningCost:
                     remedy=JOINTLY,
                 )
         column = entry.family == "column"
+        # what was seen would pick the next release, and the laws that this one compares would no longer hold
         if not column and not self.modelled and self.delta:
             return DELTA_FIRST
         known = any((each.family, each.delta > 0) == (entry.family, entry.delta > 0) for each in self.apart)
@@ -102,7 +104,7 @@ class RunningCost:
 
     @property
     def growth(self) -> Fraction | None:
-        """By which factor the delta of modelled releases grows, rounded up; None if by no number."""
+        """The factor by which the delta of modelled releases grows, rounded up; None if it is infinite."""
         if not self.before:
             return Fraction(1)
         if self.before > LARGEST_EXPONENT:
@@ -181,7 +183,7 @@ class Accountant(Shown):
             self._count_again()
 
     def _count_again(self) -> None:
-        """Count entries that were passed, not recorded."""
+        """Count entries that were passed in, not recorded."""
         counted = Accountant(self.framework, self.columns)
         for entry in self.entries:
             found = counted.with_entry(entry)
@@ -192,7 +194,7 @@ class Accountant(Shown):
         object.__setattr__(self, "_tally", counted._tally)
 
     def refusal(self, calibration: Calibration) -> Refusal | None:
-        """Return why a release cannot be counted beside those that were recorded, or None if it can.
+        """Why a release cannot be counted beside those recorded; None if it can.
 
         Parameters
         ----------
@@ -211,7 +213,7 @@ class Accountant(Shown):
         return found if isinstance(found, Refusal) else None
 
     def record(self, calibration: Calibration) -> Accountant:
-        """Return an accountant that has counted one more release.
+        """A new accountant that has counted one more release.
 
         Parameters
         ----------
@@ -243,7 +245,7 @@ class Accountant(Shown):
         return self.foreign(calibration) or self.with_entry(Entry.of(calibration))
 
     def foreign(self, calibration: Calibration) -> Refusal | None:
-        """Return why a calibration is not for the framework of this accountant, or None if it is.
+        """Why a calibration is not for this accountant's framework; None if it is.
 
         Parameters
         ----------
@@ -258,7 +260,7 @@ class Accountant(Shown):
         )
 
     def with_entry(self, entry: Entry) -> Accountant | Refusal:
-        """Return an accountant that has counted one more release, from the facts that were kept of it.
+        """A new accountant that has counted one more release, from the facts that were kept of it.
 
         Parameters
         ----------
@@ -274,6 +276,7 @@ class Accountant(Shown):
             return tally
         counted = self._with(entry) if entry.family == "quilt" else self._counted
         found = replace(self, entries=(*self.entries, entry), _counted=counted, _tally=tally)
+        # an estimate is never added to another release that counts by the model
         return ESTIMATED if found.kind == "estimate" and len(found.modelled) > 1 else found
 
     def _with(self, entry: Entry) -> _Counted:
@@ -305,7 +308,7 @@ class Accountant(Shown):
 
     @property
     def _alone(self) -> tuple[Entry, ...]:
-        """The release that counts by the model, if there is but one."""
+        """The release that counts by the model, if there is exactly one."""
         return self.modelled if len(self.modelled) == 1 else ()
 
     @property
@@ -324,6 +327,7 @@ class Accountant(Shown):
         bounded = [each for each in found if each is not None]
         if self.modelled and not bounded:
             return None
+        # several bounds hold at once: the least is one as well
         return self._tally.epsilon + min(bounded, default=Fraction(0))
 
     @property
@@ -333,7 +337,7 @@ class Accountant(Shown):
         return math.inf if total is None else rounded_up(total)
 
     def epsilon_at(self, delta: float = 0.0) -> float:
-        """Return the total epsilon at a total delta, rounded up; infinite where nothing bounds it.
+        """The total epsilon at a total delta, rounded up; infinite where nothing bounds it.
 
         Parameters
         ----------
@@ -350,7 +354,7 @@ class Accountant(Shown):
         return math.inf if total is None else rounded_up(total)
 
     def total_at(self, delta: Fraction) -> Fraction | None:
-        """Return the total epsilon at a total delta, as an exact number; None where nothing bounds it.
+        """The total epsilon at a total delta, as an exact number; None where nothing bounds it.
 
         Parameters
         ----------
@@ -363,6 +367,7 @@ class Accountant(Shown):
             found.append(tally.epsilon)
         if room >= 0 and self.modelled:
             together = math.inf
+            # column releases made before multiply the delta of what follows by exp(their epsilons): divide by that
             if tally.growth is not None and self._by_sets(delta):
                 together = self._with_sets(self._known.delta, delta / tally.growth, room / tally.growth)
             found += [] if math.isinf(together) else [Fraction(together) + tally.epsilon]
@@ -370,9 +375,9 @@ class Accountant(Shown):
         return min(found, default=None)
 
     def _counts_alone(self, entry: Entry, delta: Fraction) -> bool:
-        """Return whether its own guarantee counts, of the only release that counts by the model.
+        """Whether the own guarantee of the only release that counts by the model may be used.
 
-        What is released after it may be chosen by its answer; so where theorem 3 counts it, this is what counts all.
+        Later releases may depend on its answer: where theorem 3 counts them, it must count this one as well.
         """
         tally = self._tally
         if entry.delta and (tally.growth is None or tally.growth * entry.delta + tally.delta > delta):
@@ -380,7 +385,7 @@ class Accountant(Shown):
         return not tally.followed or not tally.has_delta or not self._by_sets(delta)
 
     def _by_sets(self, delta: Fraction) -> bool:
-        """Return whether theorem 3 counts what follows the first release that counts by the model, at this delta.
+        """Whether theorem 3 counts what follows the first release that counts by the model, at this delta.
 
         It does if the columns were declared, or if it counts this release by not much more than its own guarantee.
         """
@@ -396,13 +401,13 @@ class Accountant(Shown):
         return cast(_Counted, self._counted)
 
     def _with_sets(self, costs: DeltaCosts, delta: Fraction, room: Fraction) -> float:
-        """Return the epsilon by theorem 3 at a delta, of which the releases of `ColumnMechanism` have left `room`."""
+        """The epsilon by theorem 3 at a delta, of which the releases of `ColumnMechanism` have left `room`."""
         fixed = self._known.fixed
         told = fixed.told(delta)
         return epsilon_with_delta(costs, fixed, told, room - told)
 
     def guarantee(self, delta: float = 0.0) -> Guarantee:
-        """Return what all releases together promise.
+        """What all releases together promise.
 
         Parameters
         ----------
@@ -441,16 +446,16 @@ class Accountant(Shown):
         )
 
     def explain(self) -> str:
-        """Return in words what was counted, and by which theorem."""
+        """What was counted, in words, and by which theorem."""
         return self.text
 
     @property
     def document(self) -> Document:
-        """Return what was counted as a document."""
+        """What was counted, as a document."""
         return service("accountant.document")(self.entries, self.shares, self.total)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Copies and pickles are counted again from the same entries."""
+        """Copies and pickles count the same entries again."""
         return _counted_again, (self.framework, self.columns, self.entries)
 
     def __repr__(self) -> str:
@@ -462,7 +467,7 @@ def _counted_again(framework: Framework, columns: Iterable[str] | None, entries:
 
 
 WORTH_SETS = 2
-"""Theorem 3 may cost so many times the own guarantee of a first release, where no columns were declared."""
+"""Theorem 3 may cost this many times the first release's own guarantee, where no columns were declared."""
 
 ESTIMATED = Refusal(
     required="only what is proved is added to other releases",

@@ -1,4 +1,4 @@
-"""A release as an accountant keeps it: the facts that its cost follows from, and what adds to what."""
+"""Entries of an accountant: the facts about a release from which its cost follows, and what adds to what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bnpriv.text import Json
 
 
 def typed(number: float) -> Fraction:
-    """Return the shortest decimal that stands for a double: .1 is one tenth, not the double beside it.
+    """The shortest decimal that stands for a double: .1 is one tenth, not the double next to it.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def typed(number: float) -> Fraction:
 
 
 def rounded_up(number: Fraction) -> float:
-    """Return the least double that is not below an exact number; infinite above the largest.
+    """The least double not below an exact number; infinite above the largest.
 
     Examples
     --------
@@ -50,13 +50,14 @@ def rounded_up(number: Fraction) -> float:
         nearest = number.numerator / number.denominator
     except OverflowError:
         return math.inf
+    # .3 stands for three tenths, though the double itself is a little less
     if typed(nearest) == number:
         return nearest
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 
 
 # --------------------------------------------------------------------------------------------------
-# Which theorem counts a release beside others: one family for each, and a table of what adds to what.
+# Families of releases: which theorem counts a release beside others.
 # --------------------------------------------------------------------------------------------------
 
 ReleaseFamily = Literal["column", "quilt", "own law"]
@@ -68,14 +69,14 @@ ADDED: Mapping[frozenset[ReleaseFamily], str] = {
     frozenset({"column", "own law"}): "theorem 2b",
     frozenset({"quilt"}): "theorem 1",
 }
-"""What counts two releases of such families together (docs/claims/accountant.md); what is not here is refused."""
+"""The theorem that counts two releases of such families together (docs/claims/accountant.md); all else is refused."""
 
 
 JOINTLY = "Ask all questions at once, with bp.stack(...), or give the others noise that composes: ColumnMechanism."
 
 
 def family_of(calibration: Calibration) -> ReleaseFamily:
-    """Return what a calibration counts as.
+    """The family that a calibration counts as.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def family_of(calibration: Calibration) -> ReleaseFamily:
 
 
 def own_law_reason(calibration: Calibration) -> Refusal | None:
-    """Return why the noise of a release does not count by quilts, or None if it does."""
+    """Why the noise of a release does not count by quilts; None if it does."""
     evidence = influences(calibration.framework)
     if isinstance(evidence, Refusal):
         return evidence
@@ -115,13 +116,13 @@ def own_law_reason(calibration: Calibration) -> Refusal | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# A release as an accountant keeps it: the facts that its cost follows from, which can be stored and read again.
+# A release as an accountant keeps it: facts that can be stored and read again.
 # --------------------------------------------------------------------------------------------------
 
 NOISES: tuple[ContinuousNoise | None, ...] = ("laplace", "gaussian", None)
 
 MOST_QUERIES_KEPT = 256
-"""Queries that were read from their texts and are kept."""
+"""The most queries parsed from their texts that are cached."""
 
 Near = frozenset[str]
 
@@ -131,7 +132,7 @@ Name = TypeVar("Name")
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entry:
-    """A release that was recorded, and what it counts as.
+    """A recorded release, with everything that its cost depends on.
 
     It holds what a store keeps and nothing else, so that it counts the same before and after it was read again.
 
@@ -183,6 +184,7 @@ class Entry:
         finite = (self.scale, *self.weights) if self.noise is not None else self.weights
         if not all(0 < each < math.inf for each in finite):
             raise ValueError("noise needs scales above 0")
+        # only entries of this family are counted by query and noise, others by their declared epsilon
         if self.family != "quilt":
             return
         named = self.columns if self.query is None else self.query.columns
@@ -193,7 +195,7 @@ class Entry:
 
     @staticmethod
     def of(calibration: Calibration) -> Entry:
-        """Return what an accountant keeps of a calibration.
+        """The entry of a calibration.
 
         Examples
         --------
@@ -204,6 +206,7 @@ class Entry:
         ('column', Fraction(1, 10))
         """
         family = family_of(calibration)
+        # discrete Laplace noise counts as Laplace noise of its scale; which mechanism chose it does not matter
         noise = calibration.noise.accounted_noise()
         if min(calibration.noise.scales) == 0:  # what some numbers have hides nothing of the others
             noise = None
@@ -216,6 +219,7 @@ class Entry:
         if isinstance(evidence, Influences) and family == "quilt":
             moved = evidence.sensitivity(counted, query.columns, norm).upper
             said = _said(str(query))
+            # the text does not say this very query: what is stored instead is how far each column moves the answer
             if said is None or digest(said) != digest(query):
                 each = {name: evidence.sensitivity(counted, frozenset({name}), norm) for name in query.columns}
                 steps = tuple(sorted((name, alone.upper) for name, alone in each.items()))
@@ -239,23 +243,23 @@ class Entry:
 
     @cached_property
     def query(self) -> Query | None:
-        """The query, where the text says it."""
+        """The query, where its text determines it."""
         return None if self.steps else _said(self.text)
 
     @cached_property
     def counted(self) -> Query | None:
-        """The query whose sensitivity over the scale is what the noise lets through."""
+        """The weighted query: its sensitivity over the scale is what the noise lets through."""
         return Weighted(asked=self.query, weights=self.weights) if self.query and self.weights else self.query
 
     @cached_property
     def key(self) -> str:
-        """Equal for releases whose answers move alike."""
+        """A key that is equal for releases whose answers move alike."""
         if self.counted is None:
             return digest((self.text, self.weights, self.moved, self.steps, tuple(sorted(self.columns))))
         return digest((self.counted, self.noise))
 
     def moves(self, evidence: Influences, near: Near) -> float:
-        """Return how far a change of near columns moves the weighted answer.
+        """How far a change of near columns moves the weighted answer.
 
         Where the query is not known this is a bound: neither all columns together nor one after the other move further.
         """
@@ -265,15 +269,16 @@ class Entry:
         if self.counted is not None:
             return evidence.sensitivity(self.counted, near, 2 if self.noise == "gaussian" else 1).upper
         steps = [step for name, step in self.steps if name in near]
+        # neither all columns together move it further, nor one after the other (triangle inequality)
         return min(self.moved, steps[0] if len(steps) == 1 else up(math.fsum(steps))) if steps else self.moved
 
     @property
     def adds(self) -> bool:
-        """Whether columns of a query that is not known move the answer as far together as one after the other."""
+        """Whether the columns of an unknown query move the answer as far together as one after the other."""
         return bool(self.steps) and sum(Fraction(step) for _, step in self.steps) <= Fraction(self.moved)
 
     def to_json(self) -> Json:
-        """Return it as plain values; exact numbers as text."""
+        """The entry as plain values; exact numbers as text."""
         steps: Json = {"steps": {name: step.hex() for name, step in self.steps}} if self.steps else {}
         return {
             "mechanism": self.mechanism,
@@ -295,7 +300,7 @@ class Entry:
 
     @staticmethod
     def from_json(record: Mapping[str, object]) -> Entry:
-        """Read what `to_json` returned.
+        """Read an entry that `to_json` wrote.
 
         Earlier versions stored no steps: the largest change then counts for whatever part of the columns is near.
 
@@ -333,7 +338,7 @@ class Entry:
 
 @lru_cache(maxsize=MOST_QUERIES_KEPT)
 def _said(text: str) -> Query | None:
-    """Return the query that a text says, or None if it is the text of none."""
+    """The query of which this is the exact text, or None."""
     try:
         query: Query = service("query.parse")(text)
     except QueryError:

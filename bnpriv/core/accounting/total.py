@@ -25,7 +25,7 @@ from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import Refusal, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# What the noise of releases costs, as a function of the columns that it hides.
+# The cost of the noise of releases, as a function of the columns that it hides.
 # --------------------------------------------------------------------------------------------------
 
 RatedEntry = tuple[Entry, Fraction | None]
@@ -34,7 +34,7 @@ RatedEntry = tuple[Entry, Fraction | None]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseCosts:
-    """The cost of the noise of all releases that count by quilts; one more release costs the same however many are in.
+    """The cost of the noise of all releases that count by quilts; adding one costs the same for any number.
 
     Parameters
     ----------
@@ -61,9 +61,10 @@ class NoiseCosts:
     _moved: dict[tuple[str, Near], Fraction] = field(default_factory=dict[tuple[str, Near], Fraction])
 
     def plus(self, entry: Entry) -> NoiseCosts:
-        """The terms with those of one more release."""
+        """The costs with those of one more release."""
         rate = _rate(entry.scale) if entry.noise == "laplace" else None
         first, earlier = self.terms.get(entry.key, (entry, Fraction(0)))
+        # an answer without noise can be read: whatever moves it must stay far
         open_columns = entry.columns if rate is None else frozenset[str]()
         return NoiseCosts(
             evidence=self.evidence,
@@ -77,10 +78,11 @@ class NoiseCosts:
         )
 
     def cost(self, near: Near) -> Fraction | None:
-        """Return what the noise costs that hides `near`, exactly; None where something has no noise."""
+        """The exact cost of the noise that hides `near`; None where some release has no noise."""
         if near & self.bare:
             return None
         if near not in self._costs:
+            # all earlier terms were summed before: only the newest is added
             if self._last is not None and near in self._earlier:
                 self._costs[near] = self._earlier[near] + self._cost(self._last, near)
             else:
@@ -88,7 +90,7 @@ class NoiseCosts:
         return self._costs[near]
 
     def rough(self, near: Near) -> float:
-        """Return the cost as a double, rounded to nearest; infinite above the largest."""
+        """The cost as a double, rounded to nearest; infinite above the largest."""
         cost = self.cost(near)
         try:
             return math.inf if cost is None else float(cost)
@@ -102,7 +104,7 @@ class NoiseCosts:
         return (*(frozenset({name}) for name in entry.columns), *apart)
 
     def _cost(self, term: RatedEntry, near: Near) -> Fraction:
-        """What a term costs; near columns move no answer without noise, or nothing bounds it at all."""
+        """The cost of one term; without noise, near columns either move no answer or nothing bounds the cost."""
         entry, rate = term
         return Fraction(0) if rate is None else rate * self._sensitivity(entry, near)
 
@@ -114,7 +116,7 @@ class NoiseCosts:
 
 
 def _joined(blocks: Iterable[Near], more: Iterable[Near]) -> tuple[Near, ...]:
-    """Return blocks of which no two overlap."""
+    """Blocks of columns, merged until no two overlap."""
     found = list(blocks)
     for each in more:
         met = [block for block in found if block & each]
@@ -123,7 +125,7 @@ def _joined(blocks: Iterable[Near], more: Iterable[Near]) -> tuple[Near, ...]:
 
 
 def _rate(scale: float) -> Fraction:
-    """Return one over a scale, rounded up to 90 binary digits: sums of such numbers stay short."""
+    """One over a scale, rounded up to 90 binary digits, so that sums of such numbers stay short."""
     places = 90 + math.frexp(scale)[1]
     return Fraction(math.ceil(Fraction(2) ** places / Fraction(scale)), 1) / Fraction(2) ** places
 
@@ -136,13 +138,13 @@ ROUGH = 1e-12
 """Relative error of totals that are sums of doubles."""
 
 MOST_SETS = 20_000
-"""Near sets and branches that are looked at for one protected attribute."""
+"""The most near sets and branches that are tried for one protected attribute."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What releases together tell about one protected attribute, at the pair and model where it is most.
+    """What releases together tell about one protected attribute, at the worst pair and model.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ class Share:
 
     @property
     def total(self) -> Fraction | None:
-        """Influence and noise together, exactly as they stand; None where nothing bounds them."""
+        """Influence plus noise, exactly; None where nothing bounds them."""
         if self.noise is None or math.isinf(self.influence.upper):
             return None
         return Fraction(self.influence.upper) + self.noise
@@ -184,7 +186,7 @@ class Share:
 
 
 def shares_of(terms: NoiseCosts, start: Sequence[Share] = ()) -> tuple[Share, ...]:
-    """Return for every protected attribute what all releases of `terms` tell about it, most first.
+    """What all releases of `terms` tell about every protected attribute, most first.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ def shares_of(terms: NoiseCosts, start: Sequence[Share] = ()) -> tuple[Share, ..
 
 @dataclass(kw_only=True)
 class _NearSearch:
-    """Branch and bound over near sets for one protected attribute, as for a mechanism with scale 1."""
+    """Branch and bound over near sets for one protected attribute, as in a mechanism with scale 1."""
 
     evidence: Influences
     terms: NoiseCosts
@@ -211,9 +213,10 @@ class _NearSearch:
     rough: dict[Near, float] = field(default_factory=dict[Near, float])
 
     def share(self, start: Iterable[Near]) -> Share:
-        """Return the best near set for the pair and model that need most."""
+        """The best near set for the pair and model that need most."""
         driven = self.evidence.driven(self.terms.queried, self.attribute)
         best = Best.start(self._influence(frozenset()).values)
+        # the near sets of the last total are valid for this one, and seldom far from the best
         for near in dict.fromkeys((*start, *self._natural(driven))):
             self._try(best, (near & self.terms.queried) | driven)
         proven, complete = -math.inf, True
@@ -224,13 +227,13 @@ class _NearSearch:
         return self._share(best, complete=complete)
 
     def _natural(self, driven: Near) -> list[Near]:
-        """Return near sets to begin with: as few columns as must be, then as many as may be, group by group."""
+        """The first near sets to try: as few columns as must be near, then as many as may be, group by group."""
         may = self.terms.queried - self.terms.bare
         groups = independent_groups(self.evidence.network, self.attribute, may - driven)
         return [driven, *(driven | group for group in groups), may | driven]
 
     def _improve(self, best: Best, model: int, k: int, driven: Near) -> bool:
-        """Lower one entry as far as it goes; return False if the work was too much."""
+        """Lower one entry as far as it goes; False if that takes too much work."""
         pair = self.evidence.secrets[self.attribute][k]
         branches = Branches(
             network=self.evidence.network,
@@ -254,7 +257,7 @@ class _NearSearch:
         return self.left >= 0
 
     def _try(self, best: Best, near: Near) -> bool:
-        """Offer a near set unless a column in it has no noise, or its influence takes too large tables."""
+        """Offer a near set, unless a column in it has no noise, or its influence takes too large tables."""
         if not near & self.terms.bare:
             with suppress(SizeError):
                 values = self._influence(self.terms.queried - near).values
@@ -263,7 +266,7 @@ class _NearSearch:
         return True
 
     def _told(self, columns: Near) -> FloatArray:
-        """Return a lower bound of what columns tell, per model and pair."""
+        """A lower bound on what columns tell, per model and pair."""
         try:
             influence = self._influence(columns)
         except SizeError:
@@ -279,12 +282,13 @@ class _NearSearch:
         return self.evidence.influence(columns, self.attribute)
 
     def _share(self, best: Best, *, complete: bool) -> Share:
-        """Return the share in exact numbers: the largest among the entries that rounding may have ordered wrongly."""
+        """The share in exact numbers: the largest of those entries that rounding may have misordered."""
         if not best.tried:
             near = (self.terms.queried - self.terms.bare) | self.evidence.driven(self.terms.queried, self.attribute)
             return self._of(0, 0, near, self._influence(self.terms.queried - near), None, best, complete)
         highest = float(best.scale.max())
         constrained = ~np.isneginf(best.told)
+        # doubles have ordered the entries; among those within their error exact fractions decide
         close = (best.scale >= highest * (1 - ROUGH)) & constrained
         places = np.argwhere(close) if math.isfinite(highest) else [best.worst()[:2]]
         found = [(int(model), int(k), best.tried[int(best.chosen[model, k])]) for model, k in places]
@@ -312,20 +316,20 @@ class _NearSearch:
 
 
 # --------------------------------------------------------------------------------------------------
-# What releases tell together with delta: near sets and columns are fixed by the first release, before any answer.
+# What releases tell together with delta: near sets and columns are fixed by the first release.
 # --------------------------------------------------------------------------------------------------
 
 HALVINGS = 60
-"""Steps of a search for the least epsilon."""
+"""Bisection steps in the search for the least epsilon."""
 
 LARGEST_LEVEL = 1_000.0
-"""No larger level is sought where single columns tell without bound."""
+"""The highest level that is searched where single columns tell without bound."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FixedSets:
-    """What the first release fixes: the columns that may be queried, near sets, and how a delta is divided.
+    """What the first release fixes: the columns that may be queried, near sets, and how delta is divided.
 
     Parameters
     ----------
@@ -344,12 +348,13 @@ class FixedSets:
     tells: bool
 
     def told(self, delta: Fraction) -> Fraction:
-        """Return how much of a delta is for what the far columns tell; the rest is for noise.
+        """The part of a delta for what the far columns tell; the rest is for noise.
 
-        It depends on nothing that an answer tells: otherwise the two could not be added.
+        It must not depend on anything that an answer reveals: otherwise the two parts could not be added.
         """
         if not self.tells or not self.first.delta:
             return Fraction(0)
+        # for Laplace noise all of the first delta is for the quilt, Gaussian noise needs some of it (accountant.md)
         own = min(self.first.delta, delta)
         return min(own, delta / 2) if self.first.noise == "gaussian" else max(own, delta / 2)
 
@@ -357,7 +362,7 @@ class FixedSets:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeltaCosts:
-    """The cost of the noise of releases, of which those with Gaussian noise have a delta.
+    """The cost of the noise of releases, where those with Gaussian noise have a delta.
 
     Parameters
     ----------
@@ -374,16 +379,17 @@ class DeltaCosts:
     _normal: dict[Near, tuple[int, float]] = field(default_factory=dict[Near, tuple[int, float]])
 
     def plus(self, entry: Entry) -> DeltaCosts:
-        """Return the costs with those of one more release."""
+        """The costs with those of one more release."""
         known = dict(self._normal)
         if entry.noise != "gaussian":
             return replace(self, laplace=self.laplace.plus(entry), _normal=known)
         return replace(self, gaussian=(*self.gaussian, entry), spent=self.spent + entry.delta, _normal=known)
 
     def cost(self, near: Near) -> float:
-        """Return the epsilons of the noise that hides `near`, rounded up; infinite where something has no noise."""
+        """The sum of epsilons of the noise that hides `near`, rounded up; infinite where something has no noise."""
         exact = self.laplace.cost(near & self.laplace.queried)
         counted, normal = self._normal.get(near, (0, 0.0))
+        # plain sums: losses may be convolved only where all noise is fixed before any answer is seen
         for entry in self.gaussian[counted:]:
             shift = up(entry.moves(self.laplace.evidence, near) / entry.scale, 4)
             normal = up(normal + gaussian_epsilon(shift, down(float(entry.delta))), 1)
@@ -392,9 +398,9 @@ class DeltaCosts:
 
 
 def fixed_sets(evidence: Influences, first: Entry, columns: Near) -> FixedSets:
-    """Return the sets that suit a first release best: for every model and pair the near set of the least epsilon.
+    """The near sets that suit a first release best: for every model and pair the one of least epsilon.
 
-    Columns that it does not read stay far, where they can: a later answer may go out without noise.
+    Columns that it does not read stay far where possible: a later answer may then go out without noise.
     """
     chosen: list[tuple[str, tuple[Near, ...], NDArray[np.intp]]] = []
     costs, delta = DeltaCosts(laplace=NoiseCosts(evidence=evidence)).plus(first), down(float(first.delta))
@@ -415,11 +421,12 @@ def _tells(evidence: Influences, attribute: str, far: Near, where: NDArray[np.bo
     try:
         return bool(np.any(evidence.influence(far, attribute).values[where] > 0))
     except SizeError:
+        # not known, so delta is set aside as if they told something
         return True
 
 
 def epsilon_with_delta(costs: DeltaCosts, fixed: FixedSets, told: Fraction, noise: Fraction) -> float:
-    """Return the epsilon of all releases with the near sets that were fixed; infinite if there is none.
+    """The epsilon of all releases with the near sets that were fixed; infinite if there is none.
 
     Parameters
     ----------
@@ -442,7 +449,7 @@ def epsilon_with_delta(costs: DeltaCosts, fixed: FixedSets, told: Fraction, nois
 
 
 def epsilon_of(costs: DeltaCosts, attribute: str, columns: Near, near: Near, told: float) -> FloatArray:
-    """Return the epsilon of releases with one near set, of shape (models, pairs).
+    """The epsilon of releases with one near set, of shape (models, pairs).
 
     Parameters
     ----------
@@ -459,6 +466,7 @@ def epsilon_of(costs: DeltaCosts, attribute: str, columns: Near, near: Near, tol
         influence = evidence.influence(columns - near, attribute)
     except SizeError:
         return np.full(evidence.influence(frozenset(), attribute).values.shape, math.inf)
+    # what is told is paid once for all releases, the noise of each release comes on top
     pure = np.maximum(influence.values, 0.0)
     losses = influence.losses
     if told > 0 and not isinstance(losses, Refusal):
@@ -467,7 +475,7 @@ def epsilon_of(costs: DeltaCosts, attribute: str, columns: Near, near: Near, tol
 
 
 def _level(losses: PrivacyLosses, most: float, delta: float) -> float:
-    """Return the least level, up to `most`, at which what columns tell passes by delta at most, for all pairs."""
+    """The least level, up to `most`, that what columns tell exceeds by at most `delta`, for all pairs."""
     low, high = 0.0, most if math.isfinite(most) else LARGEST_LEVEL
     if float(np.max(losses.excess(high), initial=0.0)) > delta:
         return most
@@ -476,7 +484,7 @@ def _level(losses: PrivacyLosses, most: float, delta: float) -> float:
 
 @lru_cache(maxsize=2**14)
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon at which a shift of mu standard deviations has at most so much delta, rounded up.
+    """The least epsilon at which a shift of mu standard deviations has at most this delta, rounded up.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What mechanisms lean on: influences, or the laws of an answer under two secrets."""
+"""What mechanisms rest on: influences, or the laws of an answer under two secrets."""

@@ -1,4 +1,4 @@
-"""Law evidence: the laws of an answer that a guarantee must keep alike."""
+"""Law evidence: pairs of laws of an answer that a guarantee must keep close."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AnswerLaw = Atoms | Normal
 
 
 def log_ratio(first: Atoms, second: Atoms) -> float:
-    """Return the largest log ratio of the masses of two laws, rounded up; infinite if one alone has an atom."""
+    """The largest log ratio of the masses of two laws, rounded up; infinite if one law alone has an atom."""
     if not np.array_equal(first.points, second.points):
         return math.inf
     rounding = UNIT_ROUNDOFF * max(magnitude(first.logs), magnitude(second.logs))
@@ -65,7 +65,7 @@ class DrawFacts:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Departure:
-    """How far the answers of a table are from two normal laws, as records are clamped (docs/claims/normal_records.md).
+    """How far a table's clamped answers depart from two normal laws (docs/claims/normal_records.md).
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Departure:
     moves: FloatArray
 
     def farthest(self, norm: float) -> float:
-        """Return the largest distance of two answers in the 1-norm or 2-norm, rounded up."""
+        """The largest distance of two answers in the 1-norm or 2-norm, rounded up."""
         return up(float(lengths(self.moves[:, np.newaxis], norm)[0]), 2 * self.moves.size + 8)
 
 
@@ -118,12 +118,12 @@ class LawPair:
 
     @property
     def free(self) -> bool:
-        """Return whether there may be no noise: only where equal atoms are equal answers."""
+        """Whether zero noise is possible: only where equal atoms are equal answers."""
         return self.rounding == 0 or self.distinct
 
     @cached_property
     def log_ratio(self) -> float:
-        """Return how much the answer tells as it is: the largest log ratio of its two laws, rounded up.
+        """What the answer tells without noise: the largest log ratio of its two laws, rounded up.
 
         Infinite for laws from draws, and where different answers may share an atom. Normal laws of the exact answer
         that are the same give the same law of whatever it is rounded to.
@@ -140,20 +140,20 @@ class LawPair:
 
     @cached_property
     def tolerance(self) -> float:
-        """Return the share of mass that distances of the two laws do not see, as `bnpriv.core.transport.line`."""
+        """The share of mass that distances between the two laws ignore, as in `bnpriv.core.transport.line`."""
         return tolerance(self.first, self.second)
 
     @cached_property
     def distances(self) -> dict[float, Bound]:
-        """Hold the cheap bounds on the distance of the laws that were asked for before, by the norm."""
+        """A cache of cheap bounds on the distance of the laws, by the norm."""
         return {}
 
 
 MOST_APART = 2**51
-"""Whole numbers up to this one, over one denominator, are different doubles."""
+"""Integers up to this one, over one denominator, are different doubles."""
 
 LARGEST_NORMAL_DENOMINATOR = 2**900
-"""One over it is a double of full precision."""
+"""One over this is still a double of full precision."""
 
 
 @final
@@ -182,32 +182,32 @@ class RecordPair:
 
     @property
     def distance(self) -> int:
-        """Return the largest number of records that change."""
+        """The largest number of records that change."""
         return self.distances[-1]
 
     @cached_property
     def log_ratio(self) -> float:
-        """Return how much the answer tells as it is, at most: what one record does, for all that change; rounded up."""
+        """What the answer tells without noise, at most: one record's log ratio times the number that change."""
         return up(self.distance * log_ratio(self.first, self.second)) if self.distinct else math.inf
 
     @cached_property
     def compared(self) -> dict[float, Sequence[LawPair] | None]:
-        """Hold the laws of the sums of records that were asked for before, by the rounding of the answer."""
+        """A cache of the laws of the sums of records, by the rounding of the answer."""
         return {}
 
     @cached_property
     def first(self) -> Atoms:
-        """Return the first law in the unit of the answer, rounded to doubles."""
+        """The first law in the unit of the answer, rounded to doubles."""
         return self._rounded(self.numerators[0])
 
     @cached_property
     def second(self) -> Atoms:
-        """Return the second law in the unit of the answer, rounded to doubles."""
+        """The second law in the unit of the answer, rounded to doubles."""
         return self._rounded(self.numerators[1])
 
     @cached_property
     def distinct(self) -> bool:
-        """Return whether different exact numbers are different doubles; only then may there be no noise."""
+        """Whether different exact numbers are different doubles; only then is zero noise possible."""
         if all(map(self._apart_as_doubles, range(len(self.denominators)))):
             return True
         both = [np.concatenate(parts) for parts in zip(*(law.columns for law in self.numerators), strict=True)]
@@ -216,7 +216,7 @@ class RecordPair:
         return len(np.unique(doubles, axis=0)) == exact
 
     def _apart_as_doubles(self, place: int) -> bool:
-        """Return whether fractions of one denominator are certain to be different doubles, as small numerators are.
+        """Whether fractions over one denominator are surely different doubles, as those of small numerators are.
 
         Two numerators up to N are apart by a share of 1 / N of the larger one; rounding moves each by 2**-53 of itself.
         """
@@ -225,7 +225,7 @@ class RecordPair:
         return small and self.denominators[place] <= LARGEST_NORMAL_DENOMINATOR
 
     def sums(self, records: int) -> RecordPair:
-        """Return the pair of the laws of what so many records add together, which change as one.
+        """The pair of laws of what so many records add together, when they change as one.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class RecordPair:
         return replace(self, numerators=(first, second), distances=(1,))
 
     def scaled(self, weights: Sequence[int]) -> RecordPair:
-        """Return the pair with every number of the answer multiplied by a power of two, given by its exponent."""
+        """The pair with every output multiplied by a power of two, given by its exponent."""
         laws = [
             replace(law, columns=tuple(_doubled(column, w) for column, w in zip(law.columns, weights, strict=True)))
             for law in self.numerators
@@ -251,14 +251,14 @@ class RecordPair:
 
 
 def _doubled(column: NDArray[Any], times: int) -> NDArray[Any]:
-    """Return whole numbers doubled so many times, with as many digits as that takes."""
+    """Integers shifted left by so many bits, in as many digits as that takes."""
     return column if times <= 0 else np.array([int(value) << times for value in column.tolist()], dtype=object)
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraint:
-    """What one protected attribute asks under one model: by the per-record rule, by exact laws, or by either.
+    """What one protected attribute requires under one model: by the per-record rule, by exact laws, or either.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class Constraint:
     served: frozenset[int] | None = None
 
     def left_to_hide(self, epsilon: float) -> Constraint | None:
-        """Return the constraint without the pairs that are alike as they are; None where nothing is left to be hidden.
+        """The constraint without pairs that are already within epsilon; None where nothing is left to hide.
 
         A pair is left out if its largest log ratio is at most epsilon. Noise, or any other change of the answer, then
         keeps it alike (docs/claims/tight.md).
@@ -290,6 +290,7 @@ class Constraint:
             return None
         if isinstance(self.pairs, Refusal):
             return self
+        # not <=, so that a pair of which nothing is known stays
         left = tuple(pair for pair in self.pairs if not pair.log_ratio <= epsilon)
         if len(left) == len(self.pairs):
             return self
@@ -301,43 +302,43 @@ class Laws(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers the answer has."""
+        """The number of outputs."""
         ...
 
     @property
     def rounding(self) -> float:
-        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        """How far, in the 1-norm, rounding the answer to doubles can move two answers apart."""
         ...
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Return the pairs that are no constraint, with the reason."""
+        """The pairs that are no constraint, with the reason."""
         ...
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must hold outside the library."""
+        """What must hold outside the library."""
         ...
 
     @property
     def closed_form(self) -> bool:
-        """Whether the laws have a closed form, which is as quick for the answer's numbers with weights."""
+        """Whether the laws have a closed form, which is as fast for a weighted answer."""
         ...
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model."""
+        """One constraint per protected attribute and model."""
         ...
 
 
 # --------------------------------------------------------------------------------------------------
-# The laws of an answer whose numbers are weighed: those of the answer, scaled.
+# The laws of a weighted answer: those of the answer, scaled.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class WeightedLaws:
-    """The laws of an answer times powers of two, one for each number; the atoms are scaled without rounding.
+    """The laws of an answer whose outputs are multiplied by powers of two; atoms are scaled without rounding.
 
     Parameters
     ----------
@@ -352,31 +353,31 @@ class WeightedLaws:
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers the answer has."""
+        """The number of outputs."""
         return self.plain.dimension
 
     @property
     def rounding(self) -> float:
-        """Return by how much, in the 1-norm, rounding the answer to doubles can move two weighted answers apart."""
+        """How far, in the 1-norm, rounding to doubles can move two weighted answers apart."""
         return self._stretched(self.plain.rounding)
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Return the pairs that are no constraint, with the reason."""
+        """The pairs that are no constraint, with the reason."""
         return self.plain.dropped
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must hold outside the library."""
+        """What must hold outside the library."""
         return self.plain.assumptions
 
     @property
     def closed_form(self) -> bool:
-        """The laws are worked out value by value."""
+        """False: the laws are scaled value by value."""
         return False
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model."""
+        """One constraint per protected attribute and model."""
         return self._constraints
 
     @cached_property
@@ -402,6 +403,7 @@ class WeightedLaws:
             draws = replace(
                 draws,
                 moved=self._stretched(draws.moved),
+                # a mean square grows by the square of a weight
                 variance=self._stretched(self._stretched(draws.variance)),
                 drift=self._stretched(draws.drift),
             )
@@ -418,10 +420,10 @@ class WeightedLaws:
         )
 
     def _stretched(self, length: float) -> float:
-        """Return a bound of a length in the 1-norm once every number is weighed: no number grows more than one."""
+        """A bound on a 1-norm after weighting: no output grows by more than the largest weight."""
         return length * max(self.weights)
 
 
 def plain_laws(evidence: Laws) -> Laws:
-    """Return the laws of the answer itself, whether its numbers are weighed or not."""
+    """The laws of the answer itself, whether its outputs are weighted or not."""
     return evidence.plain if isinstance(evidence, WeightedLaws) else evidence

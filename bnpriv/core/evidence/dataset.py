@@ -58,21 +58,21 @@ from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import BnprivError, LawError, Refusal, RefusedError, SecretError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Which values of a property of the table are meant by a declared secret, and how many records lie between two.
+# The values of a property that a declared secret means, and the number of records between two of them.
 # --------------------------------------------------------------------------------------------------
 
 MOST_EXACT_PAIRS = 2000
-"""Pairs of secrets whose exact laws are compared; more of them are served by the per-record rule."""
+"""The most pairs of secrets whose exact laws are compared; more are left to the per-record rule."""
 
 MOST_GAPS = 10**6
-"""Pairs of counts that are looked at one by one."""
+"""The most pairs of counts that are enumerated."""
 
 CountPairs = dict[int, tuple[frozenset[int], frozenset[int]]]
-"""Pairs of sets of counts, by the place of the pair among the chosen ones."""
+"""Pairs of sets of counts, by the index of the pair among the chosen ones."""
 
 
 def impossible(value: str) -> SecretError:
-    """Return the refusal of a value that the property cannot take."""
+    """The refusal of a value that the property cannot take."""
     return SecretError(
         "a value of the secret must be possible under some model",
         found=value,
@@ -81,7 +81,7 @@ def impossible(value: str) -> SecretError:
 
 
 def require_disjoint(pair: SecretPair | IntervalPair, first: Collection[object], second: Collection[object]) -> None:
-    """Refuse two secrets that stand for one value of the property.
+    """Refuse two secrets that stand for the same value of the property.
 
     Raises
     ------
@@ -97,14 +97,14 @@ def require_disjoint(pair: SecretPair | IntervalPair, first: Collection[object],
 
 
 def number_of(value: State) -> float:
-    """Return a value of a property, which must be a number."""
+    """A value of a property, checked to be a number."""
     if isinstance(value, (str, bool)):
         raise SecretError("values of a property are numbers", found=repr(value), remedy="Give numbers.")
     return float(value)
 
 
 def meant(side: Iterable[State] | Interval, values: Iterable[Fraction]) -> frozenset[Fraction]:
-    """Return the exact values of a property for which the numbers of a secret, or an interval of them, stand.
+    """The exact values of a property that the numbers (or the interval) of a secret stand for.
 
     A number stands for every value that is rounded to it; where there is none, for the nearest one within `NEAR`, as
     one third is often written with fewer digits. An interval stands for the values in it, and for those that are
@@ -128,14 +128,14 @@ def meant(side: Iterable[State] | Interval, values: Iterable[Fraction]) -> froze
 
 
 def reach(at_most: float) -> Fraction:
-    """Return a distance between values of a property, with what writing it as a double can have taken from it."""
+    """A declared distance between values of a property, widened by its rounding to a double."""
     return Fraction(at_most) * (1 + Fraction(1, 10**12))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """A property that grows by `unit` with every record that counts, from `low` for none of the `n`."""
+    """A property that is `low` plus `unit` for every one of `n` records that counts."""
 
     n: int
     low: Fraction
@@ -143,7 +143,7 @@ class Counts:
 
     @classmethod
     def of(cls, scale: Wholes, n: int, low: int, high: int) -> Counts:
-        """Make one of the numerators that a record adds, which does not count or does."""
+        """The property whose numerator one record raises by `low` or, if it counts, by `high`."""
         return cls(
             n=n,
             low=Fraction(n * low + scale.shift, scale.denominator),
@@ -151,7 +151,7 @@ class Counts:
         )
 
     def possible(self, side: frozenset[State] | Interval) -> frozenset[int]:
-        """Return how many records count for each value of a secret that the property can take."""
+        """The numbers of counting records for each value of a secret that the property can take."""
         if isinstance(side, Interval):
             first, last = ((Fraction(end) - self.low) / self.unit for end in (side.low, side.high))
             around = range(max(0, math.floor(first) - 1), min(self.n, math.ceil(last) + 1) + 1)
@@ -159,7 +159,7 @@ class Counts:
             return frozenset(inside[value] for value in meant(side, inside))
         found: set[int] = set()
         for number in map(number_of, side):
-            # all counts whose value is rounded to the number lie within a unit in the last place of it
+            # all counts whose value rounds to this number are within one unit in its last place
             ends = (Fraction(number) + sign * Fraction(math.ulp(number)) for sign in (-1, 1))
             first, last = ((end - self.low) / self.unit for end in ends)
             around = range(max(0, math.floor(first)), min(self.n, math.ceil(last)) + 1)
@@ -168,7 +168,7 @@ class Counts:
         return frozenset(found)
 
     def pairs(self, secret: Secret) -> CountPairs | None:
-        """Return the chosen pairs that are possible as sets of counts; None where a distance describes them."""
+        """The chosen pairs that are possible, as sets of counts; None where a distance describes them."""
         if secret.pairs is None or isinstance(secret.pairs, Apart):
             return None
         sides = {k: (self.possible(p.first), self.possible(p.second)) for k, p in enumerate(secret.pairs.chosen)}
@@ -180,7 +180,7 @@ class Counts:
         return served
 
     def apart(self, secret: Secret, pairs: CountPairs | None) -> tuple[Sequence[int], str]:
-        """Return how many records may lie between two secrets of a pair, with the furthest pair in words."""
+        """The numbers of records that may lie between the secrets of a pair, and the farthest pair in words."""
         if isinstance(secret.pairs, Apart):
             steps = min(self.n, math.floor(reach(secret.pairs.at_most) / self.unit))
             if steps < 1:
@@ -197,7 +197,7 @@ class Counts:
         return sorted(set[int]().union(*gaps.values())), BETWEEN.join(secret.pairs.chosen[worst].sides)
 
     def listed(self, secret: Secret, pairs: CountPairs | None) -> list[tuple[frozenset[int], frozenset[int]]] | int:
-        """Return all pairs, one direction each, or their number if there are too many."""
+        """All pairs, in one direction each, or their number if there are too many."""
         if pairs is not None:
             return list(pairs.values()) if len(pairs) <= MOST_EXACT_PAIRS else len(pairs)
         steps = self.apart(secret, pairs)[0][-1]
@@ -207,19 +207,19 @@ class Counts:
         return [(frozenset({s}), frozenset({s + k})) for k in range(1, steps + 1) for s in range(self.n + 1 - k)]
 
     def text(self, members: frozenset[int]) -> str:
-        """Return a set of counts as values of the property."""
+        """A set of counts as values of the property, in words."""
         return side_text(frozenset(f"{float(self.low + self.unit * s):g}" for s in members))
 
 
 def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
-    """Return how far apart two counts of two sets may be, for many counts all up to the largest distance."""
+    """The distances between counts of two sets; for very many counts, all up to the largest distance."""
     if len(first) * len(second) > MOST_GAPS:
         return set(range(1, max(max(first) - min(second), max(second) - min(first)) + 1))
     return {max(1, abs(a - b)) for a in first for b in second}
 
 
 # --------------------------------------------------------------------------------------------------
-# Law evidence of dataset attribute privacy: what one record adds, given that it counts for the secret or not.
+# The laws of an answer, from the laws of a record that counts for the secret and of one that does not.
 # --------------------------------------------------------------------------------------------------
 
 RECORDS_FROM_MODEL = "The records are independent draws from the declared model."
@@ -235,17 +235,17 @@ class DatasetLaws:
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers the answer has."""
+        """The number of outputs."""
         return self.query.dimension(self.framework.schema)
 
     @property
     def rounding(self) -> float:
-        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        """How far, in the 1-norm, rounding the answer to doubles can move two answers apart."""
         return rounding_of(normal_form(self.query, self.framework.schema))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must hold outside the library."""
+        """What must hold outside the library."""
         read = {
             *self.query.columns,
             *(name for each in self.framework.protect.values() for name in each.property.columns),
@@ -254,7 +254,7 @@ class DatasetLaws:
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Return the secrets that are no constraint under a model, because no two values to be hidden are possible."""
+        """The secrets that are no constraint under a model, because no two values to be hidden are possible."""
         names = [
             f"{name} in model {model}: no two values to be hidden are possible"
             for name in self.framework.protect
@@ -265,11 +265,11 @@ class DatasetLaws:
 
     @property
     def closed_form(self) -> bool:
-        """The laws are worked out value by value."""
+        """False: the laws are computed value by value."""
         return False
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model."""
+        """One constraint per protected attribute and model."""
         return self._constraints
 
     @cached_property
@@ -278,7 +278,7 @@ class DatasetLaws:
         return tuple(each for name, secret in protect for each in self._of(name, secret))
 
     def _of(self, name: str, secret: Secret) -> list[Constraint]:
-        """Return the constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
+        """The constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
         found: list[Constraint] = []
         refused: list[SecretError] = []
         for model in watched(
@@ -301,7 +301,7 @@ class DatasetLaws:
 
 
 def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> bool:
-    """Return whether a pair of values of a secret is possible, as far as the law of one record tells.
+    """Whether some pair of values of a secret is possible, as far as the law of one record tells.
 
     Raises
     ------
@@ -322,7 +322,7 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
 
 
 def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
-    """Return the laws, or why they cannot be computed."""
+    """The laws of the answer, or why they cannot be computed."""
     missing = query.columns.difference(framework.network.attributes)
     if missing:
         return Refusal(
@@ -355,7 +355,7 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
 def constraint(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
 ) -> Constraint | None:
-    """Return what one secret asks under one model; None when it has one possible value."""
+    """What one secret requires under one model; None if it has a single possible value."""
     network = require_discrete(framework.network, framework.notion)
     laws = framework.column_laws
     both = network_record_law(network, framework.schema, stack(secret.property, query), laws, model)
@@ -372,6 +372,7 @@ def constraint(
         ),
     )
     values = len(np.unique(both.columns[0]))
+    # two values: a number of records, for which one record's laws suffice; more need the joint law with the answer
     return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
 
 
@@ -412,7 +413,7 @@ class _Task:
         return self.form.schema.records
 
     def value(self, numerator: int) -> Fraction:
-        """Return the value of the property for a sum over the records."""
+        """The value of the property for a sum of numerators over the records."""
         return Fraction(numerator + self.scale.shift, self.scale.denominator)
 
 
@@ -423,7 +424,7 @@ def network_record_law(
     laws: Mapping[str, Sequence[ColumnLaw]] | None = None,
     model: int = 0,
 ) -> WholeLaw:
-    """Return the law of what one record of a network adds to the numerators of the answer of `query`."""
+    """The law of what one record of a network adds to the numerators of a query's answer."""
     form = normal_form(query, schema)
     names = sorted(query.columns)
     cells = node_cells(form, names, network.states, laws)
@@ -449,14 +450,14 @@ def _of_count(task: _Task) -> Constraint:
 
 
 def _given(both: WholeLaw, value: int) -> WholeLaw:
-    """Return the law of what a record adds to the answer given what it adds to the property."""
+    """The law of what a record adds to the answer, given what it adds to the property."""
     return both.given([value])
 
 
 def _exact_pairs(
     task: _Task, counts: Counts, pairs: CountPairs | None, first: WholeLaw, second: WholeLaw
 ) -> Sequence[LawPair] | Refusal:
-    """Return the exact laws of the answer given the two secrets of every pair, where that is cheap."""
+    """The exact laws of the answer given the two secrets of every pair, where that is cheap."""
     listed = counts.listed(task.secret, pairs)
     if isinstance(listed, int):
         return Refusal(
@@ -481,6 +482,7 @@ def _exact_pairs(
     def given(members: frozenset[int]) -> Atoms:
         for s in members:
             if s not in known:
+                # given s records that count, the table is s draws of the one law and n - s of the other
                 known[s] = released(task.form, summed((first, s), (second, counts.n - s)))
         chosen = sorted(members)
         return mixture_of(*normalized(logs[chosen], error), [known[s] for s in chosen])
@@ -501,7 +503,7 @@ def _exact_pairs(
 
 
 def _of_sum(task: _Task) -> Constraint:
-    """A secret that is a sum of several values: the joint law of secret and answer, cut at every value."""
+    """A secret that is a sum of several values: the joint law of secret and answer, conditioned on each value."""
     refusal = too_large([task.both], task.records)
     if refusal is not None:
         return Constraint(protected=task.name, model=task.model, record=None, pairs=refusal)
@@ -521,7 +523,7 @@ PropertyValues = frozenset[int]
 
 
 def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyValues, PropertyValues]]:
-    """Return the pairs of sets of possible values that are compared, the chosen ones by their place."""
+    """The pairs of sets of possible values that are compared, chosen ones by their index."""
     listed: list[tuple[PropertyValues, PropertyValues]]
     secret = task.secret
     if isinstance(secret.pairs, (SecretPairs, IntervalPairs)):
@@ -546,7 +548,7 @@ def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyV
 def _cut(
     task: _Task, total: WholeLaw, chosen: Sequence[tuple[PropertyValues, PropertyValues]]
 ) -> Sequence[LawPair] | Refusal:
-    """Return the laws of the answer given the two sides of every pair."""
+    """The laws of the answer given the two sides of every pair."""
     if len(chosen) > MOST_EXACT_PAIRS:
         return Refusal(
             required=f"at most {MOST_EXACT_PAIRS:,} pairs of secrets are compared",
@@ -567,5 +569,5 @@ def _cut(
 
 
 def _given_any(total: WholeLaw, side: PropertyValues) -> WholeLaw:
-    """Return the law of the answer given that the property has one of several values."""
+    """The law of the answer given that the property has one of several values."""
     return total.given(side)

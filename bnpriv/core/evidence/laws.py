@@ -1,4 +1,4 @@
-"""Law evidence: the laws of an answer under the secrets of a framework."""
+"""The laws of an answer under the secrets of a framework, asked of its notion and its network's kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CUSTOM = Refusal(
     remedy="Use a built-in query, or ColumnMechanism.",
 )
 MOST_ANSWER_NUMBERS = 128
-"""Numbers of an answer whose law is worked out: each is tabulated over all values of a record."""
+"""The most outputs of an answer whose law is computed: each is tabulated over all values of a record."""
 
 NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the query to be released.")
 
@@ -39,7 +39,7 @@ NO_LAWS = Refusal(
 
 
 def laws(framework: object, query: Query | None) -> Laws | Refusal:
-    """Return the laws of a query's answer under the secrets of a framework, or why they cannot be computed.
+    """The laws of a query's answer under the secrets of a framework, or why they cannot be computed.
 
     The framework keeps those of the last query, which several mechanisms ask for one after the other.
 
@@ -58,7 +58,7 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
         found = laws(framework, query.asked)
         if isinstance(found, Refusal):
             return found
-        # closed forms are as quick for the weighted query, and bound what grids move more closely
+        # closed forms are as fast for the weighted query, and give closer bounds on what grids move
         return notion.laws(framework, query) if found.closed_form else WeightedLaws(found, query.weights)
     kept: dict[str, tuple[Query | None, Laws | Refusal]] = getattr(framework, "kept", Cache()).table("laws")
     if "last" not in kept or kept["last"][0] is not query:
@@ -67,7 +67,7 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
 
 
 def no_laws(secrets: str) -> Refusal:
-    """Why no laws follow from a notion whose secrets are such."""
+    """The refusal of laws for a notion whose secrets determine none."""
     return Refusal(
         required="the mechanism compares laws of the answer, under properties of a table or of its columns",
         found=secrets,
@@ -76,7 +76,7 @@ def no_laws(secrets: str) -> Refusal:
 
 
 def laws_of_property(framework: DatasetAttributePrivacy, query: Query | None) -> Laws | Refusal:
-    """The laws given the values of a property of the table."""
+    """The laws of an answer given the values of a property of the table."""
     if query is None or isinstance(query, Custom):
         return NO_QUERY if query is None else CUSTOM
     if framework.forward is not None:
@@ -90,7 +90,7 @@ def from_record_tables(framework: DatasetAttributePrivacy, query: Query) -> Laws
 
 
 def laws_of_parameters(framework: DistributionalAttributePrivacy, query: Query | None) -> Laws | Refusal:
-    """The laws given the parameters of protected columns."""
+    """The laws of an answer given the parameters of protected columns."""
     if framework.by_intervals:
         return NO_LAWS
     if query is None or isinstance(query, Custom):
@@ -99,12 +99,12 @@ def laws_of_parameters(framework: DistributionalAttributePrivacy, query: Query |
 
 
 def laws_without_tables(framework: DistributionalAttributePrivacy, query: Query) -> Refusal:
-    """Why no laws follow from a network of parameters without tables."""
+    """The refusal of laws for a network of parameters without tables."""
     return too_many_numbers(query, framework.schema) or Refusal.of(no_tables(framework.network, "the law of an answer"))
 
 
 def laws_of_tables(framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
-    """The laws that follow from the tables of parameters; learned from draws where tables do not hold the columns."""
+    """The laws from tables of parameters; learned from draws where tables do not hold the columns."""
     found = too_many_numbers(query, framework.schema) or parameter_laws(framework, query)
     network = cast(DiscreteNetwork, framework.network)
     if isinstance(found, Refusal) and network.forward is not None and query.columns.issubset(network.reading.columns):
@@ -113,7 +113,7 @@ def laws_of_tables(framework: DistributionalAttributePrivacy, query: Query) -> L
 
 
 def too_many_numbers(query: Query, schema: Schema | None) -> Refusal | None:
-    """Return why the law of an answer of so many numbers is not worked out, or None if it is."""
+    """Why the law of an answer of so many numbers is not computed; None if it is."""
     numbers = 0 if schema is None else query.dimension(schema)
     if numbers <= MOST_ANSWER_NUMBERS:
         return None

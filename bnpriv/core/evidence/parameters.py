@@ -1,4 +1,4 @@
-"""Law evidence of distributional attribute privacy: the answer's law is a mixture over the queried parameters."""
+"""Law evidence of distributional attribute privacy: laws of an answer mixed over the queried parameters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from bnpriv.core.whole_numbers import summed
 from bnpriv.errors import BnprivError, Refusal
 
 MOST_CONFIGURATIONS = 10_000
-"""Configurations of the queried parameters over which the law of the answer is mixed."""
+"""The most configurations of the queried parameters over which the law of the answer is mixed."""
 
 COLUMNS_BY_LAW = (
     "Given all parameters the columns are independent, and the records of a column are independent draws from the "
@@ -61,29 +61,29 @@ class ParameterLaws:
 
     @cached_property
     def network(self) -> DiscreteNetwork:
-        """Return the network of the parameters."""
+        """The network of the parameters."""
         return require_discrete(self.framework.network, "the law of the answer")
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers the answer has."""
+        """The number of outputs."""
         return len(self.form.rows)
 
     @property
     def rounding(self) -> float:
-        """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        """How far, in the 1-norm, rounding the answer to doubles can move two answers apart."""
         return rounding_of(self.form)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what must hold outside the library."""
+        """What must hold outside the library."""
         laws = self.framework.column_laws
         mixed = [name for name in self.columns if any(isinstance(law, MixedLaw) for law in laws[name])]
         return (COLUMNS_BY_LAW, *numbers_in_bins(self.form.schema, mixed))
 
     @property
     def dropped(self) -> tuple[str, ...]:
-        """Return the pairs that are no constraint under a model because a secret has probability zero."""
+        """The pairs that are no constraint under a model because a secret has probability zero."""
         return tuple(
             f"{name}: {pair} in model {model}, a secret has probability zero"
             for name, pairs in self.framework.secrets.items()
@@ -94,11 +94,11 @@ class ParameterLaws:
 
     @property
     def closed_form(self) -> bool:
-        """The laws are worked out value by value."""
+        """False: the laws are computed value by value."""
         return False
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model."""
+        """One constraint per protected attribute and model."""
         return self._constraints
 
     @cached_property
@@ -127,17 +127,19 @@ class ParameterLaws:
         return bool(np.isfinite(self._joint(name, (), side, model).values).any())
 
     def _joint(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> LogTable:
-        """Return log P(name, others) under one model, with nothing outside a side."""
+        """The table of log P(name, others) under one model, -inf outside one side of the secret."""
         law = joint_law(self.network, (name, *others))
         values = law.values[[min(model, law.values.shape[0] - 1)]]
         outside = [k for k, state in enumerate(self.network.states[name]) if state not in side]
+        # states outside the secret get no mass; what is left is normalized when the law is mixed
         values[:, outside] = -math.inf
         return LogTable(axes=law.axes, values=values, error=law.error)
 
     def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
-        """Return the law of the answer given that the parameter of `name` is in `side`; None if it never is."""
+        """The law of the answer given that the parameter of `name` is in `side`; None if that is impossible."""
         nodes = drivers(self.network, frozenset(self.columns))
         law = self._joint(name, tuple(sorted(nodes - {name})), side, model)
+        # the protected parameter stays in the mixture only if the answer reads what it drives
         law = law if name in nodes else sum_out(law, (name,))
         places = np.argwhere(law.values[0] > -math.inf).tolist()
         if not places:
@@ -146,7 +148,8 @@ class ParameterLaws:
         return mixture_of(*weights, [self._given(dict(zip(law.axes, index, strict=True))) for index in places])
 
     def _given(self, states: Mapping[str, int]) -> Atoms:
-        """Return the law of the answer given the states of the queried parameters."""
+        """The law of the answer given the states of the queried parameters."""
+        # configurations that give every column the same laws have the same law of the answer, computed once
         key = tuple(self.framework.law_place(column, states) for column in self.columns)
         if key not in self._answers:
             cells = {c: self._cells[c].given(k) for c, k in zip(self.columns, key, strict=True)}
@@ -164,7 +167,7 @@ class ParameterLaws:
 
 
 def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
-    """Return the laws, or why they cannot be computed."""
+    """The laws of the answer, or why they cannot be computed."""
     form = normal_form(query, framework.schema)
     columns = tuple(sorted(query.columns))
     missing = [name for name in columns if name not in framework.column_laws]
@@ -200,7 +203,7 @@ def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> P
 
 
 def _one_way(pairs: tuple[SecretPair, ...]) -> list[SecretPair]:
-    """Return each pair in one direction: distances and curves look both ways."""
+    """Each pair in one direction only: distances and curves look both ways."""
     kept: dict[frozenset[frozenset[State]], SecretPair] = {}
     for pair in pairs:
         kept.setdefault(frozenset({pair.first, pair.second}), pair)

@@ -1,4 +1,4 @@
-"""Whether the secrets of a framework are possible: where none is, a guarantee would promise nothing and is refused."""
+"""Whether the secrets of a framework are possible: a guarantee about impossible ones would promise nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bnpriv.kind import notion_of
 
 
 def impossibility(framework: object) -> Refusal | None:
-    """Return why the secrets of a protected attribute are no constraint under any model, or None if some are.
+    """Why the secrets of a protected attribute are impossible in every model, or None if some are possible.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def impossibility(framework: object) -> Refusal | None:
 
 
 def impossible_in_structure(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Refusal | None:
-    """Why all pairs of secrets of an attribute are impossible, as its influences say."""
+    """Why all pairs of secrets of an attribute are impossible, by the structural evidence."""
     return structural_evidence(framework).impossible()
 
 
 def impossible_values(framework: ValuePrivacy) -> Refusal | None:
-    """Why all pairs of values are impossible: of a chain, whether no step has two values."""
+    """Why all pairs of values are impossible; of a chain, whether no step has two possible values."""
     chain = framework.chain
     if chain is None:
         return structural_evidence(framework).impossible()
@@ -57,9 +57,9 @@ def impossible_values(framework: ValuePrivacy) -> Refusal | None:
 
 
 def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
-    """Why a property of the table has one value only, under every model."""
+    """Why a property of the table has a single possible value in every model."""
     if framework.forward is not None:
-        return None  # draws do not tell what is impossible from what is rare
+        return None  # draws cannot tell the impossible from the rare
     for name, secret in framework.protect.items():
         try:
             varies = any(can_vary(framework, secret, model) for model in range(framework.models))
@@ -75,7 +75,7 @@ def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
 
 
 def require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
-    """Refuse secrets all of whose pairs are impossible under every model.
+    """Refuse secrets all of whose pairs are impossible in every model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The law of what one record adds to an answer, and of sums over records."""
+"""The law of what one record adds to an answer, and the laws of sums over records."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from bnpriv.errors import FrameworkError, LawError, Refusal, SizeError
 from bnpriv.text import rough_text
 
 # --------------------------------------------------------------------------------------------------
-# The law of an answer: sums of independent records, and mixtures of such sums.
+# Sums of independent records, mixtures of such sums, and what is too large to be computed.
 # --------------------------------------------------------------------------------------------------
 
 MOST_ANSWER_ATOMS = 2**20
-"""Atoms of the law of an answer; beyond that it is refused."""
+"""The most atoms of the law of an answer; a larger one is refused."""
 
 MOST_TOTAL = 2**24
-"""Atoms of all laws that are compared."""
+"""The most atoms of all laws that are compared."""
 
 MOST_TOTAL_PRODUCTS = 2**34
-"""Products of two masses in all sums of the laws that are compared: half a minute, with what the comparison takes."""
+"""The most products of masses in all sums that are compared: half a minute, comparison included."""
 
 
 def released(form: NormalForm, total: WholeLaw) -> Atoms:
-    """Return the law of the released doubles from that of the numerators that all records together add."""
+    """The law of the released doubles, from that of the integer numerators summed over all records."""
     columns = [
         nearest_doubles(_shifted(column, whole.shift), whole.denominator)
         for column, whole in zip(total.columns, form.wholes(), strict=True)
@@ -58,25 +58,25 @@ def _shifted(numerators: NDArray[Any], shift: int) -> NDArray[Any]:
 def record_pair(
     form: NormalForm, pair: str, laws: tuple[WholeLaw, WholeLaw], distances: Sequence[int], kind: Kind
 ) -> RecordPair:
-    """Return two laws of what one record adds to the numerators of an answer, and how many records change."""
+    """Two laws of what one record adds to the answer's numerators, with the numbers of records that change."""
     below = tuple(whole.denominator for whole in form.wholes())
     return RecordPair(pair=pair, numerators=laws, denominators=below, distances=distances, kind=kind)
 
 
 def mixture_of(log_weights: FloatArray, error: float, laws: Sequence[Atoms]) -> Atoms:
-    """Return a mixture by log weights that are off by at most `error`; the law itself where there is one."""
+    """A mixture by log weights that are off by at most `error`; the law itself where there is only one."""
     return laws[0] if len(laws) == 1 else log_mixture(log_weights, laws, error)
 
 
 def normalized(logs: FloatArray, error: float) -> tuple[FloatArray, float]:
-    """Divide masses by their sum: their logs are off by at most `error`; return the error of the result too."""
+    """Normalize log masses that are off by at most `error`; give the error of the result too."""
     total = log_sum(logs)
     rounding = 2 * len(logs) + FUNCTION_ERROR * (1 + math.log(len(logs))) + 3 * magnitude(logs)
     return logs - total, 2 * error + UNIT_ROUNDOFF * rounding
 
 
 def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | None:
-    """Return why so many laws of sums of `n` draws, each from one of `parts`, would have too many atoms, if they do."""
+    """Why the laws of sums of `n` draws from `parts` would have too many atoms; None if they do not."""
     size = sums_bound(parts, n)
     if size <= MOST_ANSWER_ATOMS and size * laws <= MOST_TOTAL:
         return None
@@ -88,7 +88,7 @@ def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | Non
 
 
 def too_slow(parts: Sequence[WholeLaw], n: int, laws: int, pairs: int, models: int) -> Refusal | None:
-    """Return why comparing pairs of laws of sums under all models would take long, if it would.
+    """Why comparing pairs of laws of sums under all models would take too long; None if it would not.
 
     Parameters
     ----------
@@ -113,9 +113,10 @@ def too_slow(parts: Sequence[WholeLaw], n: int, laws: int, pairs: int, models: i
 
 
 def rounding_of(form: NormalForm) -> float:
-    """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+    """How far, in the 1-norm, rounding the answer to doubles can move two answers apart."""
     weights = [weight for row in (*form.matrix, form.offset) for weight in row]
     largest = [_largest(form, output) for output in range(len(form.matrix))]
+    # whole numbers below 2^52 are doubles, so that nothing is rounded
     if all(weight.denominator == 1 for weight in weights) and max(largest) < 2**52:
         return 0.0
     return float(4 * Fraction(UNIT_ROUNDOFF) * sum(largest))
@@ -134,17 +135,17 @@ def _largest(form: NormalForm, output: int) -> Fraction:
 # --------------------------------------------------------------------------------------------------
 
 MOST_RECORD_COMBINATIONS = 10**7
-"""Combinations of column values that are tabulated for one record."""
+"""The most combinations of column values that are tabulated for one record."""
 
 
 MOST_STEPS = 1000
-"""Grid steps of a column with densities whose sums have exact laws."""
+"""The most grid steps of a column with a density for which sums have exact laws."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """The values that a column can hold, as far as a query tells them apart, per state of its node.
+    """The values of a column that a query can tell apart, with their log probabilities per state of its node.
 
     Parameters
     ----------
@@ -161,12 +162,12 @@ class Cells:
     error: float = 0.0
 
     def given(self, state: int) -> Cells:
-        """Return the cells of one state alone."""
+        """The cells given one state alone."""
         return Cells(self.values, self.logs[[state]], self.error)
 
 
 def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
-    """Return the cells of a column whose node's states are its values.
+    """The cells of a column whose node's states are its values.
 
     Raises
     ------
@@ -197,7 +198,7 @@ def node_cells(
     states: Mapping[str, tuple[State, ...]],
     laws: Mapping[str, Sequence[ColumnLaw]] | None = None,
 ) -> dict[str, Cells]:
-    """Return the cells of columns per state of their nodes: by declared laws, by the laws inside bins, or as values.
+    """The cells of columns per state of their nodes: by declared laws, by laws inside bins, or as values.
 
     Raises
     ------
@@ -223,7 +224,7 @@ def node_cells(
 
 
 def _whole_text(state: State, known: Mapping[str, Any]) -> str:
-    """Return a state as its category is written: 0.0 is the category 0 where it is no category itself."""
+    """A state as its category is written: 0.0 is the category 0 unless it is a category itself."""
     text, number = str(state), _number(state)
     if text in known or number is None or not number.is_integer():
         return text
@@ -236,7 +237,7 @@ def _meant(state: State, known: Mapping[str, Any]) -> str:
 
 
 def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
-    """Return the cells of a column with one declared law per state of its node: what the query does not tell apart.
+    """The cells of a column with one declared law per state: values that the query cannot tell apart are one.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
 
 
 def _check_single_numbers(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> None:
-    """Refuse conditions that tell a number apart from those on both sides of it where a law is a density.
+    """Refuse conditions that single out a number to which a density gives probability 0.
 
     The law gives it probability 0, and an answer about it would need no noise; but a table may hold it, if only in
     place of a missing value, or of one outside the bounds.
@@ -284,7 +285,7 @@ def _check_single_numbers(form: NormalForm, name: str, laws: Sequence[ColumnLaw]
 
 
 def _is_dense(law: ColumnLaw, column: NumberColumn, x: float) -> bool:
-    """Return whether a law gives a single number probability 0, whichever it is; clamped numbers have their own."""
+    """Whether a law gives the single number `x` probability 0; clamped numbers at the bounds have mass."""
     if isinstance(law, NumberLaw):
         return law.continuous and column.lower < x < column.upper
     if not isinstance(column, Binned) or not isinstance(law, (UniformLaw, MixedLaw)):
@@ -293,13 +294,13 @@ def _is_dense(law: ColumnLaw, column: NumberColumn, x: float) -> bool:
 
 
 def _conditions(form: NormalForm, name: str) -> list[Comparison | IsIn]:
-    """Return what a query compares a column with, each condition once."""
+    """The conditions of a query on one column, each once."""
     leaves = [leaf for term in form.terms if isinstance(term, Indicator) for leaf in term.predicate.comparisons()]
     return [leaf for leaf in dict.fromkeys(leaves) if leaf.column == name]
 
 
 def _told(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
-    """Return what the query sees of a value of a column: which conditions hold, and the grid step if it is summed."""
+    """What the query can tell of a value of a column: the truth of conditions, and its grid step if summed."""
     column, summed, leaves = form.schema[name], _is_summed(form, name), _conditions(form, name)
 
     def told(value: Any) -> Hashable:
@@ -310,12 +311,12 @@ def _told(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
 
 
 def _rounding(logs: FloatArray) -> float:
-    """Bound the rounding where so many masses are added one after the other."""
+    """A bound on the rounding when so many masses are added one after the other."""
     return UNIT_ROUNDOFF * len(logs) * (FUNCTION_ERROR + 4 + magnitude(logs))
 
 
 def cuts_of(form: NormalForm, name: str) -> list[float]:
-    """Return the numbers that the query compares a column with and, where it sums the column, between grid steps."""
+    """The numbers at which the query's view of a column changes: compared constants, and ends of grid steps."""
     compared = [float(c) for leaf in _conditions(form, name) for c in leaf.constants if not isinstance(c, str)]
     return [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())]
 
@@ -325,7 +326,7 @@ def _is_summed(form: NormalForm, name: str) -> bool:
 
 
 def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
-    """Return the least doubles of every grid step of a column but the first; nothing for a grid that is too fine."""
+    """The least double of every grid step of a column but the first; empty for too fine a grid."""
     column = numeric(name, form.schema)
     if column.steps > MOST_STEPS:
         return ()
@@ -335,9 +336,10 @@ def _between_steps(form: NormalForm, name: str) -> Sequence[float]:
 
 
 def _least_double(column: NumberColumn, step: int) -> float:
-    """Return the least double whose grid step is at least `step`: the reference is `Real.step`, rounding and all."""
+    """The least double whose grid step is at least `step`, by `Real.step` itself, rounding included."""
     low, high = column.lower, column.upper
     near = float(column.origin + (step - Fraction(1, 2)) * column.grid)
+    # `Real.step` rounds on its way, so that the border may lie some units beside where fractions put it
     margin = 4 * max(math.ulp(low), math.ulp(high))
     if low <= near - margin and column.step(near - margin) < step:
         low = near - margin
@@ -349,14 +351,14 @@ def _least_double(column: NumberColumn, step: int) -> float:
 
 
 def summed_exactly(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> bool:
-    """Return whether the laws of a column give the law of its sum exactly: not where cells hold several grid steps."""
+    """Whether the laws of a column give the law of its sum exactly, which wide cells would not."""
     parts = [part for law in laws for part in (law.parts if isinstance(law, MixedLaw) else (law,))]
     densities = not all(isinstance(part, FiniteLaw) for part in parts)
     return not densities or not _is_summed(form, name) or numeric(name, form.schema).steps <= MOST_STEPS
 
 
 def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -> WholeLaw:
-    """Return the law of what one record adds to the numerators of the answer.
+    """The law of what one record adds to the numerators of the answer.
 
     Parameters
     ----------
@@ -393,7 +395,8 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -
 
 
 def _contracted(table: FloatArray, given: FloatArray) -> FloatArray:
-    """Sum the states along the first axis of a table of logs out, and put the cells of the column last."""
+    """Sum out the states along the first axis of a log table, and put the cells of the column last."""
+    # the states are the values themselves: there is nothing to sum
     if np.array_equal(given, _certain(len(given))):
         return np.moveaxis(table, 0, -1)
     total = np.full((*table.shape[1:], given.shape[1]), -math.inf)
@@ -409,7 +412,7 @@ def _contraction_error(cell: Cells, logs: FloatArray) -> float:
 
 
 def _certain(states: int) -> FloatArray:
-    """Return the log probabilities of cells that are the states themselves."""
+    """The log probabilities of cells that are the states themselves."""
     return np.where(np.eye(states) > 0, 0.0, -math.inf)
 
 
@@ -429,7 +432,7 @@ class _Axis:
 
 
 def _output(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return what one record adds to the numerator of one output."""
+    """What one record adds to the numerator of one output."""
     largest = sum(abs(weight) * int(term.max(initial=0)) for weight, term in zip(whole.weights, terms, strict=True))
     total = np.zeros(shape, dtype=np.int64 if largest < LARGEST_WHOLE else object)
     for weight, term in zip(whole.weights, terms, strict=True):

@@ -23,7 +23,7 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.text import name_text
 
 # --------------------------------------------------------------------------------------------------
-# What ties the columns of a table to the parameters in a network.
+# Assumptions that tie the columns of a table to the parameters of a network.
 # --------------------------------------------------------------------------------------------------
 
 COLUMNS_ASSUMPTION = (
@@ -37,7 +37,7 @@ OWN_COLUMNS_ASSUMPTION = (
 
 
 def given_its_bin(schema: Schema, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return what must hold for the influences of bins to be those of the numbers in them, however these lie there."""
+    """The assumption under which the influence of bins is that of the numbers in them."""
     return tuple(
         f"Given its bin, a number of {name_text(name)} says nothing more about any other column."
         for name in sorted(columns)
@@ -46,7 +46,7 @@ def given_its_bin(schema: Schema, columns: Iterable[str]) -> tuple[str, ...]:
 
 
 def numbers_in_bins(schema: Schema, columns: Iterable[str]) -> tuple[str, ...]:
-    """Return what is assumed of the numbers inside bins where the law of an answer is computed from it."""
+    """What is assumed of the numbers inside bins where the law of an answer is computed."""
     return tuple(
         f"Inside its bin a number of {name_text(name)} lies {_within_text(column)}, whatever the other columns hold."
         for name in sorted(columns)
@@ -63,12 +63,12 @@ def _within_text(column: Binned) -> str:
 
 
 def assumed(network: Network) -> tuple[str, ...]:
-    """Return what must hold for the influences of parameters to be those of columns."""
+    """The assumptions under which influences of parameters are influences of columns."""
     return (COLUMNS_ASSUMPTION, OWN_COLUMNS_ASSUMPTION) if network.reading.columns else (COLUMNS_ASSUMPTION,)
 
 
 def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]) -> Refusal | None:
-    """Return why the model says nothing about one of `columns`, or None if it covers all."""
+    """Why the model says nothing about one of `columns`, or None if it covers all."""
     known = framework.network.reading.columns
     missing = columns.difference(framework.network.attributes, framework.independent, known)
     if not missing:
@@ -85,7 +85,7 @@ def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]
 
 
 # --------------------------------------------------------------------------------------------------
-# Structural evidence: how much sets of columns tell about the protected attributes of a framework over a network.
+# The influences of sets of columns on the protected attributes of a framework over a network.
 # --------------------------------------------------------------------------------------------------
 
 OF_STEPS = Refusal(
@@ -97,19 +97,19 @@ OF_STEPS = Refusal(
 RECORDS_FROM_NETWORK = "Records are independent draws from the network."
 
 Moved = Callable[[Query, frozenset[str], Schema, Literal[1, 2]], Bound]
-"""How far what a secret may change in some columns can move the answer."""
+"""The sensitivity that goes with a notion: how far what a secret may change in some columns moves the answer."""
 
 Outside = Callable[[frozenset[str]], Refusal | None]
-"""Why the model says nothing about one of some columns."""
+"""The test of a notion for columns that its model says nothing about."""
 
 MOST_INFLUENCES_KEPT = 2**13
-"""Influences that are kept."""
+"""The most influences that are cached."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Influences:
-    """How much sets of columns tell about the protected attributes of a framework, of any kind of network.
+    """The influences of sets of columns on the protected attributes of a framework, for any kind of network.
 
     Each influence is computed once, when it is first asked for, and kept with the framework.
 
@@ -141,30 +141,31 @@ class Influences:
     )
 
     def border(self, columns: frozenset[str], attribute: str) -> tuple[str, ...]:
-        """Return the attributes behind `columns` that the others do not separate from the protected `attribute`."""
+        """The frontier: attributes behind `columns` that the other columns do not separate from `attribute`."""
         return kind_of(self.network).frontier(self.network, attribute, drivers(self.network, columns))
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
-        """Return why the model says nothing about one of `columns`, or None if it covers all."""
+        """Why the model says nothing about one of `columns`, or None if it covers all."""
         on_the_road = drivers(self.network, columns).union(self.secrets)
         return self.outside(columns) or kind_of(self.network).unsupported(self.network, sorted(on_the_road))
 
     def modelled(self, columns: frozenset[str]) -> frozenset[str]:
-        """Return those of `columns` that tell something: all but independent ones, which noise never has to hide."""
+        """Those of `columns` that tell something; independent ones never need to be hidden by noise."""
         return modelled(self.network, columns)
 
     def driven(self, columns: frozenset[str], attribute: str) -> frozenset[str]:
-        """Return those of `columns` that the protected `attribute` drives itself, or is: they must be near."""
+        """Those of `columns` that `attribute` itself is, or drives: they must be near."""
         return driven_by(self.network, columns, {attribute})
 
     def influence(self, columns: frozenset[str], attribute: str) -> Influence:
-        """Return the influence of `columns` on the protected `attribute`, per model and pair.
+        """The influence of `columns` on the protected `attribute`, per model and pair.
 
         Raises
         ------
         SizeError
             If tables or grids would be too large, and no cheaper bound holds.
         """
+        # the influence depends on the frontier only
         key = attribute, self.border(columns, attribute)
         if key in self._known:
             return self._known[key]
@@ -174,12 +175,12 @@ class Influences:
         return found
 
     def work(self, columns: frozenset[str], attribute: str) -> tuple[int, int]:
-        """The cells of tables and the losses that an influence takes, whether it is known already or not."""
+        """The table cells and the losses that an influence takes, known or not."""
         border = self.border(columns, attribute)
         return kind_of(self.network).work(self.network, border, attribute, self.secrets[attribute])
 
     def impossible(self) -> Refusal | None:
-        """Return why all pairs of secrets of an attribute are no constraint under any model, or None if some are."""
+        """Why all pairs of secrets of an attribute are impossible in every model, or None if some are possible."""
         for name in self.secrets:
             try:
                 possible = self.influence(frozenset(), name).pair is not None
@@ -190,12 +191,12 @@ class Influences:
         return None
 
     def sensitivity(self, query: Query, columns: frozenset[str], norm: Literal[1, 2]) -> Bound:
-        """Return how far what may change in `columns` can move the answer."""
+        """How far a secret can move the answer through `columns`."""
         return self.moved(query, columns, self.schema, norm)
 
 
 def influences(framework: object) -> Influences | Refusal:
-    """Return the structural evidence of a framework, or why there is none.
+    """The structural evidence of a framework, or a refusal.
 
     Parameters
     ----------
@@ -217,7 +218,7 @@ def influences(framework: object) -> Influences | Refusal:
 
 
 def no_influences(secrets: str) -> Refusal:
-    """Why columns tell nothing about such secrets that could be bounded."""
+    """The refusal of secrets about which the influence of columns cannot be bounded."""
     return Refusal(
         required="a secret that columns tell about must be an attribute of a network",
         found=secrets,
@@ -226,22 +227,22 @@ def no_influences(secrets: str) -> Refusal:
 
 
 def possible_influences(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences | Refusal:
-    """The evidence of a framework about attributes of a network, if its secrets are possible."""
+    """The structural evidence of a framework, once its secrets are known to be possible."""
     evidence = structural_evidence(framework)
     return evidence.impossible() or evidence
 
 
 def structural_evidence(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences:
-    """Return the evidence that stays with a framework, whether its secrets are possible or not."""
+    """The structural evidence that is cached with a framework, whether its secrets are possible or not."""
     kept: dict[str, Influences] = framework.kept.table("influences")
     if not kept:
-        first_digest(framework)  # what is kept is about the framework as it is now
+        first_digest(framework)  # the hash is taken now: what is cached is about the framework as it is
         kept["evidence"] = notion_of(framework).structure(framework)
     return kept["evidence"]
 
 
 def structure_of_parameters(framework: DistributionalAttributePrivacy) -> Influences:
-    """The nodes are the columns' parameters, so that a secret may change a near column in all records."""
+    """Evidence where nodes are parameters of columns: a secret may change a near column in all records."""
     network = framework.network
     return Influences(
         network=network,
@@ -254,7 +255,7 @@ def structure_of_parameters(framework: DistributionalAttributePrivacy) -> Influe
 
 
 def structure_of_values(framework: ValuePrivacy) -> Influences:
-    """The nodes are the columns of one record, so that a secret may change near columns of that record."""
+    """Evidence where nodes are the columns of one record: a secret may change near columns of that record only."""
     network = framework.network
     if framework.chain is not None:
         return _of_chain(framework)
@@ -273,9 +274,10 @@ def structure_of_values(framework: ValuePrivacy) -> Influences:
 
 
 def _of_chain(framework: ValuePrivacy) -> Influences:
-    """The one node is the column of the chain; what its other values tell about one of them is no quilt of columns.
+    """Evidence for a chain, whose one node is its column; other steps are no quilt of columns.
 
-    Given a value all others may change, so that the column moves the answer as if it changed in all records.
+    Given the value of one step all the others may change, so that the column moves the answer as if it changed in all
+    records.
     """
     return Influences(
         network=framework.network,

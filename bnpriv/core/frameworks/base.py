@@ -1,4 +1,4 @@
-"""What all notions do alike: what they answer to mechanisms, and whether a network's level suits them."""
+"""What all privacy notions have in common: the facts that mechanisms ask for, files, and the network's level."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from bnpriv.errors import FrameworkError
 from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
-# What all notions do alike: a hash of what a calibration depends on, and a file that holds the framework.
+# The facts that a mechanism asks a framework for, and framework files.
 # --------------------------------------------------------------------------------------------------
 
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
-    """A hash of the representation of `facts` and of all that tells networks apart."""
+    """The hash of the representation of `facts` and of everything that tells networks apart."""
     return sha256(repr(facts), *(network.identity() for network in networks))
 
 
 class FrameworkFacts:
-    """What a mechanism asks of a framework, so that it need not know which notion it is; here as most answer."""
+    """The facts that a mechanism asks for, so that it need not know the notion; with the usual answers."""
 
     single_values: ClassVar[bool] = False
     """Whether secrets are values of single records."""
 
     pairs_name_models: ClassVar[bool] = False
-    """Whether a pair of secrets says by itself which model it is about."""
+    """Whether a pair of secrets already says which model it is about."""
 
     @property
     def by_intervals(self) -> bool:
@@ -47,27 +47,27 @@ class FrameworkFacts:
 
     @property
     def chain(self) -> Any:
-        """The Markov chain whose steps are the records; None where they are none."""
+        """The Markov chain whose steps are the records; None without one."""
         return None
 
     @property
     def kinds_text(self) -> str:
-        """What to know where states look like values of records; empty where none do."""
+        """A warning where states look like values of records; empty where none do."""
         return ""
 
     @property
     def properties(self) -> Mapping[str, Secret]:
-        """The properties of a table of independent records that are hidden."""
+        """The hidden properties of a table of independent records."""
         return {}
 
     @property
     def answer_laws(self) -> Sequence[tuple[Atoms | Normal, Atoms | Normal]]:
-        """The pairs of laws of the exact answer that are declared; none where they follow from a model of the table."""
+        """The declared pairs of laws of the exact answer; none where they follow from a model of the table."""
         return ()
 
     @property
     def linear_gaussian(self) -> bool:
-        """Whether laws of answers follow from a linear-Gaussian network."""
+        """Whether the laws of answers follow from a linear-Gaussian network."""
         return False
 
     @property
@@ -77,27 +77,27 @@ class FrameworkFacts:
 
     @property
     def chosen_secrets(self) -> Mapping[str, object]:
-        """What `protect` says of each attribute; empty where it leaves all to the network."""
+        """What `protect` says of each attribute; empty where it leaves the choice to the network."""
         protect: object = getattr(self, "protect", None)
         return cast("Mapping[str, object]", protect) if isinstance(protect, Mapping) else {}
 
     @property
     def secret_states(self) -> Mapping[str, tuple[State, ...]]:
-        """The states of every attribute of the network, where secrets are states; else none."""
+        """The states of every attribute of the network, where secrets are states; else empty."""
         return {}
 
     @property
     def from_draws(self) -> bool:
-        """Whether laws of an answer are learned from tables that a model draws."""
+        """Whether the laws of an answer are learned from tables that a model draws."""
         return False
 
 
 class WrittenAsFile:
-    """What all notions do alike that a framework file can hold."""
+    """Framework files, for all notions that a file can hold."""
 
     @abstractmethod
     def file_parts(self) -> object:
-        """Return what a file says of the framework.
+        """The contents of the framework's file.
 
         Raises
         ------
@@ -159,7 +159,7 @@ class WrittenAsFile:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a node of a network means must suit the notion: the parameter of a column, or the column of one record.
+# The level of a network must suit the notion: a node is the parameter of a column, or the column in one record.
 # --------------------------------------------------------------------------------------------------
 
 RECORDS_WAY = (
@@ -182,10 +182,10 @@ KINDS_NOT_VALUES = (
     "The states of {} are spelt as values of that column and are taken for kinds of the whole column, not for the "
     "values of records: if the network was fitted to records, nothing of this holds for the table."
 )
-"""What a reader must know where level "parameters" was declared for a network that looks like one of records."""
+"""The warning where level "parameters" was declared for a network that looks like one of records."""
 
 TRUTH = {"false": 0.0, "no": 0.0, "true": 1.0, "yes": 1.0}
-"""How tables spell what is so and what is not, as numbers."""
+"""Words for true and false in tables, as numbers."""
 
 
 def require_level(network: Network, level: Level, notion: str) -> None:
@@ -226,13 +226,14 @@ def require_stated_level(network: Network, schema: Schema) -> None:
 
 
 def spelt_as_values(network: Network, schema: Schema) -> list[str]:
-    """Return the nodes two states of which are, or spell, values of the column of that name."""
+    """The nodes with at least two states that are, or spell, values of the column of that name."""
     named = [name for name in network.states if name in schema.columns]
+    # one such state may be a coincidence
     return [name for name in named if sum(_is_value(state, schema[name]) for state in network.states[name]) > 1]
 
 
 def _is_value(state: State, column: Column) -> bool:
-    """Return whether a state is, or spells, a value of a column."""
+    """Whether a state is, or spells, a value of a column."""
     value = _spelt(state)
     if isinstance(column, Binned) and value in map(_spelt, column.labels):
         return True
@@ -245,7 +246,7 @@ def _is_value(state: State, column: Column) -> bool:
 
 
 def _spelt(state: State) -> str | float:
-    """Return a value as a table may spell it too: a number, also for yes and no, or a text without case."""
+    """A value as tables may spell it: a number (also for yes and no), or a text without case."""
     text = unicodedata.normalize("NFKC", str(state)).strip().casefold()
     try:
         number = TRUTH[text] if text in TRUTH else float(text)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
-"""Tables from which ranges of a property are suggested, and the numbers that they may hold."""
+"""Number of tables from which ranges of a property are suggested, and the numbers they may hold in all."""
 
 
 @final
@@ -122,23 +122,23 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return the protected columns."""
+        """The protected columns."""
         return tuple(self.protect)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
-        """The pairs of values of the property of every protected column: chosen ones both ways round, or a distance."""
+        """The pairs of values of the property of every protected column: chosen ones both ways, or a distance."""
         return {name: _pairs(secret) for name, secret in self.protect.items()}
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
-        """Return what is protected of every protected column, in words."""
+        """What is protected about every protected column, in words."""
         bounded = self.forward is not None or bool(self.network.states)
         return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
 
     @property
     def forward(self) -> Forward | None:
-        """Return what draws whole tables, where the network is one of parameters and columns; None for one of records.
+        """The model that draws whole tables, if the network is one of parameters; None for one of records.
 
         What single columns tell about a property is then not asked: records tell about each other by the parameters.
         """
@@ -151,7 +151,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def properties(self) -> Mapping[str, Secret]:
-        """The properties that are hidden, of independent records; none where a network draws whole tables."""
+        """The hidden properties of independent records; none where a network draws whole tables."""
         return self.protect if self.forward is None else {}
 
     @property
@@ -161,22 +161,22 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def may_be_normal(self) -> bool:
-        """Whether sums over records may be nearly normal: of numbers, which have no states."""
+        """Whether sums over records may be nearly normal: sums of numbers without states."""
         return self.forward is None and not self.network.states
 
     @property
     def models(self) -> int:
-        """Return how many models the adversary may hold."""
+        """How many models the adversary may hold."""
         return self.network.models
 
     @property
     def document(self) -> Document:
-        """Return what is declared: who is kept from learning what, the network and the columns."""
+        """What is declared, as a document: who must not learn what, the network and the columns."""
         secrets = self.protected_secrets
         return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
     def file_parts(self) -> object:
-        """Return what a file says of the framework.
+        """The contents of the framework's file.
 
         Raises
         ------
@@ -186,7 +186,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         return service("framework.file_parts.dataset")(self)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a calibration depends on."""
+        """A hash of everything that a calibration depends on."""
         secrets = [(name, digest(secret)) for name, secret in sorted(self.protect.items())]
         facts = (self.notion, self.source, self.schema, secrets, sorted(self.column_laws.items()))
         return fingerprint(facts, (self.network,))
@@ -237,7 +237,7 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
 
 
 def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) -> None:
-    """Refuse pairs that are not listed: draws are kept for each secret of a pair."""
+    """Refuse pairs that are not listed one by one: draws are collected for each secret of a pair."""
     normal_form(secret.property, schema)
     if secret.pairs is None or isinstance(secret.pairs, Apart):
         text = "" if secret.pairs is None else _suggested(secret, secret.pairs.at_most, schema, forward)
@@ -255,7 +255,7 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) ->
 
 
 def _suggested(secret: Secret, distance: float, schema: Schema, forward: Forward) -> str:
-    """Return ranges next to each other that come up in drawn tables, as long as a distance; empty if none are known."""
+    """Adjacent ranges of a given length that occur in drawn tables; empty if none are known."""
     names = tuple(sorted(secret.property.columns))
     tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
     columns = [schema[name] for name in names]
@@ -271,7 +271,7 @@ def _suggested(secret: Secret, distance: float, schema: Schema, forward: Forward
 
 
 def _check_normal(name: str, secret: Secret, schema: Schema) -> None:
-    """Refuse what is not linear in a column that may be any number, and values of it without a distance."""
+    """Refuse a property that is not linear in a normal column, and values of it without a distance."""
     if isinstance(secret.property, (Count, Proportion)):
         raise SecretError(
             f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",

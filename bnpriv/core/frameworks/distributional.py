@@ -98,7 +98,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     independent: Iterable[str] = field(default=(), kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
     secrets: Mapping[str, tuple[Pair, ...]] = field(init=False, repr=False)
-    """The pairs of secrets of every protected attribute: of states both ways round, of values each pair once."""
+    """The ordered pairs of secrets of every protected attribute: of states in both directions, of values once."""
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
@@ -127,7 +127,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
-        """Return the laws of columns that came with the network, where they suit the declared columns."""
+        """The laws of columns that came with the network, where they suit the declared columns."""
         found: dict[str, tuple[ColumnLaw, ...]] = {}
         for name, laws in self.network.reading.laws.items():
             if name in self.schema.columns:
@@ -136,7 +136,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         return found
 
     def law_place(self, column: str, places: Mapping[str, int]) -> int:
-        """Return which of the laws of a column holds, given the places of the states of the attributes.
+        """The index of the law of a column that holds, given the indices of the attributes' states.
 
         Attributes without a place count as in their first state; an independent column has one law.
 
@@ -152,7 +152,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         return place
 
     def governing(self, column: str) -> tuple[str, ...]:
-        """Return the attributes that govern a column, in the order in which its laws count their states."""
+        """The attributes that govern a column, in the order in which its laws are indexed by their states."""
         own = (column,) if column in self.network.attributes else ()
         return self.network.reading.columns.get(column, own)
 
@@ -163,12 +163,12 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return the protected attributes."""
+        """The protected attributes."""
         return tuple(self.secrets)
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
-        """Return what is protected of every protected attribute, in words."""
+        """What is protected about every protected attribute, in words."""
         records = ", not the values of its records" if self.kinds_text else ""
         nouns = {
             name: f"the parameter of column {name_text(name)}{records}"
@@ -180,33 +180,33 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def kinds_text(self) -> str:
-        """Return what to know where states look like values of records; empty where laws say what a state means."""
+        """A warning where states look like values of records; empty where laws say what a state means."""
         named = [name for name in spelt_as_values(self.network, self.schema) if name not in self.column_laws]
         return KINDS_NOT_VALUES.format(and_text([name_text(name) for name in named])) if named else ""
 
     @property
     def models(self) -> int:
-        """Return how many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
+        """How many models the adversary may hold; 1 for intervals, whose bounds hold for all at once."""
         return self.network.models
 
     @property
     def by_intervals(self) -> bool:
-        """Return whether the adversary may hold any model within intervals."""
+        """Whether the adversary may hold any model within intervals."""
         return kind_of(self.network).by_intervals
 
     @property
     def linear_gaussian(self) -> bool:
-        """Whether parameters have a joint normal law, and records are declared to lie about them."""
+        """Whether the parameters are jointly normal, and records are declared to be centred at them."""
         return bool(kind_of(self.network).centred(self.network) and self.column_laws)
 
     @property
     def document(self) -> Document:
-        """Return what is declared: who is kept from learning what, the network and the columns."""
+        """What is declared, as a document: who must not learn what, the network and the columns."""
         secrets, apart = self.protected_secrets, sorted(self.independent)
         return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network, apart)
 
     def file_parts(self) -> object:
-        """Return what a file says of the framework.
+        """The contents of the framework's file.
 
         Raises
         ------
@@ -216,7 +216,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         return service("framework.file_parts.distributional")(self)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a calibration depends on."""
+        """A hash of everything that a calibration depends on."""
         columns = sorted(self.schema.columns.items())
         secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
         laws = sorted(self.column_laws.items())

@@ -1,4 +1,4 @@
-"""What a release promises: the numbers, what is protected, the odds, and the sentence that says it."""
+"""Guarantees: the promised numbers, what is protected, the odds, and the sentence that says it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# Odds and beliefs: how far an answer that moves log odds by at most so many nats moves them.
+# Odds and beliefs: what a bound on the change of log odds means for them.
 #
 # Every number that is printed as "at most" is rounded up, so that what is printed is true.
 # --------------------------------------------------------------------------------------------------
 
 PRIOR = 0.1
-"""The belief whose change illustrates a bound on odds."""
+"""The prior belief that illustrates a bound on odds."""
 
 PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
-"""The beliefs of which a page says how far they can move."""
+"""The prior beliefs whose largest change a page shows."""
 
 DIGITS = 3
 
 SPELLED = 30
-"""Odds that move by more nats are powers of ten in print."""
+"""Factors of more nats than this are printed as powers of ten."""
 
 
 def belief(prior: float, nats: float) -> float:
-    """Return the largest belief that `prior` can become when its odds rise by at most a factor exp(nats).
+    """The largest belief that `prior` can become when its odds rise by at most a factor exp(nats).
 
     Examples
     --------
@@ -46,7 +46,7 @@ def belief(prior: float, nats: float) -> float:
 
 
 def belief_text(prior: float, nats: float) -> str:
-    """Return that belief in percent, rounded up.
+    """That largest belief in percent, rounded up.
 
     Examples
     --------
@@ -57,12 +57,12 @@ def belief_text(prior: float, nats: float) -> str:
 
 
 def belief_rows(nats: float) -> list[tuple[str, str]]:
-    """Return every prior of `PRIORS` with what it becomes at most, in percent."""
+    """Every prior of `PRIORS` with its largest posterior belief, in percent."""
     return [(percent_text(prior), belief_text(prior, nats)) for prior in PRIORS]
 
 
 def factor_text(nats: float) -> str:
-    """Return exp(nats), rounded up; as a power of ten where the number would be too large to be read.
+    """The factor exp(nats), rounded up; as a power of ten where the number would be too long to read.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def factor_text(nats: float) -> str:
 
 
 def multiplied_text(nats: float) -> str:
-    """Return in words what happens to odds that move by at most so many nats.
+    """In words, what happens to odds that change by at most so many nats.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def multiplied_text(nats: float) -> str:
 
 
 def even_text(nats: float) -> str:
-    """Return what becomes of even odds between the two secrets of a pair, as a sentence without a full stop.
+    """What becomes of even odds between the two secrets of a pair, as a sentence without its full stop.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def even_text(nats: float) -> str:
 
 
 def odds_text(nats: float) -> str:
-    """Return the same for the cell of a table.
+    """What happens to odds, for the cell of a table.
 
     Examples
     --------
@@ -115,14 +115,14 @@ def odds_text(nats: float) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a release promises: the numbers, what is protected, and the sentence that says it.
+# The guarantee of a release: its numbers, what is protected, and the sentence that says it.
 # --------------------------------------------------------------------------------------------------
 
 DOUBLED = math.log(2)
-"""With delta above 0: odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
+"""With delta above 0, odds rise by more than twice exp(epsilon) with probability at most 2 delta."""
 
 CERTAIN = 0.99
-"""From where on a probability is hardly told from 1."""
+"""A probability from here on is hardly different from 1."""
 
 CHOSEN = (
     "That is for an epsilon and a delta fixed beforehand: where they are chosen among several by looking at the noise, "
@@ -191,17 +191,17 @@ class Guarantee(HasCard):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return the protected attributes."""
+        """The protected attributes."""
         return tuple(secret.attribute for secret in self.secrets)
 
     @property
     def with_belief(self) -> tuple[str, ...]:
-        """Return the protected attributes about which a belief is bounded: all pairs of their secrets are protected."""
+        """The protected attributes about which beliefs are bounded: all pairs of their secrets are protected."""
         return tuple(secret.attribute for secret in self.secrets if secret.bounds_belief)
 
     @property
     def failure(self) -> float:
-        """Return the probability, at most, that odds rise further than `nats` says; 0 with delta 0.
+        """The largest probability that odds rise further than `nats` says; 0 with delta 0.
 
         A probability that is shown as 1 is 1: then nothing is said of odds.
         """
@@ -210,13 +210,13 @@ class Guarantee(HasCard):
 
     @property
     def nats(self) -> float:
-        """Return how far log odds within a protected pair rise at most, except with probability `failure`."""
+        """The largest rise of log odds within a protected pair, except with probability `failure`."""
         if self.failure == 1:
             return math.inf
         return self.epsilon + DOUBLED if self.delta else self.epsilon
 
     def belief(self, prior: float) -> float | None:
-        """Return the largest belief in a secret after the answer, except with probability `failure`.
+        """The largest belief in a secret after the answer, except with probability `failure`.
 
         Parameters
         ----------
@@ -232,14 +232,14 @@ class Guarantee(HasCard):
         return belief(prior, self.nats) if self.with_belief else None
 
     def moved_text(self, prior: float = PRIOR) -> str:
-        """Return what a belief becomes at most, or, where no belief is bounded, the factor on the odds."""
+        """The largest belief after the answer, or the factor on the odds where no belief is bounded."""
         if self.with_belief:
             return belief_text(prior, self.nats)
         return odds_text(self.nats)
 
     @property
     def belief_caption(self) -> str:
-        """Return what a table of beliefs before and after the answer is about."""
+        """The caption of a table of beliefs before and after the answer."""
         names = " or of ".join(map(name_text, self.with_belief))
         rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
         told = "the answer and at most after it" if self.answers == 1 else f"{self._seen} and at most after them"
@@ -247,7 +247,7 @@ class Guarantee(HasCard):
 
     @property
     def odds_text(self) -> str:
-        """Return how far odds move, where that is all that is bounded."""
+        """How far odds move, where nothing more is bounded."""
         rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""
         return (
             "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
@@ -256,17 +256,17 @@ class Guarantee(HasCard):
 
     @property
     def observer(self) -> str:
-        """Return what the adversary may believe."""
+        """What the adversary may believe."""
         return observer_text(self.models, by_intervals=self.by_intervals, models_text=self.models_text)
 
     @property
     def protected_text(self) -> str:
-        """Return what is protected, every attribute with its pairs."""
+        """What is protected, every attribute with its pairs."""
         return "; ".join(map(str, self.secrets))
 
     @property
     def sentence(self) -> str:
-        """Return the guarantee in plain words."""
+        """The guarantee in plain words."""
         source = "" if self.source in self.observer else f" (source: {self.source})"
         parts = [
             f"Protected: {self.protected_text}.",
@@ -287,12 +287,12 @@ class Guarantee(HasCard):
 
     @property
     def _seen(self) -> str:
-        """Return which answers the adversary sees."""
+        """Which answers the adversary sees."""
         return "this answer" if self.answers == 1 else f"all {self.answers:,} answers"
 
     @property
     def _moves(self) -> str:
-        """Return how far odds move, and beliefs where they are bounded."""
+        """How far odds move, and beliefs where they are bounded."""
         between = "the two secrets of a protected pair"
         names = " or of ".join(map(name_text, self.with_belief))
         which = f"a belief of {percent_text(PRIOR)} in one secret of {names}"
@@ -314,7 +314,7 @@ class Guarantee(HasCard):
 
     @property
     def _unbounded(self) -> str:
-        """Return what is not protected where only some pairs are."""
+        """What is not protected, where only some pairs are."""
         rest = [name_text(secret.attribute) for secret in self.secrets if not secret.bounds_belief]
         if not rest:
             return ""
@@ -325,11 +325,11 @@ class Guarantee(HasCard):
 
     @property
     def document(self) -> Document:
-        """Return the guarantee: who cannot learn what, how far a belief can move, and the sentence that says it."""
+        """The guarantee as a document: who cannot learn what, how far a belief can move, and the sentence."""
         return service("guarantee.document")(self)
 
     def to_json(self) -> Json:
-        """Return the guarantee as plain values."""
+        """The guarantee as plain values."""
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -346,7 +346,7 @@ def percent_of(share: float) -> str:
 
 
 def observer_text(models: int, *, by_intervals: bool = False, models_text: str = "") -> str:
-    """Return what somebody who must not learn the secrets may believe."""
+    """What somebody who must not learn the secrets may believe."""
     if models_text:
         return models_text
     if by_intervals:

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 DISTRIBUTION = "the distribution"
-"""What is protected, as an attribute."""
+"""The name of what is protected, in place of an attribute."""
 
 PairLaw = Atoms | Normal | Network
 
 NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws alone"])})
-"""Stands for the table where laws of an answer are declared without one."""
+"""The placeholder for the table where laws of an answer are declared without one."""
 
 
 @final
@@ -63,7 +63,7 @@ class DistributionPair:
 
     @property
     def reverse(self) -> DistributionPair:
-        """The pair the other way round."""
+        """The pair in the other direction."""
         return DistributionPair(self.second, self.first, (self.places[1], self.places[0]))
 
     @property
@@ -151,17 +151,17 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def of_records(self) -> bool:
-        """Return whether the pairs are networks, which tell how a table is drawn, rather than laws of an answer."""
+        """Whether the pairs are networks, from which tables are drawn, rather than laws of an answer."""
         return _dimension(self.pairs[0][0]) is None
 
     @property
     def answer_laws(self) -> Sequence[tuple[Atoms | Normal, Atoms | Normal]]:
-        """The declared pairs, where they are laws of the exact answer and no networks."""
+        """The declared pairs, where these are laws of the exact answer rather than networks."""
         return () if self.of_records else cast("Sequence[tuple[Atoms | Normal, Atoms | Normal]]", self.pairs)
 
     @property
     def sampling(self) -> Any:
-        """Return how laws of answers are learned, where some of the models draw whole tables; None where none does."""
+        """How laws of answers are learned, where some models draw whole tables; else None."""
         return next(iter(_samplings(self.pairs)), None)
 
     @property
@@ -171,17 +171,17 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def dimension(self) -> int:
-        """Return how many numbers the declared laws are about; 1 for networks."""
+        """The dimension of the declared laws; 1 for networks."""
         return _dimension(self.pairs[0][0]) or 1
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return what is protected, in words."""
+        """What is protected, in words."""
         return (DISTRIBUTION,)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
-        """The declared pairs of distributions, each in the one direction in which it was declared."""
+        """The declared pairs of distributions, each in its declared direction only."""
         places: dict[str, int] = {}
         for side in (side for pair in self.pairs for side in pair):
             places.setdefault(_identity(side), len(places) + 1)
@@ -194,7 +194,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
-        """Return in words that it is protected which of the declared distributions holds."""
+        """The protected fact, in words: which of the declared distributions holds."""
         known = {frozenset(map(_identity, pair)) for pair in self.pairs}
         different = {identity for pair in known for identity in pair}
         whole = sum(len(pair) == 2 for pair in known) == len(different) * (len(different) - 1) // 2
@@ -209,7 +209,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def models_text(self) -> str:
-        """Return what the adversary may believe."""
+        """What the adversary may believe."""
         different = len({_identity(side) for pair in self.pairs for side in pair})
         return f"that it is one of {self._declared(different)}"
 
@@ -225,12 +225,12 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def models(self) -> int:
-        """Return the number of pairs."""
+        """The number of pairs."""
         return len(self.pairs)
 
     @property
     def document(self) -> Document:
-        """Return what is declared: who is kept from learning what, the network and the columns."""
+        """What is declared, as a document: who must not learn what, the network and the columns."""
         secrets = self.protected_secrets
         return service("framework.document")(self.notion, self.source, self.schema, secrets, None)
 
@@ -247,7 +247,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         )
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a calibration depends on."""
+        """A hash of everything that a calibration depends on."""
         sides = [side for pair in self.pairs for side in pair]
         networks = [side for side in sides if not isinstance(side, (Atoms, Normal))]
         laws = [_facts(side) for side in sides if isinstance(side, (Atoms, Normal))]
@@ -258,7 +258,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
 
 def _sides(pairs: object) -> tuple[tuple[PairLaw, PairLaw], ...]:
-    """Return the declared pairs, once each has two sides."""
+    """The declared pairs, each checked to have two sides."""
     listed = list(cast("Iterable[object]", pairs)) if isinstance(pairs, (list, tuple)) else [pairs]
     for pair in listed:
         if not isinstance(pair, (list, tuple)) or len(cast("Sequence[object]", pair)) != 2:
@@ -319,12 +319,12 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
 
 
 def draws_tables(side: PairLaw) -> bool:
-    """Return whether a side is a model of parameters and columns that draws whole tables."""
+    """Whether a side is a model of parameters and columns that draws whole tables."""
     return not isinstance(side, (Atoms, Normal)) and side.level == "parameters" and forward_of(side) is not None
 
 
 def _samplings(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> list[Any]:
-    """Return the different ways in which models draw tables."""
+    """The different ways in which the models draw tables."""
     drawn = (forward_of(side) for pair in pairs for side in pair if draws_tables(side))
     return list(dict.fromkeys(each.sampling for each in drawn if each is not None))
 

@@ -1,4 +1,4 @@
-"""What is protected of one attribute, in words: the secret, and which pairs of its values."""
+"""What is protected about one attribute, in words: the secret, and which pairs of its values."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from bnpriv.kind import kind_of
 from bnpriv.text import Json, and_text, full_text, name_text, visible
 
 MOST_NAMED_PAIRS = 6
-"""Pairs of secrets that are named."""
+"""The most pairs of secrets that are named."""
 
 ALL_PAIRS = "all pairs"
 
 MOST_NAMED_VALUES = 6
-"""Values that are named."""
+"""The most values that are named."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class ProtectedSecret:
-    """What is protected of one attribute.
+    """What is protected about one attribute.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ class ProtectedSecret:
 
     @property
     def sentence(self) -> str:
-        """Return what is protected as a line of its own."""
+        """What is protected, as a line of its own."""
         return f"{self.secret[:1].upper()}{self.secret[1:]} ({self.pairs})."
 
     def to_json(self) -> Json:
-        """Return the facts as plain values."""
+        """The facts as plain values."""
         return {
             "attribute": self.attribute,
             "secret": self.secret,
@@ -84,12 +84,12 @@ class ProtectedSecret:
 
 
 def pairs_secret(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
-    """What is protected of an attribute of a network, as its kind says it."""
+    """What is protected about an attribute, in the words of the network's kind."""
     return kind_of(network).protected_secret(network, attribute, secret, pairs)
 
 
 def secret_by_states(network: Network, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
-    """What is protected of an attribute: pairs of its states, or of values where it may be any number."""
+    """What is protected about an attribute: pairs of its states, or of values where it is continuous."""
     states = network.states.get(attribute)
     if states is None:
         return interval_secret(attribute, secret, of_values(pairs), ())
@@ -97,7 +97,7 @@ def secret_by_states(network: Network, attribute: str, secret: str, pairs: Seque
 
 
 def state_secret(attribute: str, secret: str, pairs: Sequence[SecretPair], states: Sequence[object]) -> ProtectedSecret:
-    """Return what is protected of an attribute with finitely many states."""
+    """What is protected about an attribute with finitely many states."""
     whole = len(pairs) == len(states) * (len(states) - 1) and all(pair.is_point for pair in pairs)
     return ProtectedSecret(
         attribute=attribute,
@@ -115,7 +115,7 @@ def _all_text(states: Sequence[object]) -> str:
 
 
 def chosen_text(pairs: Iterable[Pair]) -> str:
-    """Return chosen pairs of secrets in words, each in one direction."""
+    """Chosen pairs of secrets in words, each in one direction."""
     reverse: set[Pair] = set()
     named: list[str] = []
     for pair in pairs:
@@ -127,7 +127,7 @@ def chosen_text(pairs: Iterable[Pair]) -> str:
 
 
 def bounds_belief(pairs: Iterable[SecretPair], states: Iterable[object]) -> bool:
-    """Return whether for every secret all other states together are made up of secrets that it is paired with.
+    """Whether for every secret its complement is a union of secrets that it is paired with.
 
     Then the odds of the secret against its complement are an average of odds that are bounded.
     """
@@ -139,7 +139,7 @@ def bounds_belief(pairs: Iterable[SecretPair], states: Iterable[object]) -> bool
 
 
 def _made_up(rest: frozenset[object], parts: set[frozenset[object]]) -> bool:
-    """Return whether a set is one of `parts`, or the disjoint union of those that contain no other."""
+    """Whether a set is one of `parts`, or the disjoint union of those of them that contain no other."""
     least = [part for part in parts if not any(other < part for other in parts)]
     return rest in parts or (sum(map(len, least)) == len(rest) and frozenset().union(*least) == rest)
 
@@ -147,7 +147,7 @@ def _made_up(rest: frozenset[object], parts: set[frozenset[object]]) -> bool:
 def interval_secret(
     attribute: str, secret: str, pairs: Sequence[ContinuousPair], states: Sequence[float]
 ) -> ProtectedSecret:
-    """Return what is protected of a parameter that may be any number, or one of finitely many `states`."""
+    """What is protected about a parameter that is continuous, or has finitely many numeric `states`."""
     first = pairs[0]
     if isinstance(first, ValuesApart):
         return ProtectedSecret(
@@ -164,7 +164,7 @@ def interval_secret(
 
 
 def property_secret(secret: Secret, schema: Schema, *, bounded: bool = True) -> ProtectedSecret:
-    """Return what is protected of a property of the table; not `bounded` where its values may be any number."""
+    """What is protected about a property of the table; not `bounded` where its values may be any number."""
     noun = f"{property_text(secret.property)} in this table"
     if secret.pairs is None:
         return ProtectedSecret(attribute=secret.column, secret=noun, pairs=f"{ALL_PAIRS} of values", bounds_belief=True)
@@ -189,12 +189,12 @@ def property_secret(secret: Secret, schema: Schema, *, bounded: bool = True) -> 
 
 
 def _sides(chosen: Iterable[SecretPair | IntervalPair]) -> list[frozenset[object]]:
-    """Return the sides of chosen pairs that are lists of values."""
+    """The sides of chosen pairs that are sets of values."""
     return [frozenset(side) for pair in chosen if isinstance(pair, SecretPair) for side in (pair.first, pair.second)]
 
 
 def property_text(query: Query) -> str:
-    """Return a property of the table as a noun."""
+    """A property of the table as a noun phrase."""
     if isinstance(query, (Count, Proportion)):
         what = "number" if isinstance(query, Count) else "share"
         return f"the {what} of records with {_predicate_text(query.predicate)}"
@@ -211,7 +211,7 @@ def _predicate_text(predicate: Predicate) -> str:
 
 
 def _span(secret: Secret, schema: Schema) -> float:
-    """Return how far apart two values of a property can be."""
+    """The largest distance between two values of a property."""
     if isinstance(secret.property, Count):
         return schema.records
     if isinstance(secret.property, Proportion):

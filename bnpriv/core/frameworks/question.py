@@ -1,4 +1,4 @@
-"""A framework of any notion, and what is asked of it."""
+"""Frameworks of any notion, and the check of the arguments that ask them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bnpriv.errors import FrameworkError
 from bnpriv.kind import is_framework, notion_of
 
 # --------------------------------------------------------------------------------------------------
-# A framework of any notion.
+# The union of all frameworks.
 # --------------------------------------------------------------------------------------------------
 
 AttributeFramework = DistributionalAttributePrivacy | DatasetAttributePrivacy | ValuePrivacy
@@ -25,7 +25,7 @@ Framework = AttributeFramework | DistributionPrivacy
 """A framework of any notion."""
 
 # --------------------------------------------------------------------------------------------------
-# What is asked of which framework: the two arguments that almost every verb takes first.
+# The two arguments that almost every verb takes first: a framework and a query.
 # --------------------------------------------------------------------------------------------------
 
 REQUIRED = "a framework is needed first"
@@ -72,5 +72,5 @@ def _remedy(framework: object) -> str:
 
 
 def own_query(framework: object) -> Query | None:
-    """Return the query that a framework is about, or None if it leaves the query open."""
+    """The query that a framework is about, or None if it leaves the query open."""
     return notion_of(framework).own_query(framework)

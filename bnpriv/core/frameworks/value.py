@@ -1,4 +1,4 @@
-"""Value privacy: hide every single value of a table whose records, or whose columns, depend on each other."""
+"""Value privacy: hide every single value of a table whose records, or whose columns, are dependent."""
 
 from __future__ import annotations
 
@@ -97,17 +97,17 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @cached_property
     def column_laws(self) -> Mapping[str, tuple[ColumnLaw, ...]]:
-        """The laws of columns of numbers whose states are bins, given each of these."""
+        """The laws of numeric columns whose states are bins, given each bin."""
         return bin_laws(self.schema, {} if self.chain is not None else self.network.states)
 
     @property
     def network(self) -> Any:
-        """Return the model; a chain is the network of the column that it drives."""
+        """The model; a chain is the network of the column that it drives."""
         return self.model
 
     @property
     def chain(self) -> Any:
-        """Return the chain, if the model is one."""
+        """The chain, if the model is one."""
         return self.model if kind_of(self.model).whole_column else None
 
     @property
@@ -117,28 +117,28 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Return the protected columns."""
+        """The protected columns."""
         return tuple(self.secrets) if self.chain is None else (cast(str, self.protect),)
 
     @property
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
-        """Return what is protected of every protected column, in words."""
+        """What is protected about every protected column, in words."""
         nouns = {name: f"the value of {name_text(name)} in any one record" for name in self.protected}
         return tuple(pairs_secret(self.network, name, nouns[name], pairs) for name, pairs in self.secrets.items())
 
     @property
     def models(self) -> int:
-        """Return how many models the adversary may hold."""
+        """How many models the adversary may hold."""
         return self.model.models
 
     @property
     def document(self) -> Document:
-        """Return what is declared: who is kept from learning what, the network and the columns."""
+        """What is declared, as a document: who must not learn what, the network and the columns."""
         secrets = self.protected_secrets
         return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
     def file_parts(self) -> object:
-        """Return what a file says of the framework.
+        """The contents of the framework's file.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         return service("framework.file_parts.value")(self)
 
     def fingerprint(self) -> str:
-        """Return a hash of everything that a calibration depends on."""
+        """A hash of everything that a calibration depends on."""
         columns = sorted(self.schema.columns.items())
         pairs = [] if self.chain is not None else sorted(self.secrets.items())  # of a chain all pairs count
         secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in pairs]
@@ -160,7 +160,7 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
 
 def _driven(chain: Any, schema: Schema, protect: Protect) -> str:
-    """Return the column that a chain drives."""
+    """The column that a chain drives."""
     name = checks.member("the column of a chain", _one(protect), schema.columns, error=FrameworkError)
     if schema.records != chain.steps:
         raise FrameworkError(

@@ -1,4 +1,4 @@
-"""How much a set of columns tells about a protected attribute: one value for every kind of network."""
+"""Influence: how much a set of columns tells about a protected attribute, for every kind of network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bnpriv.render.figures import TwoCurves
 
 # --------------------------------------------------------------------------------------------------
-# How much a set of columns tells about a protected attribute: one value for every kind of network.
+# The max-influence of a set of columns on a protected attribute, as one value for every kind of network.
 #
 # What differs from kind to kind of network is asked of its `bnpriv.kind.NetworkKind`.
 # --------------------------------------------------------------------------------------------------
@@ -142,6 +142,7 @@ class Influence(HasCard):
     def bound(self) -> Bound:
         """The largest influence over models and pairs, in nats, between its ends."""
         top = max(0.0, float(np.max(self.values, initial=0.0)))
+        # the values were rounded up by `error`, and may themselves be too high by as much
         low = top if np.isinf(top) else max(0.0, top - 2 * self.error)
         return Bound(low if self.kind == "exact" else 0.0, top, self.kind)
 
@@ -150,12 +151,12 @@ class Influence(HasCard):
 
     @property
     def mu(self) -> float | None:
-        """Largest Mahalanobis distance between the laws of the columns under two secrets; None unless Gaussian."""
+        """The largest Mahalanobis distance between the laws of the columns under two secrets; None unless Gaussian."""
         return kind_of(self.network).mu(self)
 
     @property
     def over_draws(self) -> tuple[float, float, float] | None:
-        """What half, 95 % and all of the draws of a posterior tell at most, in nats; None if there are no draws."""
+        """The influence that half, 95 % and all of the posterior draws stay below, in nats; None without draws."""
         drawn = self.network.posterior_draws
         return None if drawn is None or drawn.belief or self.unknown is not None else draw_points(self.values)
 
@@ -167,14 +168,14 @@ class Influence(HasCard):
 
     @cached_property
     def losses(self) -> PrivacyLosses | Refusal:
-        """The whole law of what is told, or why it is not known; computed when it is first asked for."""
+        """The whole law of the privacy loss, or why it is not known; computed when it is first asked for."""
         try:
             return kind_of(self.network).losses(self)
         except BnprivError as error:
             return Refusal.of(error)
 
     def delta(self, epsilon: float) -> float | Refusal:
-        """Return the hockey-stick divergence of what the columns tell, at the worst model and pair.
+        """The hockey-stick divergence of what the columns tell, at the worst model and pair.
 
         Parameters
         ----------
@@ -196,16 +197,16 @@ class Influence(HasCard):
         losses = self.losses
         if isinstance(losses, Refusal):
             return losses
-        # without noise both curves are the same; of normal laws the one with Gaussian noise has a closed form
+        # without noise both curves agree; for normal laws the Gaussian one has a closed form
         told = losses.excess(level) if self.mu is None else losses.excess(level, "gaussian")
         return float(np.max(told, initial=0.0))
 
     def explain(self) -> str:
-        """Return in words what attains the influence (probabilities, open paths, rows of the tables), or its steps."""
+        """What attains the influence, in words (probabilities, open paths, rows of the tables), or its steps."""
         return kind_of(self.network).explain(self)
 
     def conditional(self, column: str | None = None) -> TwoCurves | Refusal:
-        """Return the law of one column's parameter given each of the two secrets that are told apart best.
+        """The law of one column's parameter given each of the two secrets that are told apart best.
 
         Parameters
         ----------
@@ -290,22 +291,22 @@ class Influence(HasCard):
 
     @property
     def document(self) -> Document:
-        """Return how much is told, how well that is known, and how it is told."""
+        """How much is told, how well that is known, and how it is told, as a document."""
         return service("influence.document")(self)
 
 
 def tells(columns: Collection[str]) -> str:
-    """Return the verb that goes with so many columns."""
+    """The verb that agrees with so many columns."""
     return "tells" if len(columns) == 1 else "tell"
 
 
 def plain_text(influence: Influence) -> str:
-    """Return in one sentence how much is told."""
+    """How much is told, in one sentence."""
     return f"{some_text(influence.columns, nothing='Nothing')} {told_text(influence)}."
 
 
 def bound_text(influence: Influence) -> str:
-    """Return in one sentence, with what is told at most, and what that means where it is a certified bound."""
+    """How much is told, in one sentence, and what that means where it is a certified bound."""
     said = plain_text(influence)
     if influence.kind != "certified":
         return said
@@ -314,7 +315,7 @@ def bound_text(influence: Influence) -> str:
 
 
 def told_text(influence: Influence) -> str:
-    """Return how much is told about what, as the end of a sentence that begins with the columns."""
+    """How much is told about what, as the end of a sentence that begins with the columns."""
     verb, told, name = tells(influence.columns), float(influence), name_text(influence.protected)
     bound = influence.kind == "certified"
     if math.isinf(told):
@@ -325,7 +326,7 @@ def told_text(influence: Influence) -> str:
 
 
 def influence_of(network: object, columns: Iterable[str], protected: str, pairs: Sequence[Pair]) -> Influence:
-    """The influence of columns for given pairs of secrets, as the kind of the network knows it.
+    """The influence of columns for given pairs of secrets, in the way of the network's kind.
 
     Parameters
     ----------
@@ -354,7 +355,7 @@ def influence_of(network: object, columns: Iterable[str], protected: str, pairs:
 
 
 def asked_columns(network: Network, columns: Iterable[str], protected: str) -> frozenset[str]:
-    """Return the columns that are asked about.
+    """The columns that are asked about, checked.
 
     Raises
     ------
@@ -372,13 +373,13 @@ def asked_columns(network: Network, columns: Iterable[str], protected: str) -> f
 
 
 def worst_place(sizes: FloatArray) -> tuple[int, int]:
-    """Return the model and the pair of the largest entry of an array of shape (models, pairs)."""
+    """The model and the pair of the largest entry of an array of shape (models, pairs)."""
     model, k = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
     return int(model), int(k)
 
 
 def draw_points(values: FloatArray) -> tuple[float, float, float]:
-    """Return what half, 95 % and all of the models tell at most, from values of shape (models, pairs).
+    """The influence that half, 95 % and all of the models stay below, from values of shape (models, pairs).
 
     Examples
     --------
@@ -391,12 +392,12 @@ def draw_points(values: FloatArray) -> tuple[float, float, float]:
 
 
 # --------------------------------------------------------------------------------------------------
-# How much a set of attributes can tell about a protected one, in a network of any kind.
+# The public function that computes the influence in a network of any kind.
 # --------------------------------------------------------------------------------------------------
 
 
 def max_influence(network: Network, columns: Iterable[str], protected: str, pairs: Declared | None = None) -> Influence:
-    """Return how much a set of attributes can tell about a protected one.
+    """The max-influence of a set of attributes on a protected one.
 
     Parameters
     ----------
@@ -466,7 +467,7 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
 
 
 def impossible_secrets(protected: str) -> SecretError:
-    """Return the refusal of secrets all of whose pairs are impossible under every model."""
+    """The refusal of secrets all of whose pairs are impossible in every model."""
     return SecretError(
         f"some pair of secrets of {protected!r} must have positive probability",
         found="none in any model",

@@ -1,4 +1,4 @@
-"""The influence in a network of tables, with the witness that attains it."""
+"""The influence in a network of tables, with the assignment that attains it."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from bnpriv.services import service
 from bnpriv.text import rough_text
 
 # --------------------------------------------------------------------------------------------------
-# Lower bounds of what columns tell, from one assignment that tells much: cheap where tables are large.
+# Lower bounds on influences, from one assignment that tells much: cheap where tables are large.
 # --------------------------------------------------------------------------------------------------
 
 MOST_WITNESS_CELLS = 2**18
-"""Cells of all tables that the probability of one assignment may take."""
+"""The most cells of all tables for the probability of one assignment."""
 
 MOST_SWEEPS = 3
-"""How often every column is looked at again."""
+"""Number of passes in which every column is optimized again."""
 
 AtLeast = Callable[[Iterable[str]], float]
-"""From attributes to what they tell at least, in nats."""
+"""Maps attributes to a lower bound on what they tell, in nats."""
 
 
 def lower_bound(
     network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
 ) -> AtLeast:
-    """Lower bounds of what subsets of some columns tell about one pair, under one model.
+    """Lower bounds on what subsets of some columns tell about one pair, under one model.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ def lower_bound(
         ratios = _ratios(network, protected, pair, model, {}, name)
         if ratios is not None:
             chosen[name] = int(np.argmax(ratios))
+    # coordinate ascent: any assignment gives a lower bound, so a local optimum is good enough
     for _ in range(MOST_SWEEPS if len(chosen) > 1 else 0):
         before = dict(chosen)
         for name in chosen:
@@ -93,7 +94,7 @@ def lower_bound(
 def _ratios(
     network: DiscreteNetwork, protected: str, pair: SecretPair, model: int, given: Mapping[str, int], name: str
 ) -> FloatArray | None:
-    """Return lower bounds of log ratios of an assignment with each state of one more column; None if not known."""
+    """Lower bounds on the log ratios of an assignment with each state of one more column; None if unknown."""
     needed = network.graph.ancestral((protected, name, *given))
     pool = [_read(network.tables[each], model, given) for each in network.attributes if each in needed]
     keep = (protected, name)
@@ -108,13 +109,14 @@ def _ratios(
         return None  # the pair is no constraint
     above, below = (log_sum_exp(table.values[0][side], 0) - log_sum_exp(row[side], 0) for side in sides)
     finite = np.abs(table.values[np.isfinite(table.values)]).max(initial=1.0)
+    # subtracted, not added: here the bound must not be too high
     error = 2 * (table.error + prior.error) + UNIT_ROUNDOFF * (16 * float(finite) + 8 * len(row) + 64)
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(above), -np.inf, above - below - error)
 
 
 def _read(table: LogTable, model: int, given: Mapping[str, int]) -> LogTable:
-    """Return the table of one model at given states."""
+    """The table of one model at given states."""
     values = table.values[min(model, table.values.shape[0] - 1)]
     index = tuple(given.get(axis, slice(None)) for axis in table.axes)
     axes = tuple(axis for axis in table.axes if axis not in given)
@@ -122,7 +124,7 @@ def _read(table: LogTable, model: int, given: Mapping[str, int]) -> LogTable:
 
 
 def influence_losses(influence: Influence) -> Losses:
-    """The privacy losses of every model and ordered pair; tables that were small enough are kept with the influence.
+    """The privacy losses of every model and ordered pair; small tables are taken from the influence.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def influence_losses(influence: Influence) -> Losses:
 
 
 def explain_tables(influence: Influence) -> str:
-    """The assignment that tells most: probabilities, open paths, and the rows of the tables."""
+    """The most telling assignment in words: its probabilities, the open paths, and the table rows."""
     if influence.pair is None or not influence.assignment:
         return bound_text(influence)
     network, pair = cast(DiscreteNetwork, influence.network), cast(SecretPair, influence.pair)
@@ -151,11 +153,13 @@ def finite_influence(
     *,
     most_work: int = MOST_ELIMINATION_CELLS,
 ) -> Influence:
-    """Return the influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
+    """The influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
     asked = asked_columns(network, columns, protected)
+    # only the frontier counts: given it, the other columns are independent of the protected attribute
     border = network.graph.frontier(protected, asked)
     tables = RatioTables.of(network, protected, border, pairs, most_work)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
+    # rounded up by the error of all sums; an infinite ratio comes from a declared zero, and is exact
     if border:
         values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
     values.flags.writeable = False
@@ -183,14 +187,14 @@ def finite_influence(
 def influence_work(
     network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
 ) -> tuple[int, int]:
-    """How many cells the tables of an influence take, and how many losses it has; 0 where they are not kept."""
+    """The cells that the tables of an influence take, and the number of its losses (0 where these are not kept)."""
     return influence_cells(network, border, protected, pairs), loss_cells(network, border, pairs)
 
 
 def budgeted_influence(
     network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair], most_work: int
 ) -> tuple[Influence, int]:
-    """An influence from tables of at most `most_work` cells each, and how many cells they have."""
+    """An influence from tables of at most `most_work` cells each, and the cells that they have."""
     cells = influence_cells(network, border, protected, pairs, most_work)
     return finite_influence(network, border, protected, pairs, most_work=most_work), cells
 
@@ -202,7 +206,7 @@ def influence_cells(
     pairs: Sequence[SecretPair],
     most_work: int = MOST_ELIMINATION_CELLS,
 ) -> int:
-    """Return how many cells the tables behind the influence of a frontier have, and what their ratios take.
+    """The cells of the tables behind the influence of a frontier, those of their ratios included.
 
     A table that would be too large is not made; what bounds it has few cells.
     """
@@ -223,7 +227,7 @@ def influence_cells(
 def _witness(
     network: DiscreteNetwork, pairs: Sequence[SecretPair], values: FloatArray, tables: RatioTables
 ) -> tuple[SecretPair | None, int, dict[str, State]]:
-    """Return the pair, model and assignment that attain the maximum."""
+    """The pair, model and assignment that attain the maximum."""
     if bool(np.isneginf(values).all()):
         return None, 0, {}
     model, k = worst_place(values)
@@ -233,7 +237,7 @@ def _witness(
 
 
 def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, pairs: Sequence[SecretPair]) -> Losses:
-    """Return the losses of a frontier for ordered `pairs`.
+    """The privacy losses of a frontier for ordered `pairs`.
 
     Raises
     ------
@@ -262,7 +266,7 @@ def losses_of(network: DiscreteNetwork, border: Iterable[str], protected: str, p
 
 
 def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -> Losses:
-    """Return the losses of a frontier for ordered `pairs` from its tables.
+    """The privacy losses of a frontier for ordered `pairs`, from its tables.
 
     Raises
     ------
@@ -276,6 +280,7 @@ def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -
         return np.stack(whole, axis=1)
 
     above, below = stacked(lambda row: row[0]), stacked(lambda row: row[1])
+    # ratios and masses are both rounded up, since a larger loss or a larger mass only raises the divergence
     with np.errstate(invalid="ignore"):
         ratios = np.where(np.isneginf(above), -np.inf, above - below + tables.error)
     possible = [~(tables.impossible(tables.side(p.first)) | tables.impossible(tables.side(p.second))) for p in pairs]
@@ -287,7 +292,7 @@ def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -
 
 
 def loss_cells(network: DiscreteNetwork, border: Iterable[str], pairs: Sequence[SecretPair]) -> int:
-    """Return how many cells the losses of a frontier have, of all models and pairs together; 0 if too many to keep."""
+    """The cells of the losses of a frontier over all models and pairs; 0 if they are too many to keep."""
     cells = _cells(network, border, pairs)
     return cells if cells <= MOST_LOSSES else 0
 
@@ -305,7 +310,7 @@ def _too_many(found: str) -> SizeError:
 
 
 def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, FloatArray]:
-    """Return log P(cell | first) and log P(cell | second), of shape (models, cells of all parts together)."""
+    """The logs of P(cell | first) and P(cell | second), of shape (models, cells of all parts together)."""
     parts = tables.tables(pair)
     cells = math.prod(math.prod(table.values.shape[2:]) for table in parts or ())
     if parts is None or cells * rows > MOST_LOSSES:
@@ -319,20 +324,20 @@ def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, 
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the sums of all cells of two tables of shape (models, cells)."""
+    """The sums over all pairs of cells of two tables of shape (models, cells)."""
     both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
     return both.reshape(both.shape[0], -1)
 
 
 # --------------------------------------------------------------------------------------------------
-# What every attribute tells about some protected ones: rows of numbers, one column for each attribute.
+# What every single attribute tells about protected ones: a matrix of influences.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InfluenceRows:
-    """What every attribute tells about some protected ones.
+    """The influence of every single attribute on some protected ones, one row for each protected.
 
     Parameters
     ----------
@@ -353,7 +358,7 @@ class InfluenceRows:
 
 
 def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
-    """The rows from the influence of every single attribute: of every kind that knows no faster way.
+    """The rows from the influence of every single attribute, for kinds of networks without a faster way.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is known of one kind of network only, as tables that a report shows as they are."""
+"""Tables about one kind of network, which a report shows as they are."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from bnpriv.core.networks.factors import LogTable, product, sum_out
 from bnpriv.errors import SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Assignments of many columns, thinned out on the way to those that tell most.
+# Sets of assignments, thinned during elimination to those that may still tell most.
 #
 # A table of all assignments has exponentially many cells. Here attributes are eliminated one after the other, and of
 # the assignments made so far only those are kept that may still tell most, whatever the others are
@@ -26,31 +26,31 @@ from bnpriv.errors import SizeError
 # --------------------------------------------------------------------------------------------------
 
 MOST_STEP_CELLS = 2**18
-"""Cells of one step; assignments are merged so that a step has no more."""
+"""The most cells of one step; assignments are merged until a step has no more."""
 
 STEP_WORK = 2**12
-"""What a step costs besides its cells, in cells."""
+"""Fixed cost of a step, in cells."""
 
 THINNING_WORK = 8
-"""What making a cell and looking whether it is needed costs, in cells."""
+"""Cost of making a cell and testing whether it is needed, in cells."""
 
 LEAST_WIDTH = 2.0**-42
-"""Tables whose logs differ by less, but for a constant, are taken for one."""
+"""Tables whose logs differ by less than this, up to a constant, count as one."""
 
 WIDEST_MERGE = 2.0**6
-"""Tables that differ by more are never merged."""
+"""Tables that differ by more than this are never merged."""
 
 MOST_HULL_CELLS = 4
-"""Cells of tables whose convex hull is looked for."""
+"""The most cells of tables whose convex hull is computed."""
 
 FEW_SIMPLICES = 2**11
-"""Points of a triangulation."""
+"""The most points of a triangulation."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assignments:
-    """Assignments of some columns, each with a table over other attributes.
+    """Assignments of some columns, each with a table over the attributes that are not eliminated yet.
 
     Parameters
     ----------
@@ -74,11 +74,11 @@ class Assignments:
 
     @property
     def cells(self) -> int:
-        """The number of cells of the table of one assignment."""
+        """The number of cells of one assignment's table."""
         return math.prod(self.table.values.shape[1:])
 
     def times(self, other: Assignments) -> Assignments:
-        """All combinations of the assignments of two sets of columns, with the products of their tables."""
+        """All combinations of assignments of two sets of columns, with the products of their tables."""
         axes = tuple(sorted({*self.table.axes, *other.table.axes}))
         left = replace(self.table, values=np.repeat(self.table.values, other.count, axis=0))
         right = replace(other.table, values=np.tile(other.table.values, (self.count, *(1,) * len(other.table.axes))))
@@ -90,7 +90,7 @@ class Assignments:
         return replace(self, table=sum_out(self.table, (name,)))
 
     def assigned(self, name: str, column: int) -> Assignments:
-        """The same with every state of an attribute as an assignment of its own."""
+        """The same with an attribute of the columns assigned: every state of it makes an assignment of its own."""
         table = self.table
         place = 1 + table.axes.index(name)
         states = table.values.shape[place]
@@ -102,19 +102,21 @@ class Assignments:
         return replace(self, table=LogTable(axes=axes, values=values, error=table.error), chosen=chosen)
 
     def kept(self, rows: NDArray[np.intp], *, error: float = 0.0, slack: float = 0.0) -> Assignments:
-        """Some of the assignments, with the error and the slack that this adds."""
+        """Some of the assignments, with the error and the slack that choosing them adds."""
         table = replace(self.table, values=self.table.values[rows].copy(), error=self.table.error + error)
         return Assignments(table=table, chosen=self.chosen[rows], slack=self.slack + slack)
 
     def thinned(self, most: int) -> Assignments:
-        """At most about `most` assignments, merging as few as it takes; none is left out that may tell more."""
+        """At most about `most` assignments: none that may tell most is dropped unless a similar one stands for it."""
         flat = self.table.values.reshape(self.count, -1)
         top: FloatArray = np.max(flat, axis=1)
         possible: NDArray[np.intp] = np.flatnonzero(~np.isneginf(top))
+        # over one cell every table is a multiple of any other
         if self.cells == 1:
             return self.kept(possible[:1])
         shifted = flat[possible] - top[possible, np.newaxis]
         rounding = UNIT_ROUNDOFF * _largest(shifted)
+        # over two cells the cone of all tables is that of the two with the least and the greatest odds
         if self.cells == 2:
             with np.errstate(invalid="ignore"):
                 odds = flat[possible, 0] - flat[possible, 1]
@@ -126,6 +128,7 @@ class Assignments:
         found = self.kept(possible[rows], error=spread + 4 * rounding)
         shifted = shifted[rows]
         if self.cells <= MOST_HULL_CELLS and len(rows) > self.cells:
+            # a quotient of sums is at most the largest quotient of its terms: sums of other rows never tell more
             corners, gap = extreme_rays(shifted)
             found, shifted = found.kept(corners, error=gap), shifted[corners]
         width = LEAST_WIDTH
@@ -133,12 +136,13 @@ class Assignments:
             width = max(8 * width, 2.0**-12)
             rows, spread = merged(shifted, width)
             if len(rows) <= most or width >= WIDEST_MERGE:
+                # twice, since numerator and denominator may both be off by it
                 return found.kept(rows, slack=2 * spread + 8 * rounding)
         return found
 
 
 def merged(logs: FloatArray, width: float) -> tuple[NDArray[np.intp], float]:
-    """One row for all that agree to `width`, and by how much any row differs from the one that stands for it.
+    """One row for all rows that agree to `width`, and the largest difference from the row that stands for another.
 
     Parameters
     ----------
@@ -161,13 +165,13 @@ def merged(logs: FloatArray, width: float) -> tuple[NDArray[np.intp], float]:
     whole = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
     _, first, at = np.unique(whole, return_index=True, return_inverse=True)
     standing = logs[first[at.ravel()]]
-    # equal keys have equal impossible cells
+    # rows with equal keys have zeros in the same cells
     gaps = np.where(np.isneginf(logs), 0.0, logs - np.where(np.isneginf(standing), 0.0, standing))
     return np.sort(first), float(np.abs(gaps).max(initial=0.0)) * (1 + 4 * UNIT_ROUNDOFF)
 
 
 def extreme_rays(logs: FloatArray) -> tuple[NDArray[np.intp], float]:
-    """The rows that are no sums of positive multiples of others, and those of which this is not certain.
+    """The rows that are no sums of positive multiples of others, and those where that is uncertain.
 
     A triangulation only proposes the multiples; what they sum to is compared with the row, cell by cell.
 
@@ -184,14 +188,14 @@ def extreme_rays(logs: FloatArray) -> tuple[NDArray[np.intp], float]:
     summed = np.einsum("rk,rkc->rc", factors, shares[vertices])
     with np.errstate(divide="ignore", invalid="ignore"):
         gaps = np.abs(summed / shares[found] - 1).max(axis=1)
-    # a share among the least doubles has lost its digits
+    # shares near the smallest doubles have lost their digits
     surely = (gaps <= LEAST_WIDTH) & (shares[found] > 2.0**-900).all(axis=1)
     kept = np.setdiff1d(np.arange(len(logs)), found[surely])
     return kept, float(gaps[surely].max(initial=0.0)) + 32 * UNIT_ROUNDOFF
 
 
 def _simplices(points: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Points that seem to lie within the hull of others, and for each of them corners around it."""
+    """Points that seem to lie in the convex hull of others, and for each the corners of a simplex around it."""
     from scipy.spatial import ConvexHull, Delaunay, QhullError
 
     nothing = np.zeros(0, dtype=np.intp), np.zeros((0, points.shape[1] + 1), dtype=np.intp)
@@ -200,20 +204,20 @@ def _simplices(points: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         inside = np.setdiff1d(np.arange(len(points)), corners)
         if not inside.size or corners.size > FEW_SIMPLICES:
             return nothing
-        if points.shape[1] == 2:  # a fan of triangles; corners go round
+        if points.shape[1] == 2:  # a fan of triangles from one corner; hull vertices are in circular order
             rays, seen = points[corners[1:]] - points[corners[0]], points[inside] - points[corners[0]]
             left = rays[:, 0] * seen[:, 1, np.newaxis] >= rays[:, 1] * seen[:, 0, np.newaxis]
             place = np.clip(left.sum(axis=1) - 1, 0, len(corners) - 3)
             return inside, np.stack([corners[0 * place], corners[place + 1], corners[place + 2]], axis=1)
         triangles = Delaunay(points[corners])
-    except (QhullError, ValueError):  # all in one plane
+    except (QhullError, ValueError):  # all points in one plane
         return nothing
     place = triangles.find_simplex(points[inside])
     return inside[place >= 0], corners[triangles.simplices[place[place >= 0]]]
 
 
 def _factors(rows: FloatArray, vertices: FloatArray) -> FloatArray:
-    """Return non-negative multiples of vertices, of shape (rows, vertices, cells), whose sums come close to rows.
+    """Non-negative multiples of vertices, of shape (rows, vertices, cells), whose sums come close to the rows.
 
     Gaussian elimination of all small systems side by side; where one has no solution, no numbers come out.
     """
@@ -246,7 +250,7 @@ def most_telling(
     fixed: Mapping[str, int],
     most_work: int,
 ) -> tuple[Assignments, int]:
-    """The assignments of columns that may tell most about a protected attribute, and how many cells it took.
+    """The assignments of columns that may tell most about a protected attribute, and the cells that this took.
 
     Parameters
     ----------
@@ -275,6 +279,7 @@ def most_telling(
     sizes = {axis: size for each in pool for axis, size in each.table.sizes().items()}
     costs, work = {name: _cost(pool, name, sizes) for name in sizes if name != protected}, 0
     while costs:
+        # greedy by the cells of the next step, ties by name: the same order on every machine
         name = min(costs, key=lambda each: (costs[each], each))
         del costs[name]
         touched = sorted((each for each in pool if name in each.table.axes), key=_by_size)
@@ -310,7 +315,7 @@ def _start(
 
 
 def _joined(touched: Sequence[Assignments], sizes: Mapping[str, int]) -> tuple[Assignments, int]:
-    """The product of several sets of assignments, and its cells, merging where a step would have too many."""
+    """The product of several sets of assignments, and its cells; merges where a step would have too many."""
     found, work = touched[0], STEP_WORK
     for other in touched[1:]:
         axes = {*found.table.axes, *other.table.axes}
@@ -350,23 +355,22 @@ def _too_much(most: int) -> SizeError:
 
 
 MOST_ASSIGNMENT_WORK = 2**22
-"""Cells of all tables of one branch and bound over assignments."""
+"""The most cells of all tables in one branch and bound over assignments."""
 
 CLOSED = 2.0**-36
-"""Bounds that are closer, in nats, besides rounding, are taken for one value."""
+"""Bounds closer than this, in nats, besides rounding, count as equal."""
 
 StatePair = tuple[int, int]
 """The positions of two states of the protected attribute."""
 
 _Node = tuple[float, int, Mapping[str, int], FloatArray]
-"""All assignments that agree with some fixed states: less how far they may exceed what was found, a number, the states,
-and what the assignments tell at most."""
+"""A node of the search: minus its gap, a tie breaker, the fixed states, and upper bounds on all ratios."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargestRatios:
-    """What the assignments of some columns tell at most about pairs of single states.
+    """Bounds on the largest log ratio of the assignments of some columns, for pairs of single states.
 
     Parameters
     ----------
@@ -387,7 +391,7 @@ class LargestRatios:
 
     @property
     def error(self) -> float:
-        """By how much the upper bounds may be too high, at most, where the bounds meet; else 0."""
+        """How far the upper bounds may be too high where the bounds meet; else 0."""
         finite = np.isfinite(self.upper)
         gap = np.max(self.upper[finite] - self.lower[finite], initial=0.0)
         return float(gap) if self.is_exact else 0.0
@@ -401,7 +405,7 @@ def largest_ratios(
     sides: Collection[StatePair],
     most_work: int = MOST_ASSIGNMENT_WORK,
 ) -> LargestRatios | None:
-    """Bounds of the largest log ratios of columns, for pairs of states of a protected attribute.
+    """Bounds on the largest log ratios of columns, for pairs of states of a protected attribute.
 
     Parameters
     ----------
@@ -483,11 +487,12 @@ class _BranchAndBound:
         self._number = count()
 
     def run(self) -> bool:
-        """Search; return False if not even one bound was found."""
+        """Run the search; False if not even one bound was found."""
         if not self._add({}):
             return False
         order = self._order()
         while self._heap:
+            # the node with the widest gap first: the heap is ordered by minus the gap
             _, _, fixed, upper = heapq.heappop(self._heap)
             if not self._open(upper).size:
                 self._ended.append(upper)
@@ -497,19 +502,20 @@ class _BranchAndBound:
             if name is None or not all(self._add({**fixed, name: state}) for state in states):
                 self._ended.append(upper)
                 break
+        # what is still open bounds the rest, so that a search cut short remains a valid upper bound
         bounds = [*self._ended, *(upper for *_, upper in self._heap)]
         self.closed = all(not self._open(upper).size for upper in bounds)
         self.upper = np.maximum.reduce([self.upper, *bounds])
         return True
 
     def _open(self, upper: FloatArray) -> FloatArray:
-        """By how much a bound exceeds what was found, where it does."""
+        """The amounts by which a bound exceeds the best ratio found, where it does."""
         with np.errstate(invalid="ignore"):
             gap = upper - self.lower
         return gap[gap > self.tolerance]
 
     def _add(self, fixed: Mapping[str, int]) -> bool:
-        """Bound what is left with some states fixed; return False if that takes too much work."""
+        """Bound the assignments that agree with some fixed states; False if that takes too much work."""
         try:
             found, work = most_telling(self.network, self.protected, self.columns, self.model, fixed, self.left)
         except SizeError:
@@ -536,6 +542,6 @@ class _BranchAndBound:
         return True
 
     def _order(self) -> list[str]:
-        """The columns, those with most neighbours first: fixing them takes most connections apart."""
+        """The columns, those with most neighbours first: fixing these breaks up the graph soonest."""
         moral = self.network.graph.moral((self.protected, *self.columns))
         return sorted(self.columns, key=lambda name: (-len(moral.adj[name]), name))

@@ -1,4 +1,4 @@
-"""Privacy losses of what columns tell about a secret: the whole law of the log ratio, not its largest value alone."""
+"""Privacy losses: the whole law of the log ratio of what columns tell about a secret, not only its maximum."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from bnpriv.core.gaussian_curve import gaussian_excess, gaussian_mu
 from bnpriv.core.noise import ContinuousNoise
 
 LEAST_MARGIN = 1e-9
-"""A quilt whose influence comes closer than this to epsilon is not used."""
+"""A quilt whose influence is closer than this to epsilon is not used."""
 
 MOST_LOSSES = 2**20
-"""Cells of all pairs and models together whose losses are kept."""
+"""The most cells, over all pairs and models, whose losses are kept."""
 
 GATHERED_WIDTH = 2.0**-11
-"""Distance of the ratios on which cells are gathered, near 0; it grows in proportion to larger ones."""
+"""Width of the grid of ratios that cells are gathered on, near 0; it grows in proportion to larger ratios."""
 
 SHIFT_HALVINGS = 60
-"""Halvings of the interval of shifts; the private end is taken."""
+"""Halvings of the interval of shifts; the private end is used."""
 
 
 class PrivacyLosses(Protocol):
-    """The whole law of what a set of columns tells about a protected attribute."""
+    """The law of the privacy loss of a set of columns about a protected attribute."""
 
     def excess(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
-        """Return the hockey-stick divergence together with a noisy number, of shape (models, pairs).
+        """The hockey-stick divergence of the columns together with a noisy number, of shape (models, pairs).
 
         Parameters
         ----------
@@ -43,14 +43,14 @@ class PrivacyLosses(Protocol):
         ...
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
-        """Return the largest private shift in scales of the noise, of shape (models, pairs); -inf where none is."""
+        """The largest private shift in scales of the noise, of shape (models, pairs); -inf where none is private."""
         ...
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Losses:
-    """The law of the privacy loss, given the first secret, for every model and ordered pair.
+    """The law of the privacy loss given the first secret, for every model and ordered pair.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Losses:
     possible: NDArray[np.bool_]
 
     def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
-        """Return the hockey-stick divergence at `epsilon` of the cells together with a noisy number.
+        """The hockey-stick divergence at `epsilon` of the cells together with a noisy number.
 
         Parameters
         ----------
@@ -85,13 +85,14 @@ class Losses:
         moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.possible.shape)[..., np.newaxis]
         left = epsilon - self.ratios
         finite = np.where(np.isfinite(left), left, 0.0)
+        # the level is lowered by its rounding: the divergence falls in it, so the result stays an upper bound
         level = np.where(np.isfinite(left), finite - 8 * UNIT_ROUNDOFF * (epsilon + np.abs(finite) + moved), left)
         curve = gaussian_excess(moved, level) if law == "gaussian" else laplace_excess(moved, level)
         total = (self.masses * curve).sum(axis=2) * (1 + (self.ratios.shape[2] + 64) * UNIT_ROUNDOFF)
         return np.where(self.possible, np.minimum(total, 1.0), 0.0)
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
-        """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
+        """The largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Parameters
         ----------
@@ -106,20 +107,21 @@ class Losses:
         """
         low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
         if law == "laplace":
+            # what the largest ratio leaves of epsilon is a shift that is private with delta 0; bisection may miss it
             pure = self._pure(epsilon)
             low = np.maximum(low, np.where(pure >= 0, pure, -np.inf))
         return np.where(self.possible, low, np.inf)
 
     def _pure(self, epsilon: float) -> FloatArray:
-        """Return what the largest ratio leaves of epsilon, which needs no delta."""
+        """The part of epsilon that the largest ratio leaves, for which no delta is needed."""
         return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
 
 
 def gathered(losses: Losses) -> Losses:
-    """Return losses of fewer cells that tell at least as much, and hardly more.
+    """Losses on fewer cells that tell at least as much, and hardly more.
 
-    Every cell is split between the two nearest points of a grid of ratios, so that both secrets keep its probability:
-    who sees the two points knows in which of them he is, and can forget it.
+    Every cell is split between the two nearest points of a grid of ratios, so that both secrets keep its probability.
+    That tells no less: whoever forgets which of the two points was seen is left with the cell.
 
     Parameters
     ----------
@@ -139,7 +141,7 @@ def gathered(losses: Losses) -> Losses:
     (3614, True)
     """
     models, pairs, cells = losses.ratios.shape
-    if cells * GATHERED_WIDTH <= 4:  # a grid has some thousand points
+    if cells * GATHERED_WIDTH <= 4:  # a grid has a few thousand points: too few cells to gain anything
         return losses
     flat = zip(losses.ratios.reshape(-1, cells), losses.masses.reshape(-1, cells), strict=True)
     rows = [_on_grid(ratios, masses) for ratios, masses in flat]
@@ -152,16 +154,19 @@ def gathered(losses: Losses) -> Losses:
 
 
 def _on_grid(ratios: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Split cells of one pair: of the mass m at r the share that keeps m exp(-r) goes to the point above."""
+    """Split each cell's mass over two grid points, never lowering the loss: both secrets keep its probability."""
     held = np.isfinite(ratios) & (masses > 0)
     ratio, mass = ratios[held], masses[held]
+    # the grid is even in arcsinh: nearly even around ratio 0, geometric in the tails
     place = np.floor(np.arcsinh(ratio) / GATHERED_WIDTH).astype(np.int64)
     low, high = np.sinh(place * GATHERED_WIDTH), np.sinh((place + 1) * GATHERED_WIDTH)
+    # m = a + b under one secret and m exp(-r) = a exp(-high) + b exp(-low) under the other, solved for a
     above = mass * np.clip(np.expm1(low - ratio) / np.expm1(low - high), 0.0, 1.0)
     points, at = np.unique(np.concatenate([place, place + 1]), return_inverse=True)
     total: FloatArray = np.bincount(at, weights=np.concatenate([mass - above, above])).astype(np.float64) * (
         1 + (ratios.size + 16) * UNIT_ROUNDOFF
     )
+    # an infinite ratio shows the secret whatever the noise is: its mass is kept as it is
     endless = masses[np.isposinf(ratios)].sum() * (1 + ratios.size * UNIT_ROUNDOFF)
     grid: FloatArray = np.sinh(points.astype(np.float64) * GATHERED_WIDTH)
     return np.append(grid, np.inf), np.append(total, endless)
@@ -170,7 +175,7 @@ def _on_grid(ratios: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatA
 @final
 @dataclass(frozen=True, eq=False)
 class PureLosses:
-    """What follows from the largest privacy loss alone, where nothing is known of how rare it is.
+    """Losses of which only the maximum is known, and not how rare it is.
 
     Parameters
     ----------
@@ -181,7 +186,7 @@ class PureLosses:
     values: FloatArray
 
     def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
-        """Return a bound of the divergence of the columns together with a noisy number, as `Losses.excess` does.
+        """An upper bound on the divergence of the columns together with a noisy number, as in `Losses.excess`.
 
         Returns
         -------
@@ -190,12 +195,12 @@ class PureLosses:
         """
         moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
         alone = gaussian_excess if law == "gaussian" else laplace_excess
-        # a log ratio that is never above a value leaves epsilon minus that value to the noise
+        # if the log ratio never exceeds a value, epsilon minus that value is left for the noise
         told = alone(moved, np.where(np.isneginf(self.values), epsilon, epsilon - self.values))
         return np.where(np.isneginf(self.values), 0.0, told)
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
-        """Return the largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
+        """The largest shift, in scales of the noise, that keeps every pair (epsilon, delta)-private.
 
         Returns
         -------
@@ -207,34 +212,35 @@ class PureLosses:
 
 
 class Excess(Protocol):
-    """The hockey-stick divergence of what is told together with a noisy number, as `Losses.excess`."""
+    """The hockey-stick divergence of what is told together with a noisy number, as in `Losses.excess`."""
 
     def __call__(self, epsilon: float, law: ContinuousNoise = ..., shift: FloatArray | float = ...) -> FloatArray:
-        """Return it for every model and pair."""
+        """The divergence for every model and pair."""
         ...
 
 
 def private_shifts(
     excess: Excess, shape: tuple[int, ...], epsilon: float, delta: float, law: ContinuousNoise
 ) -> FloatArray:
-    """Return the largest shifts whose excess is at most `delta`, rounded down; -inf where there is none."""
+    """The largest shifts whose divergence is at most `delta`, rounded down; -inf where there is none."""
     low, high = np.zeros(shape), np.full(shape, largest_shift(epsilon, delta, law))
     for _ in range(SHIFT_HALVINGS):
         middle = (low + high) / 2
         private = excess(epsilon, law, middle) <= delta
         low, high = np.where(private, middle, low), np.where(private, high, middle)
+    # where the columns alone pass delta, no noise on the answer helps
     return np.where(excess(epsilon, law) <= delta, low, -np.inf)
 
 
 def largest_shift(epsilon: float, delta: float, law: ContinuousNoise) -> float:
-    """Return the shift that is private where the cells tell nothing: no quilt allows a larger one."""
+    """The shift that is private where the cells tell nothing, an upper limit on every private shift."""
     if law == "gaussian":
         return gaussian_mu(epsilon, delta)
     return (epsilon - 2 * math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
 
 
 def laplace_excess(shift: FloatArray, epsilon: FloatArray) -> FloatArray:
-    """Return the privacy curve of Laplace noise of scale 1 moved by `shift`, at levels of either sign.
+    """The privacy curve of Laplace noise of scale 1 shifted by `shift`, at levels of either sign.
 
     Examples
     --------

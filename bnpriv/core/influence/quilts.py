@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 SHOWN = 3
-"""Quilts that are named, or drawn, of all."""
+"""The number of quilts that are named, or drawn, of all."""
 
 
 class HasGraph(Protocol):
-    """A network: anything with a directed acyclic graph over its attributes."""
+    """Anything with a directed acyclic graph over its attributes, such as a network."""
 
     @property
     def graph(self) -> Graph:
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MarkovQuilt(HasCard):
-    """A split of the attributes of a network, seen from one protected attribute.
+    """A Markov quilt: a split of a network's attributes into quilt, near and remote, for one protected attribute.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ class MarkovQuilt(HasCard):
 
     @property
     def document(self) -> Document:
-        """Return the quilt with its sides, drawn in its network if it comes from one."""
+        """The quilt with its sides, drawn in its network if it comes from one."""
         return service("influence.quilt_document")(self, self.graph)
 
 
 @final
 class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
-    """The Markov quilts of a protected attribute, found as they are asked for and kept.
+    """The Markov quilts of a protected attribute, a sequence that is computed lazily and kept.
 
     Made by `markov_quilts`. There may be exponentially many: the length, and an index from the end, look for all.
 
@@ -132,7 +132,7 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
         self._rest = islice((_quilt(graph, protected, names) for names in _separators(graph, protected)), limit)
 
     def _find(self, most: int | None) -> list[MarkovQuilt]:
-        """Return what was found so far, once that is at least `most` quilts or all."""
+        """The quilts found so far, once these are at least `most`, or all."""
         missing = None if most is None else max(most - len(self._found), 0)
         self._found.extend(islice(self._rest, missing))
         return self._found
@@ -168,7 +168,7 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
 
     @property
     def document(self) -> Document:
-        """Return the first quilts with their sides, drawn in their network."""
+        """The first quilts with their sides, drawn in their network."""
         first = self._find(SHOWN + 1)
         return service("influence.quilts_document")(self.protected, first[:SHOWN], self.graph, more=len(first) > SHOWN)
 
@@ -176,7 +176,7 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
 def markov_quilt(
     network: DeclaredGraph, protected: str, quilt: Iterable[str], remote: Iterable[str] | None = None
 ) -> MarkovQuilt:
-    """Return the Markov quilt with these attributes and everything remote that they separate from `protected`.
+    """The Markov quilt of these attributes, with everything remote that they separate from `protected`.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ Leave 'b' out of remote.
 
 
 def markov_quilts(network: DeclaredGraph, protected: str, limit: int | None = None) -> MarkovQuilts:
-    """Return the Markov quilts of `protected`, a sequence that is worked out as far as it is read.
+    """All Markov quilts of `protected` that are minimal separators, computed as far as they are read.
 
     These are all sets Q such that, for some attribute r, Q separates r from `protected` while no proper subset of Q
     does. Each comes once, with everything that it separates as its remote side. They are found as they are asked
@@ -320,7 +320,7 @@ def _check_separated(graph: Graph, protected: str, quilt: frozenset[str], remote
 
 
 def _separators(graph: Graph, protected: str) -> Iterator[frozenset[str]]:
-    """Yield every minimal separator between `protected` and some other node, once."""
+    """Yield every minimal separator between `protected` and some other node, once each."""
     seen: set[frozenset[str]] = set()
     for target in graph.nodes:
         if target == protected:
@@ -332,7 +332,7 @@ def _separators(graph: Graph, protected: str) -> Iterator[frozenset[str]]:
 
 
 def separators_of(graph: Graph, protected: str, columns: Iterable[str]) -> Iterator[frozenset[str]]:
-    """Yield minimal separators between an attribute and a set of others, of those found so far the smallest first.
+    """Yield minimal separators between an attribute and a set of others, the smallest of those found so far first.
 
     Each separates all of `columns` from `protected` that it does not hold itself.
 
@@ -345,6 +345,7 @@ def separators_of(graph: Graph, protected: str, columns: Iterable[str]) -> Itera
     targets = frozenset(columns)
     import networkx as nx
 
+    # one extra node behind all targets turns a separator of many into a separator of two
     near = nx.Graph(graph.moral((*targets, protected)))
     beyond = ""  # stands for all targets together; no attribute has an empty name
     near.add_edges_from((beyond, name) for name in targets)
@@ -365,6 +366,7 @@ def _minimal_separators(near: nx.Graph[str], source: str, target: str) -> Iterat
     def add(wall: Set[str]) -> None:
         if target in wall:
             return
+        # the part of the wall that borders on the target's side separates already, and no proper subset of it does
         border = frozenset(wall & reached(near, target, wall))
         if border not in found:
             found.add(border)

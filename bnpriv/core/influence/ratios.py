@@ -1,4 +1,4 @@
-"""Tables of a protected attribute with the columns that are seen, and the log ratios between two secrets."""
+"""Joint tables of a protected attribute with observed columns, and log ratios between two secrets in them."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Joint laws by variable elimination on the pruned ancestral graph.
+# Joint laws, by variable elimination on the pruned ancestral graph.
 # --------------------------------------------------------------------------------------------------
 
 MOST_CELLS_KEPT = 2**14
-"""Cells of a joint law that is kept with its network: parts of many questions share it."""
+"""The most cells of a joint law that is cached with its network: parts of many questions share it."""
 
 MOST_LAWS = 1024
-"""Joint laws that are kept with a network."""
+"""The most joint laws that are cached with a network."""
 
 MOST_SIZES = 2**14
-"""Sizes of joint laws that are kept with a network."""
+"""The most sizes of joint laws that are cached with a network."""
 
 
 def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
-    """Return log P(attributes), with the axes in the order given.
+    """The table of log P(attributes), with the axes in the order given.
 
     Attributes that are no ancestor of `attributes` sum to one and are left out.
 
@@ -48,7 +48,7 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     """
     kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
     names = tuple(attributes)
-    if most_cells != MOST_TABLE_CELLS:  # what is kept was made under the usual limit, and another one may refuse it
+    if most_cells != MOST_TABLE_CELLS:  # cached tables were made under the usual limit, which another may not allow
         return marginal(_needed(network, names), names, most_cells=most_cells)
     if names not in kept:
         found = marginal(_needed(network, names), names)
@@ -59,7 +59,7 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
 
 
 def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
-    """Return how large the tables on the way to log P(attributes) are, without making them."""
+    """The sizes of the tables on the way to log P(attributes), without making them."""
     sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
     names = tuple(attributes)
     if names not in sizes:
@@ -76,14 +76,14 @@ def _needed(network: DiscreteNetwork, attributes: Sequence[str]) -> list[LogTabl
 
 
 # --------------------------------------------------------------------------------------------------
-# Tables of a protected attribute with the columns that are seen, and the log ratios between two secrets in them.
+# Log ratios between two secrets, from the joint table of the protected attribute and the columns that are seen.
 # --------------------------------------------------------------------------------------------------
 
 MOST_SEPARATORS = 10
-"""Small separators that are weighed up where a part is too large for a table."""
+"""The most small separators that are considered where a part is too large for a table."""
 
 MOST_SEPARATOR_WORK = 2**20
-"""Cells of the tables on the way to what a separator tells."""
+"""The most cells of the tables on the way to a separator's influence."""
 
 
 def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -99,7 +99,7 @@ def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> l
 @final
 @dataclass(frozen=True, kw_only=True)
 class PartBound:
-    """What bounds a part of the frontier whose own table would be too large, for pairs of single states.
+    """A bound on what a part of the frontier tells, where its own table would be too large (single states only).
 
     Branch and bound over its assignments comes first. Where that does not close, whatever separates the part from the
     protected attribute tells at least as much. Its parents, its children and their other parents do: what they tell is
@@ -155,14 +155,15 @@ class PartBound:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the largest ratio itself was found."""
+        """Whether the largest ratio itself was found, rather than a bound."""
         return self.searched is not None and self.searched.is_exact
 
     def ratios(self, tables: RatioTables, first: int, second: int) -> FloatArray:
-        """An upper bound per model for two states of the protected attribute; `tables` has its prior."""
+        """An upper bound per model on the log ratio for two single states; `tables` supplies the prior."""
         found = [] if self.searched is None else [self.searched.upper[:, first, second]]
         if self.is_exact:
             return found[0]
+        # in the ratio all tables cancel but those of the children and the one above (max_influence.md, statement 6)
         total = sum((_largest(table, first, second) for table in self.children), np.zeros(1))
         if self.above is not None:
             with np.errstate(invalid="ignore"):
@@ -171,6 +172,7 @@ class PartBound:
         total = np.where(np.isnan(total), np.inf, total)
         pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
         apart = [each.ratios(pair) + each.error for each in self.separators]
+        # a separator tells no less than what is behind it: each of these is an upper bound by itself
         return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
 
     @property
@@ -185,7 +187,7 @@ class PartBound:
 def _separators(
     network: DiscreteNetwork, protected: str, part: tuple[str, ...], most_work: int
 ) -> tuple[RatioTables, ...]:
-    """The tables of separators, those that cost least first, as long as they are cheap enough together."""
+    """The tables of separators, cheapest first, as long as they are cheap enough together."""
     costs: list[tuple[int, tuple[str, ...]]] = []
     for names in islice(separators_of(network.graph, protected, part), MOST_SEPARATORS):
         split = independent_parts(network.graph, protected, sorted(names))
@@ -199,7 +201,7 @@ def _separators(
 
 
 def _largest(table: LogTable, first: int, second: int) -> FloatArray:
-    """Return per model the largest log ratio of two rows of a table, over what the first row allows."""
+    """The largest log ratio of two rows of a table per model, over the entries that the first row allows."""
     above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
@@ -208,7 +210,7 @@ def _largest(table: LogTable, first: int, second: int) -> FloatArray:
 @final
 @dataclass(frozen=True, kw_only=True)
 class RatioTables:
-    """Log P(protected, part) for the parts of a frontier.
+    """Tables of log P(protected, part), one for each independent part of a frontier.
 
     The parts are independent given a single state of the protected attribute, so that for pairs of single states the
     log ratios add; given a set of states they are not, and one table of the whole frontier is needed: `for_sets`,
@@ -250,6 +252,7 @@ class RatioTables:
                 found = largest_ratios(network, protected, part, prior, sides, min(MOST_ASSIGNMENT_WORK, most_work))
                 bounded.append(PartBound.of(network, protected, part, most_work, found))
         whole: tuple[LogTable, ...] | None = None if bounded else tuple(parts)
+        # given a set of states the parts depend on each other: one table of the whole frontier is needed
         if len(split) > 1 and not bounded and not all(pair.is_point for pair in pairs):
             try:
                 whole = (_table(network, (protected, *border), most_work),)
@@ -265,15 +268,15 @@ class RatioTables:
 
     @property
     def too_large(self) -> str:
-        """How many cells the tables of the bounded parts would have, and how many they may; empty if none."""
+        """The cells that the bounded parts' tables would have and may have, in words; empty if no part is bounded."""
         return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
 
     def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
-        """The tables whose log ratios add for `pair`; None if they do not tell everything."""
+        """The tables whose log ratios add up for `pair`; None if they do not tell everything."""
         return self.for_points if pair.is_point and not self.bounded else self.for_sets
 
     def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
-        """Whether no bound stands in for any of `pairs`."""
+        """Whether no bound stands in for an exact value in any of `pairs`."""
         found = all(part.is_exact for part in self.bounded)
         return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
 
@@ -281,12 +284,13 @@ class RatioTables:
         """The influence per model; -inf where a secret has probability zero."""
         tables = self.for_points if pair.is_point else self.for_sets
         if tables is None:
-            # a mixture is never more telling than the most telling pair of its members
+            # a mixture tells at most as much as the most telling pair of its members
             singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
             return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
         first, second = self.side(pair.first), self.side(pair.second)
         total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
         for part in self.bounded if pair.is_point else ():
+            # both laws of a part sum to one, so that its largest log ratio is at least 0
             total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
         return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
 
@@ -308,24 +312,25 @@ class RatioTables:
         return found
 
     def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
-        """Return log P(q | first) - log P(q | second) of shape (models, cells of q); -inf where P(q | first) = 0."""
+        """Log ratios of P(q | first) to P(q | second), of shape (models, cells of q); -inf where P(q | first) = 0."""
         flat = table.values.reshape(*table.values.shape[:2], -1)
         above = self.given(flat, self.side(pair.first))
         below = self.given(flat, self.side(pair.second))
         with np.errstate(invalid="ignore"):
+            # cells that the first secret never shows leave no constraint: the reverse pair counts them
             return np.where(np.isneginf(above), -np.inf, above - below)
 
     def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
-        """The positions of the states of a secret."""
+        """The positions of a secret's states."""
         return np.array([k for k, state in enumerate(self.states) if state in secret], dtype=np.intp)
 
     def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
-        """Return log P(cell | secret) of shape (models, cells) from a table of shape (models, states, cells)."""
+        """The values log P(cell | secret), of shape (models, cells), from a table of shape (models, states, cells)."""
         with np.errstate(invalid="ignore"):
             return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
 
     def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """For every model whether a secret has probability zero."""
+        """For every model, whether a secret has probability zero."""
         return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
 
     @cached_property
@@ -339,13 +344,13 @@ class RatioTables:
 
 
 def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:
-    """The positions of all pairs of single states that some pair of secrets tells apart."""
+    """All pairs of single states, by position, that some pair of secrets tells apart."""
     place = {state: k for k, state in enumerate(states)}
     return sorted({(place[a], place[b]) for pair in pairs for a in pair.first for b in pair.second})
 
 
 def _table(network: DiscreteNetwork, names: tuple[str, ...], most_work: int) -> LogTable:
-    """A joint law.
+    """The joint law of `names`, unless its tables are too large.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which columns to hide on a tree, so that what hiding them costs and what the others tell is least together."""
+"""Which columns to hide on a tree, so that the cost of hiding plus the influence of the rest is least."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import Pair, SecretPair
 
 MOST_CHOICES = 2**20
-"""Combinations of the choices of two branches."""
+"""The most combinations of the choices of two branches."""
 
 COMPARED_AT_ONCE = 256
-"""Choices that are compared with each other at once."""
+"""Number of choices that are compared with each other at once."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class TreeChoice:
-    """Columns to hide, and the least sum of what they cost and what the others tell.
+    """A set of columns to hide, and the least sum of its cost and the influence of the others.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class TreeChoice:
 def tree_choice(
     network: DiscreteNetwork, protected: str, pair: Pair, model: int, costs: Mapping[str, float], most: float
 ) -> TreeChoice | None:
-    """The attributes that are best hidden from an observer of others.
+    """The attributes that are best hidden from an observer of the others.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def tree_choice(
 
 @dataclass(frozen=True, eq=False)
 class _Choices:
-    """Choices in a branch: what they cost, what is told about 0 against 1 and 1 against 0 of a node, what they hide."""
+    """Choices in a branch: their cost, what they tell about a node's two states either way, and what they hide."""
 
     cost: FloatArray
     told: FloatArray
@@ -94,13 +94,13 @@ class _Choices:
 
     @classmethod
     def of(cls, cost: float, told: FloatArray, hidden: frozenset[str]) -> _Choices:
-        """Return one choice."""
+        """A single choice."""
         names = np.empty(1, dtype=object)
         names[0] = hidden
         return cls(np.array([cost]), told[np.newaxis], names)
 
     def beside(self, other: _Choices) -> _Choices:
-        """Return the choices of one or the other."""
+        """The union of two sets of choices."""
         return _Choices(
             np.concatenate([self.cost, other.cost]),
             np.concatenate([self.told, other.told]),
@@ -108,13 +108,13 @@ class _Choices:
         )
 
     def kept(self, rows: NDArray[np.intp]) -> _Choices:
-        """Return some of the choices."""
+        """Some of the choices."""
         return _Choices(self.cost[rows], self.told[rows], self.hidden[rows])
 
 
 @dataclass(eq=False)
 class _Branch:
-    """One part of a tree, seen from the protected attribute."""
+    """One branch of a tree, seen from the protected attribute."""
 
     network: DiscreteNetwork
     protected: str
@@ -128,11 +128,12 @@ class _Branch:
     paid: dict[str, float] = field(default_factory=dict[str, float])
 
     def best(self) -> TreeChoice | None:
-        """Return the best choice; None if some node has too many states, or there are too many choices."""
+        """The best choice; None if some node has too many states, or there are too many choices."""
         order = self._order()
         if order is None:
             return None
         made: dict[str, _Choices] = {}
+        # from the leaves inwards: whatever is told about a node depends on the branches behind it only
         for name in reversed(order):
             below = [made.pop(other) for other in self.near[name] if self.above.get(other) == name and other in made]
             hidden = frozenset({name}) & self.costs.keys()
@@ -151,7 +152,7 @@ class _Branch:
         return TreeChoice(hidden=last.hidden[place], total=float(sums[place]))
 
     def _order(self) -> list[str] | None:
-        """Return the nodes that matter, from the protected attribute outwards; None if one has too many states."""
+        """The nodes that matter, from the protected attribute outwards; None if one has too many states."""
         order, todo, paid = list[str](), [self.protected], self.paid
         paid[self.protected] = 0.0
         while todo:
@@ -170,16 +171,16 @@ class _Branch:
         return order
 
     def _law(self, here: str, name: str) -> FloatArray:
-        """Return P(name | here) for the two states of `here` that count, of shape (2, states of name)."""
+        """The array P(name | here) for the two states of `here` that count, of shape (2, states of name)."""
         table = joint_law(self.network, (here, name)).values
         rows: FloatArray = np.exp(table[min(self.model, table.shape[0] - 1)])
         sums: FloatArray = np.sum(rows, axis=1, keepdims=True)
-        # of an impossible state nothing is known, and nothing counts
+        # an impossible state has no law, and must not count
         law: FloatArray = np.where(sums > 0, rows / np.where(sums > 0, sums, 1.0), 1 / rows.shape[1])
         return law[list(self.sides)] if here == self.protected else law
 
     def _seen(self, name: str, inner: _Choices) -> _Choices:
-        """Return the choices of a node and all behind it, with what they tell about the node in front."""
+        """The choices of a node with everything behind it, and what they tell about the node in front."""
         law = self.laws[name]
         hidden = inner.kept(np.arange(len(inner.cost) if self.paid[name] <= self.most else 0))
         told = self._through(name, hidden.told) if law.shape[1] == 2 else np.zeros((len(hidden.cost), 2))
@@ -187,12 +188,13 @@ class _Branch:
         if name in self.costs:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratios = np.log(law[0]) - np.log(law[1])
+            # a node that is seen shields what is behind it: nothing there needs to be hidden
             alone = np.array([_top(ratios), _top(-ratios)])
             found = found.beside(_Choices.of(0.0, alone, frozenset()))
         return self._pruned(found, self.above[name], self.paid[self.above[name]])
 
     def _through(self, name: str, told: FloatArray) -> FloatArray:
-        """Return what is told about the node in front by what tells `told` about a node of two states."""
+        """What is told about the node in front through a node of two states that `told` is known about."""
         law = self.laws[name]
         one = np.ones(len(told))
         ends = np.stack([np.stack([one, np.exp(-told[:, 0])]), np.stack([np.exp(-told[:, 1]), one])])
@@ -202,7 +204,7 @@ class _Branch:
         return np.stack([np.fmax.reduce(ratios, axis=0), np.fmax.reduce(-ratios, axis=0)], axis=1)
 
     def _joined(self, left: _Choices, right: _Choices, name: str) -> _Choices | None:
-        """Return all combinations that may be best, or None if they are too many to look at."""
+        """All combinations of two sets of choices that may be best, or None if they are too many."""
         if len(left.cost) * len(right.cost) > MOST_CHOICES:
             return None
         cost = (left.cost[:, np.newaxis] + right.cost).ravel()
@@ -216,7 +218,7 @@ class _Branch:
         return kept
 
     def _pruned(self, choices: _Choices, here: str, paid: float) -> _Choices:
-        """Return the choices that no other one beats, and that do not cost and tell too much, with `paid` in front."""
+        """The choices that no other beats and that stay within the limit, given the cost `paid` in front."""
         told = choices.told
         while here != self.protected:
             told = self._through(here, told)
@@ -226,7 +228,7 @@ class _Branch:
 
 
 def undominated(choices: _Choices) -> _Choices:
-    """Return the choices of which no other costs no more and tells no more, either way."""
+    """The choices on the Pareto front: no other costs no more and tells no more in both directions."""
     order = np.lexsort((choices.told[:, 1], choices.told[:, 0], choices.cost))
     sorted_ = choices.kept(order)
     kept: list[NDArray[np.intp]] = []
@@ -250,5 +252,5 @@ def undominated(choices: _Choices) -> _Choices:
 
 
 def _top(ratios: FloatArray) -> float:
-    """Return the largest ratio; impossible states, which have none, aside."""
+    """The largest log ratio; impossible states, which have none, are left out."""
     return float(np.fmax.reduce(ratios, initial=0.0))

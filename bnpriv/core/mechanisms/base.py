@@ -1,4 +1,4 @@
-"""What every mechanism does: find noise or say why not, and bind it into a calibration, without seeing data."""
+"""The base class of mechanisms and the calibration: find noise or refuse, without seeing data."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# The least scale at which a privacy curve is low enough.
+# Searching for the least scale at which a loss is within a budget.
 # --------------------------------------------------------------------------------------------------
 
 LAWS = {"laplace": Laplace, "gaussian": Gaussian, "discrete_laplace": DiscreteLaplace}
-"""The laws of noise by their names."""
+"""The laws of noise by name."""
 
 PRECISION = 1e-13
-"""Relative width at which a bisection stops; its private end is taken."""
+"""Relative width at which a bisection stops; the private end is used."""
 
 MOST_DOUBLINGS = 64
-"""Twenty decimal places above the guess: more than any epsilon that may be asked for needs."""
+"""Doublings above the guess, twenty decimal places: more than any admissible epsilon needs."""
 
 
 def least_scale(loss: Callable[[float], float], budget: float, guess: float, precision: float = PRECISION) -> float:
-    """Return a scale at which a loss that never grows with the scale is within a budget, and hardly a larger one.
+    """The least scale at which a loss that never grows with the scale is within a budget, rounded up.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
     if loss(0.0) <= budget:
         return 0.0
     low, high = 0.0, guess
+    # the guess may be too small: doubling finds an upper end, if there is one
     for _ in range(MOST_DOUBLINGS):
         if loss(high) <= budget:
             break
@@ -90,6 +91,7 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
         if not low < middle < high:  # no double lies between subnormal ones
             break
         if loss(middle) <= budget:
+            # the private end is kept in `high` throughout, so that what is returned was itself tested
             high = middle
         else:
             low = middle
@@ -97,7 +99,7 @@ def least_scale(loss: Callable[[float], float], budget: float, guess: float, pre
 
 
 def found_scale(scale: float, epsilon: float, delta: float) -> float:
-    """Return a scale that was found.
+    """A scale that was found, or the refusal if none was.
 
     Raises
     ------
@@ -114,20 +116,20 @@ def found_scale(scale: float, epsilon: float, delta: float) -> float:
 
 
 def noise_of(law: str, scale: float, dimension: int) -> Noise:
-    """Noise of a law and a scale that was found; none where the scale is 0."""
+    """The noise of a law and a scale; none where the scale is 0."""
     return LAWS[law](scale, dimension) if scale else NoNoise(dimension)
 
 
 # --------------------------------------------------------------------------------------------------
-# What every mechanism does: say whether it supports a question, and calibrate noise, without seeing any data.
+# The base class of mechanisms: whether one supports a query, and its calibration, without data.
 # --------------------------------------------------------------------------------------------------
 
 Search = Callable[[], Found]
-"""The search for noise that is known to exist; it has not begun, so that to decide stays cheap."""
+"""A search for noise that is known to exist; it is not run yet, so that deciding stays cheap."""
 
 
 class Promise(NamedTuple):
-    """What a mechanism promises of the secrets, where that is not what was asked for.
+    """What a mechanism promises about the secrets, where that differs from what was asked for.
 
     Parameters
     ----------
@@ -152,7 +154,7 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """A way to release an answer with noise; subclasses are frozen dataclasses whose fields are options and waivers.
+    """A way to release an answer with noise; subclasses are frozen dataclasses of options and waivers.
 
     Parameters
     ----------
@@ -166,25 +168,25 @@ class Mechanism(ABC):
     weights: Sequence[float] | None = None
 
     claim: ClassVar[str]
-    """Name of the file in docs/claims that states and proves what the mechanism promises."""
+    """The file in docs/claims that states and proves what the mechanism promises."""
 
     needs_model: ClassVar[bool] = True
-    """Whether what it promises holds only if the model does."""
+    """Whether the promise holds only if the model does."""
 
     compares_laws: ClassVar[bool] = False
-    """Whether it compares laws of the answer under two secrets; where they are alike as they are it adds no noise."""
+    """Whether it compares laws of the answer under two secrets, and so adds no noise where these are alike."""
 
     least_of_all: ClassVar[bool] = False
-    """Whether what it finds with delta is the best of all that is private, so that delta 0 cannot be better."""
+    """Whether its result with delta is the best of all private ones, so that delta 0 cannot be better."""
 
     fixed_shape: ClassVar[bool] = False
     """Whether the noise has a shape of its own, so that parts take no weights."""
 
     choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """What options that are names may be."""
+    """The allowed values of options that are names."""
 
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {}
-    """How other options are checked; those that are in neither mapping are True or False."""
+    """How other options are checked; options in neither mapping are booleans."""
 
     def __post_init__(self) -> None:
         for option in fields(self):
@@ -193,7 +195,7 @@ class Mechanism(ABC):
                 object.__setattr__(self, option.name, self._checked(option.name, value))
 
     def _checked(self, name: str, value: object) -> object:
-        """Return an option as it is kept; raise ParameterError if it is none."""
+        """An option as it is kept, after its check."""
         if name == "weights":
             return _weights(value)
         if name in self.choices:
@@ -201,11 +203,11 @@ class Mechanism(ABC):
         return self.checked.get(name, checks.flag)(name, value)
 
     def concerns(self, framework: Framework) -> bool:
-        """Return whether the mechanism is about frameworks of this kind, so that a refusal would tell something."""
+        """Whether the mechanism applies to frameworks of this kind, so that its refusal is worth telling."""
         return True
 
     def too_slow(self, framework: Framework, query: Query, epsilon: float) -> Refusal | None:
-        """Return why a plan leaves the mechanism out where its search takes more than some seconds, or None.
+        """Why a plan skips the mechanism because its search takes more than seconds, or None.
 
         Parameters
         ----------
@@ -236,7 +238,7 @@ class Mechanism(ABC):
         epsilon: float | None = None,
         delta: float = 0.0,
     ) -> Refusal | None:
-        """Return why the mechanism does not support this, or None if it does.
+        """Why the mechanism does not support this, or None if it does.
 
         Parameters
         ----------
@@ -305,7 +307,7 @@ class Mechanism(ABC):
         return self._completed(framework, query, epsilon, delta)
 
     def _decided(self, framework: Framework, query: Query | None, epsilon: float, delta: float) -> Search | Refusal:
-        """What `_decide` says, unless every mechanism of this class must refuse."""
+        """The decision, after the refusals that every mechanism of this class shares."""
         if query is None:
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
@@ -323,7 +325,7 @@ class Mechanism(ABC):
         delta: object,
         record: dict[str, Any] | None = None,
     ) -> Calibration:
-        """Find the noise, or check that of a stored record, and say what is guaranteed with it."""
+        """Find the noise, or check that of a stored record, and state what it guarantees."""
         asked, epsilon, delta = _question(self, framework, query, epsilon, delta)
         decided = self._decided(framework, asked, epsilon, delta)
         if isinstance(decided, Refusal):
@@ -372,17 +374,18 @@ class Mechanism(ABC):
             certificate=certificate,
             shape=shape,
         )
-        # the framework is hashed once: if it was changed after that, it does not fit, and is refused
+        # the framework is hashed once: one that was changed afterwards does not match, and is refused
         return replace(calibration, seal=_sealed(calibration, first_digest(framework)))
 
     @final
     def _found(
         self, framework: Framework, query: Query, epsilon: float, delta: float, decided: Search | None = None
     ) -> Found:
-        """No noise where none is needed; else what is found, or what is found with delta 0 if that is better.
+        """No noise where none is needed; else the noise that was found, or that for delta 0 if it is better.
 
         What is private with delta 0 is so with any delta (docs/claims/alike.md).
         """
+        # laws that are alike as they are need no noise, and no search
         if self.compares_laws:
             from bnpriv.core.mechanisms.law_decision import unchanged
 
@@ -395,6 +398,7 @@ class Mechanism(ABC):
         found = search()
         if found.delta == 0 or self.least_of_all:
             return found
+        # noise for delta 0 is private for every delta, and may be the lesser
         search = self._decide(framework, query, epsilon, 0.0)
         if isinstance(search, Refusal):
             return found
@@ -406,7 +410,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
-        """Decide whether the mechanism serves this: the search for the noise, or why there is none.
+        """Decide whether the mechanism serves this: a search for the noise, or the reason why not.
 
         Everything that may speak against it is asked here, once, and in the order in which users are told. What was
         learned on the way, such as the laws of the answer, goes into the search. The query may be weighted.
@@ -415,7 +419,7 @@ class Mechanism(ABC):
     def restored(
         self, record: dict[str, Any], framework: Framework, query: Query, epsilon: float, delta: float
     ) -> Calibration:
-        """Return what a stored record should say: found again, or checked where a search may end elsewhere.
+        """What a stored record should say: found again, or checked where a search may end elsewhere.
 
         Parameters
         ----------
@@ -439,15 +443,15 @@ class Mechanism(ABC):
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: dict[str, Any]
     ) -> Found | None:
-        """What is stored, once it is checked, for mechanisms whose solver may end elsewhere; None to search again."""
+        """The stored noise, once checked, where a solver may end elsewhere; None to search again."""
         return None
 
     def _promise(self, framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> Promise:
-        """Return what holds for the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
+        """The promise about the secrets; `delta` is what the guarantee needs, the query is the weighted one."""
         return Promise(epsilon, "")
 
     def options(self) -> dict[str, object]:
-        """Return the constructor arguments; the weights only if they were chosen."""
+        """The constructor arguments; the weights only if they were chosen."""
         return {name: value for name, value in asdict(self).items() if name != "weights" or value is not None}
 
     def __str__(self) -> str:
@@ -491,7 +495,7 @@ def require_mechanism(mechanism: object) -> None:
 def _question(
     mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
 ) -> tuple[Query | None, float, float]:
-    """Return the query, epsilon and delta, once all arguments are of the right kind and in order."""
+    """The query, epsilon and delta, all arguments checked."""
     _require_instance(mechanism)
     require_framework(framework, query)
     asked = own_query(framework) if query is None else as_query(query)
@@ -532,10 +536,10 @@ class Calibration(Shown):
     certificate: Certificate
     shape: PartWeights | None = None
     seal: str = field(default="", repr=False, compare=False)
-    """Hash of all this as the mechanism returned it."""
+    """The hash of all fields as the mechanism returned them."""
 
     def changed(self) -> bool:
-        """Return whether anything in it is no longer what the mechanism returned: query, noise, framework, guarantee.
+        """Whether any field is no longer as the mechanism returned it: query, noise, framework, guarantee.
 
         Examples
         --------
@@ -549,32 +553,32 @@ class Calibration(Shown):
 
     @property
     def scale(self) -> float:
-        """Return the scale of the noise in the answer's unit, the largest of all numbers; 0.0 when none is needed."""
+        """The scale of the noise in the answer's unit, the largest of all outputs; 0.0 when none is needed."""
         return max(self.noise.scales)
 
     @property
     def weighted_query(self) -> Query:
-        """Return the query that was calibrated: each number of the answer times its weight."""
+        """The query that was calibrated: each output times its weight."""
         return self.query if self.shape is None else self.shape.weighted(self.query)
 
     @property
     def expected_error(self) -> float:
-        """Return the mean 2-norm of the error (the mean absolute error for one number)."""
+        """The mean 2-norm of the error (the mean absolute error for one output)."""
         return self.error(2).upper
 
     @property
     def free_numbers(self) -> int:
-        """Return how many numbers were taken from the model: 0 where it does not matter, 1 for a scale."""
+        """How many numbers were fitted to the model: 0 where it does not matter, 1 for a scale."""
         return _free_numbers(self.mechanism, self.noise, self.guarantee.without_model)
 
     @property
     def holds_for_draws_only(self) -> bool:
-        """Return whether models are draws, and so much was fitted to them that nothing is known about any other."""
+        """Whether the models are draws, and so much was fitted to them that nothing holds for others."""
         return self.free_numbers > 1 and stands_for_more(self.framework)
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Return what calibrations are ranked by: those that hold for drawn models only come last; then errors."""
+        """The sort key of calibrations: those that hold for drawn models only come last, then by error."""
         return self.holds_for_draws_only, self.ranked_error
 
     @property
@@ -588,7 +592,7 @@ class Calibration(Shown):
 
     @property
     def ranked_error(self) -> float:
-        """Return by which error calibrations of one query are ranked: the expected one.
+        """The error by which calibrations of one query are ranked: the expected one.
 
         Where parts have different ranges it is the mean error of each as a share of its range, summed.
         """
@@ -596,11 +600,11 @@ class Calibration(Shown):
         return self.expected_error if shape is None or not shape.by_share else shape.relative_error(self.noise)
 
     def error(self, norm: float = 2) -> Bound:
-        """Return the mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""
+        """The mean error in the 1-norm, 2-norm or largest coordinate (``math.inf``)."""
         return self.noise.error(norm)
 
     def quantile(self, p: float = 0.95) -> float:
-        """Return the error that no number of the answer exceeds with probability `p`."""
+        """The error that no output exceeds with probability `p`."""
         return self.noise.quantile(p)
 
     @property
@@ -611,7 +615,7 @@ class Calibration(Shown):
         return service("calibration.useful")(self.noise, widths, self.shape.parts if self.shape else ())
 
     def misspecified(self, factor: float) -> Any:
-        """Return what is still guaranteed when every probability of the model may be off by a factor.
+        """What is still guaranteed when every probability of the model may be off by a factor.
 
         Parameters
         ----------
@@ -669,7 +673,7 @@ class Calibration(Shown):
         return service("calibration.release")(self, data, sampler=sampler)
 
     def curve(self) -> Any:
-        """Return the privacy curve of what is released, over all pairs of secrets and models.
+        """The privacy curve of what is released, over all pairs of secrets and models.
 
         Returns
         -------
@@ -697,24 +701,24 @@ class Calibration(Shown):
 
     @property
     def document(self) -> Document:
-        """Return the noise, what decided it, and the guarantee."""
+        """The noise, what decided it, and the guarantee, as a document."""
         return service("calibration.document")(self)
 
     def explain(self) -> str:
-        """Return the noise, what decided it, and the guarantee, in words."""
+        """The noise, what decided it, and the guarantee, in words."""
         return self.text
 
     def to_dict(self) -> Json:
-        """Return everything as plain values; weights and parts only for an answer of several parts."""
+        """Everything as plain values; weights and parts only for an answer of several parts."""
         return service("calibration.record")(self)
 
     def to_json(self) -> str:
-        """Return everything as JSON; infinite and undefined numbers never occur in it."""
+        """Everything as JSON, without infinite or undefined numbers."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     @staticmethod
     def from_json(text: str, framework: Framework, query: Query | None = None) -> Calibration:
-        """Recompute a stored calibration from its framework and refuse any difference.
+        """Recompute a stored calibration from its framework, and refuse any difference.
 
         A channel that a solver found is not sought again: its rows must keep the laws of the framework alike, and all
         numbers that are stored must be those of its rows.
@@ -745,11 +749,11 @@ class Calibration(Shown):
 
 
 def _free_numbers(mechanism: Mechanism, noise: Noise, without_model: float | None) -> int:
-    """Return how many numbers a calibration takes from the model; of noise that needs none its epsilon may be one."""
+    """How many numbers a calibration fits to the model; where it needs none, its epsilon may be one."""
     return noise.free_numbers if mechanism.needs_model else int(without_model is not None)
 
 
 def _sealed(calibration: Calibration, framework: str) -> str:
-    """Return a hash of a calibration, given that of its framework."""
+    """The hash of a calibration, given that of its framework."""
     others = (each.name for each in fields(calibration) if each.name not in ("framework", "seal"))
     return digest((framework, *(getattr(calibration, name) for name in others)))

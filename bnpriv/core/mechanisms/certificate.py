@@ -1,4 +1,4 @@
-"""Why a calibration is private: the theorem, what decided it, how well its numbers are known."""
+"""Certificates: why a calibration is private, what decided it, and how well its numbers are known."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# What is said of the models, and promised of those drawn from a posterior (docs/claims/posterior.md).
+# Statements about models that were drawn from a posterior (docs/claims/posterior.md).
 # --------------------------------------------------------------------------------------------------
 
 PURE_SCALES, APPROXIMATE_SCALES, WEIGHTINGS = 2, 6, 3
-"""Among how many scales a plan chooses for one question (docs/claims/posterior.md, claim 3).
+"""The number of scales among which a plan chooses for one query (docs/claims/posterior.md, claim 3).
 
 Laplace noise and discrete Laplace noise; with delta above 0 those at delta 0 as well, and normal noise of two kinds.
 Parts of an answer may be weighed in three ways.
@@ -31,12 +31,12 @@ Parts of an answer may be weighed in three ways.
 
 
 def posterior_of(framework: Framework) -> Posterior | None:
-    """Return where the models of a framework were drawn from, or None if they are no draws."""
+    """The posterior that the models of a framework were drawn from, or None."""
     return cast("Posterior | None", getattr(getattr(framework, "network", None), "posterior_draws", None))
 
 
 def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
-    """Return where all those networks of a framework were drawn from that were; several for pairs of networks."""
+    """The posteriors of all networks of a framework that were drawn; several for pairs of networks."""
     network = getattr(framework, "network", None)
     pairs = cast("tuple[tuple[object, object], ...]", getattr(framework, "pairs", ()))
     networks = (side for pair in pairs for side in pair) if network is None else (network,)
@@ -45,13 +45,13 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
 
 
 def models_text(framework: Framework) -> str:
-    """Return what the adversary may believe, where that is more than the number of models."""
+    """What the adversary may believe, where that is more than the number of models."""
     drawn = posterior_of(framework)
     return cast(str, getattr(framework, "models_text", "")) if drawn is None else drawn.models_text
 
 
 def model_text(model: int, models: int) -> str:
-    """Return which of several models decides; nothing where there is only one.
+    """Which of several models decides, as an insertion; empty where there is only one.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def model_text(model: int, models: int) -> str:
 
 
 def beyond_text(framework: Framework, numbers: int, *, delta: float, parts: int = 1) -> str:
-    """Return what is known about models that were not drawn; empty where models are no draws, or no model matters.
+    """What is known about models that were not drawn; empty where models are no draws, or no model matters.
 
     Parameters
     ----------
@@ -84,19 +84,19 @@ def beyond_text(framework: Framework, numbers: int, *, delta: float, parts: int 
 
 
 def total_beyond_text(framework: Framework) -> str:
-    """Return what is known about models that were not drawn of a total over answers whose noise rests on draws."""
+    """What is known about undrawn models when noise resting on draws is added up over several answers."""
     drawn = posterior_of(framework)
     return "" if drawn is None else drawn.fitted_sentence("What the answers tell together was")
 
 
 def stands_for_more(framework: Framework) -> bool:
-    """Return whether the models are independent draws, so that something can be said about those not drawn."""
+    """Whether the models are independent draws, so that something holds beyond those drawn."""
     drawn = posterior_of(framework)
     return drawn is not None and drawn.independent and not drawn.belief
 
 
 def claimed_delta(framework: Framework, spent: float, delta: float) -> float:
-    """Return the delta to promise where `spent` suffices for the models that were drawn: what was asked for, or 0.
+    """The delta to promise where `spent` suffices for the models that were drawn: what was asked for, or 0.
 
     What lies between was read off the draws, and would be a second number beside the scale.
     """
@@ -104,7 +104,7 @@ def claimed_delta(framework: Framework, spent: float, delta: float) -> float:
 
 
 # --------------------------------------------------------------------------------------------------
-# Why a calibration is private: the theorem, what decided it, and how well its numbers are known.
+# The certificate of a calibration: its theorem, its decisions, and the kind of its numbers.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -151,12 +151,12 @@ class Decision:
 
     @property
     def kind(self) -> Kind:
-        """Return how well the influence is known."""
+        """How well the influence is known."""
         return self.influence.kind
 
     @property
     def text(self) -> str:
-        """Return the decision in a sentence."""
+        """The decision in a sentence."""
         passed = f", but for delta {upper_chance(self.excess)}" if self.excess else ""
         told = of_nats(upper_text(self.influence.upper))
         if self.scale == 0 and not self.queried_near:
@@ -177,7 +177,7 @@ class Decision:
         )
 
     def to_json(self) -> Json:
-        """Return the decision as plain values."""
+        """The decision as plain values."""
         return {
             "protected": self.protected,
             "pair": str(self.pair),
@@ -198,7 +198,7 @@ class Decision:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Certificate(HasCard):
-    """Why a calibration is private.
+    """The certificate of a calibration: why it is private.
 
     Parameters
     ----------
@@ -242,35 +242,35 @@ class Certificate(HasCard):
 
     @property
     def kind(self) -> Kind:
-        """Return how well the numbers behind the noise are known."""
+        """How well the numbers behind the noise are known: as well as the worst of them."""
         return weakest((self.sensitivity.kind, *(decision.kind for decision in self.decisions)))
 
     @property
     def known(self) -> str:
-        """Return in words how well the numbers behind the noise are known: the kind, with its confidence if any."""
+        """How well the numbers behind the noise are known, in words, with the confidence if any."""
         if self.confidence is not None:
             return f"{self.kind}, with {self.caution}"
         return "an estimate" if self.kind == "estimate" else self.kind
 
     @property
     def caution(self) -> str:
-        """Return in words what keeps the noise from being proved to be enough, if anything does."""
+        """What keeps the noise from being proved sufficient, in words; empty if nothing does."""
         if self.confidence is not None:
             return f"confidence {100 * self.confidence:g} %"
         return "an estimate" if self.kind == "estimate" else ""
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Return in words what decided the noise, the most noise first; of many decisions the first ones."""
+        """What decided the noise, in words, the most noise first; of many decisions only the first."""
         return service("certificate.reasons")(self)
 
     @property
     def document(self) -> Document:
-        """Return the theorem, what decided the noise, and what must hold outside the library."""
+        """The theorem, what decided the noise, and what must hold outside the library, as a document."""
         return service("certificate.document")(self)
 
     def to_json(self) -> Json:
-        """Return the certificate as plain values."""
+        """The certificate as plain values."""
         return {
             "theorem": self.theorem,
             "claim": self.claim,
@@ -288,7 +288,7 @@ class Certificate(HasCard):
 
 
 # --------------------------------------------------------------------------------------------------
-# What `bnpriv.release` returns, without knowing the room that touches data.
+# The interface of a release, without importing the module that reads data.
 # --------------------------------------------------------------------------------------------------
 
 IntervalEnds = tuple[float, float]
@@ -300,33 +300,33 @@ class Released(Protocol):
 
     @property
     def value(self) -> float | tuple[float, ...]:
-        """Return the number if there is one, else the tuple of all."""
+        """The number if there is one, else the tuple of all."""
         ...
 
     @property
     def guarantee(self) -> Guarantee:
-        """Return what the release promises."""
+        """What the release promises."""
         ...
 
     def interval(self, level: float = 0.95) -> IntervalEnds | tuple[IntervalEnds, ...]:
-        """Return intervals that hold all the exact answers at once, with probability `level` over the noise."""
+        """Intervals that contain all exact answers at once, with probability `level` over the noise."""
         ...
 
     def clamped(self) -> Released:
-        """Return the release with every number moved into the range of its exact answer."""
+        """The release with every number clamped to the range of its exact answer."""
         ...
 
     def rounded(self) -> Released:
-        """Return the release with counts and other whole-numbered answers rounded."""
+        """The release with whole-numbered answers rounded."""
         ...
 
     def to_json(self) -> str:
-        """Return the release with its calibration as JSON."""
+        """The release with its calibration as JSON."""
         ...
 
 
 # --------------------------------------------------------------------------------------------------
-# The guarantee of a framework: what it protects against whom, with the numbers that are promised.
+# The guarantee of a framework: against whom it protects, with the numbers that are promised.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -342,7 +342,7 @@ def guarantee_for(
     without_model: float | None = None,
     answers: int = 1,
 ) -> Guarantee:
-    """Return what is promised of the secrets of a framework.
+    """The guarantee for the secrets of a framework.
 
     Parameters
     ----------

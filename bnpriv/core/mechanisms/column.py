@@ -1,4 +1,4 @@
-"""Noise that hides any change of the queried columns: needs no model, and always composes."""
+"""The column mechanism: noise that hides any change of the queried columns; no model, always composes."""
 
 from __future__ import annotations
 
@@ -90,26 +90,27 @@ class ColumnMechanism(Mechanism):
 def columns_refusal(
     noise: str, framework: Framework, query: Query, delta: float, *, large_delta: bool
 ) -> Refusal | None:
-    """Why noise for a sensitivity, which needs no model, does not serve a query; None if it does."""
+    """Why noise for a sensitivity alone does not serve a query; None if it does."""
     if isinstance(query, GivenAnswer):
         return NO_QUERY_FOR_COLUMNS
-    # Laplace noise is pure
+    # Laplace noise needs no delta
     return None if noise == "laplace" else noise_refusal(noise, framework, delta, large_delta=large_delta)
 
 
 def noise_for(
     moved: Bound, noise: ContinuousNoise, dimension: int, epsilon: float, delta: float
 ) -> tuple[Noise, float]:
-    """The noise that hides how far an answer can be moved, and the delta that it needs."""
+    """The noise that hides a given movement of the answer, and the delta that it needs."""
     if moved.upper == 0:
         return NoNoise(dimension), 0.0
     if noise == "laplace":
+        # the quotient and the factor are rounded: a few units more keep the scale above the exact one
         return Laplace(moved.upper / epsilon * (1 + 8 * UNIT_ROUNDOFF), dimension), 0.0
     return Gaussian(moved.upper / gaussian_mu(epsilon, delta) * (1 + 8 * UNIT_ROUNDOFF), dimension), delta
 
 
 def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
-    """Return why a delta of one over the number of records or more is refused, or None if it is smaller."""
+    """Why a delta of 1 / records or more is refused, or None if it is smaller."""
     if delta < 1 / framework.schema.records:
         return None
     return Refusal(
@@ -120,7 +121,7 @@ def large_delta_refusal(framework: Framework, delta: float) -> Refusal | None:
 
 
 def noise_refusal(noise: str, framework: Framework, delta: float, *, large_delta: bool) -> Refusal | None:
-    """Return why a law of noise does not go with delta, or None if it does."""
+    """Why a law of noise does not go with delta, or None if it does."""
     if noise == "gaussian" and delta == 0:
         return Refusal(
             required="Gaussian noise needs delta above 0",

@@ -1,4 +1,4 @@
-"""The rule for k records together: two secrets k apart differ by the sum of k records, whatever the others are.
+"""The rule for k records: secrets that are k apart differ by the sum of k records, whatever the others are.
 
 What is proved of it is in docs/claims/k_fold.md.
 """
@@ -27,32 +27,32 @@ from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import SizeError
 
 SUMS_RULE = "the sums of the records that change"
-"""Names the rule for laws of sums, in decisions."""
+"""The name of the rule for laws of sums, in decisions."""
 
 COUPLED_RULE = "what one record adds, once for every record that differs"
-"""Names the rule for how many of the records that change differ, in decisions."""
+"""The name of the rule for the number of changing records that differ, in decisions."""
 
 BOUNDED_RULE = "what one record adds, composed over the records that change"
-"""Names the rule for the curve of all records that change, in decisions."""
+"""The name of the rule for the composed curve of all changing records, in decisions."""
 
 MOST_SUMS = 2**16
-"""Atoms of all sums of records that are compared."""
+"""The most atoms of all sums of records that are compared."""
 
 MOST_COUPLED = 2**20
-"""Records whose number of differences is worked out."""
+"""The most records for which the law of the number of differing ones is computed."""
 
 MOST_COORDINATES = 2**22
-"""Coordinates of all differences of two values of a record; for more the box around all values stands for them."""
+"""The most coordinates of differences of two values of a record; beyond that their bounding box is used."""
 
 LEFT_OUT = 1e-6
-"""Share of delta that improbable numbers of differing records may take; they count in full."""
+"""Share of delta for improbable numbers of differing records; they count in full."""
 
 BOUND_PRECISION = 1e-5
-"""Relative precision of a scale from bounds that are off by more."""
+"""Relative precision of a scale from bounds that are less accurate than this."""
 
 
 def sums_of_records(record: RecordPair, rounding: float) -> Sequence[LawPair] | None:
-    """Return the two laws of what j records add, for every j that secrets can be apart, the largest j first.
+    """The two laws of what j records add, for every j that secrets can be apart, the largest j first.
 
     They are kept with the record, as mechanisms ask for them at every epsilon.
 
@@ -107,7 +107,7 @@ def _too_many_sums(record: RecordPair) -> bool:
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coupled:
-    """Records of which each adds the same under both secrets but for a part.
+    """Records whose two laws are coupled: a record adds the same under both secrets, except for a part.
 
     Parameters
     ----------
@@ -131,14 +131,15 @@ class Coupled:
 
     @classmethod
     def of(cls, record: RecordPair, norm: int) -> Coupled:
-        """Couple one record as often as its two laws allow; distances are in the 1-norm or the 2-norm."""
+        """Couple one record as far as its two laws allow; distances are in the 1-norm or the 2-norm."""
         points = np.unique(np.concatenate([record.first.points, record.second.points]), axis=0)
         first, second = (_logs_on(points, law.points, law.logs) for law in (record.first, record.second))
         error = record.first.error + record.second.error
         p, q = np.exp(first), np.exp(second)
+        # the total variation of two laws is the least probability of differing in a coupling
         part = max(float(np.sum(np.maximum(a - b, 0.0))) for a, b in ((p, q), (q, p)))
         part += 2 * math.expm1(error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * len(points) + 8)
-        # a mass that is known no better than the other may be the larger one
+        # within the error of the masses either one may be the larger
         more, less = first >= second - error, second >= first - error
         more, less = more & np.isfinite(first), less & np.isfinite(second)
         reach = max(
@@ -154,15 +155,16 @@ class Coupled:
         )
 
     def moved(self, delta: float) -> float:
-        """Return how far the sum moves, at most, but for a probability of delta; delta is above 0."""
+        """How far the sum moves at most, except with probability delta, which is above 0."""
         if self.records > MOST_COUPLED:
             return math.inf
+        # summed from the small end, and rounded up: the tail must not be too small
         beyond = np.cumsum(self._chances[::-1])[::-1] * (1 + UNIT_ROUNDOFF * (self.records + 8))
         differing = int(np.count_nonzero(beyond[1:] > delta))
         return up(differing * self.apart)
 
     def coupled_curve(self, epsilon: float, delta: float) -> Callable[[float], float]:
-        """Return the curve with Gaussian noise, averaged over how many records differ."""
+        """The curve with Gaussian noise, averaged over the number of records that differ."""
         if self.records > MOST_COUPLED:
             return lambda scale: math.inf
         kept = np.flatnonzero(self._chances > LEFT_OUT * delta / self.records)
@@ -179,11 +181,12 @@ class Coupled:
         return loss
 
     def composed_curve(self, epsilon: float, delta: float) -> Callable[[float], float]:
-        """Return the curve with Gaussian noise that every record has its share of."""
+        """The curve with Gaussian noise, of which every record has its share."""
 
         def loss(scale: float) -> float:
             if scale == 0:
                 return math.inf
+            # noise of variance s^2 is a sum of k independent ones of variance s^2 / k, one for each record
             gap = self.reach * math.sqrt(self.records) / scale * (1 + 8 * UNIT_ROUNDOFF)
             return composed_delta(self.part, gap, self.records, epsilon, delta) if gap > 0 else 0.0
 
@@ -191,7 +194,7 @@ class Coupled:
 
     @cached_property
     def _chances(self) -> FloatArray:
-        """How probable it is, rounded up, that so many records differ; exact where all or none do."""
+        """The probabilities, rounded up, that so many records differ; exact where all or none do."""
         if self.part == 1:
             return np.append(np.zeros(self.records), 1.0)
         logs, error = binomial_logs(self.records, math.log(self.part), math.log1p(-self.part))
@@ -206,12 +209,12 @@ def gaussian_scale(
     delta: float,
     rounding: float,
 ) -> float:
-    """Return a standard deviation at which the lowest of several bounds of the curve is at most delta."""
+    """A standard deviation at which the lowest of several bounds on the curve is at most delta."""
 
     def loss(scale: float) -> float:
         if scale == 0:
             return min(curve(0.0) for curve in curves) if coupled.free else math.inf
-        # moving an answer moves a normal law by at most this in total variation, under both secrets
+        # shifting an answer shifts a normal law by at most this in total variation, under both secrets
         moved = (1 + math.exp(min(epsilon, 700.0))) * rounding / scale
         return moved + min(curve(scale) for curve in curves) if moved < delta else math.inf
 
@@ -220,7 +223,7 @@ def gaussian_scale(
 
 
 def distance_scale(far: float, slack: float, rounding: float, epsilon: float, delta: float) -> float:
-    """Return the standard deviation for a distance that all mass moves but a share `slack` of it (wasserstein.md)."""
+    """The standard deviation for a distance that all mass moves but a share `slack` (wasserstein.md)."""
     epsilon = epsilon + math.log1p(-slack) if slack < 1 else 0.0
     if not epsilon > 0:
         return math.inf
@@ -228,7 +231,7 @@ def distance_scale(far: float, slack: float, rounding: float, epsilon: float, de
 
 
 def bounded_scale(record: RecordPair, epsilon: float, delta: float, rounding: float) -> float:
-    """Return a standard deviation that does for any number of records and of numbers: the least of three bounds."""
+    """A standard deviation for any number of records and of outputs: the least of three bounds."""
     coupled = Coupled.of(record, 2)
     curves = [coupled.coupled_curve(epsilon, delta), coupled.composed_curve(epsilon, delta)]
     found = [gaussian_scale(coupled, curves, epsilon, delta, rounding)]
@@ -244,7 +247,7 @@ def bounded_scale(record: RecordPair, epsilon: float, delta: float, rounding: fl
 
 
 def _logs_on(points: FloatArray, atoms: FloatArray, logs: FloatArray) -> FloatArray:
-    """Return the log masses of a law on sorted points that hold all of its atoms."""
+    """The log masses of a law on sorted points that contain all of its atoms."""
     found = np.full(len(points), -math.inf)
     _, places = np.unique(np.concatenate([points, atoms]), axis=0, return_inverse=True)
     found[places.ravel()[len(points) :]] = logs
@@ -252,7 +255,7 @@ def _logs_on(points: FloatArray, atoms: FloatArray, logs: FloatArray) -> FloatAr
 
 
 def _furthest(first: FloatArray, second: FloatArray, norm: int) -> float:
-    """Return the largest distance between a point of one set and a point of another, rounded up."""
+    """The largest distance between a point of one set and a point of another, rounded up."""
     sides: NDArray[np.float64]
     if first.shape[1] == 1 or first.size * len(second) > MOST_COORDINATES:
         sides = np.maximum(first.max(axis=0) - second.min(axis=0), second.max(axis=0) - first.min(axis=0))[None, :]

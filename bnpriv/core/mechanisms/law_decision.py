@@ -1,4 +1,4 @@
-"""What decides the noise where laws of the answer are compared: one decision for each constraint."""
+"""Decisions of the mechanisms that compare laws of the answer: one for each constraint."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
 
 # --------------------------------------------------------------------------------------------------
-# What decided the noise of a mechanism that works on the laws of the answer.
+# What decided the noise of a mechanism that compares the laws of the answer.
 # --------------------------------------------------------------------------------------------------
 
 GAP_RULE = "the two normal laws of the answer"
-"""What noise keeps alike that covers the gap of two means, for normal laws."""
+"""The name of the rule for the gap of the means of two normal laws."""
 
 MOVED_RULE = "the two laws of the answer"
-"""The same for laws that are translations of one another."""
+"""The name of the rule for two laws that are translations of one another."""
 
 
 @final
@@ -95,7 +95,7 @@ class LawDecision:
         kind: Kind | None = None,
         draws: int = 0,
     ) -> LawDecision:
-        """What a pair of laws asks of the noise.
+        """The decision that follows from a pair of laws.
 
         Parameters
         ----------
@@ -130,17 +130,17 @@ class LawDecision:
 
     @property
     def why(self) -> str:
-        """Return in a sentence which laws the noise must keep alike."""
+        """The laws that the noise must keep alike, in a sentence."""
         return f"It keeps {self._kept} alike under {self.secrets}{self._learned}."
 
     @property
     def secrets(self) -> str:
-        """Return the two secrets that decided it, in words."""
+        """The two secrets that decided it, in words."""
         return self.which if self.protected == DISTRIBUTION else f"the two secrets of {self.which}"
 
     @property
     def which(self) -> str:
-        """Return whose secrets they are, which ones, and under which model; every pair of laws is a model."""
+        """The attribute, its secrets and the model, in words; for pairs of laws the two distributions."""
         if self.protected == DISTRIBUTION:
             return f"distributions {self.pair.replace(' against ', ' and ')}"
         return f"{name_text(self.protected)} ({self.pair}{model_text(self.model, self.models)})"
@@ -155,7 +155,7 @@ class LawDecision:
 
     @property
     def text(self) -> str:
-        """Return the decision in a sentence."""
+        """The decision in a sentence."""
         size = f"the noise has {unit_name(gaussian=self.noise == 'gaussian')} {number_text(self.scale)}"
         noise = "no noise is needed" if self.scale == 0 else size
         which = self.which[0].upper() + self.which[1:] if self.protected == DISTRIBUTION else self.which
@@ -163,7 +163,7 @@ class LawDecision:
 
     @property
     def _far(self) -> str:
-        """Return how far apart the laws are: by their means, where noise covers these alone."""
+        """How far apart the laws are, or their means where noise covers these alone."""
         if self.distance is None:
             return ""
         far = upper_text(self.distance.upper)
@@ -173,7 +173,7 @@ class LawDecision:
         return f", their means are at most {far} apart{norm}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the two laws that decided the noise, as bars, and their densities with the noise, as lines.
+        """Draw the two laws that decided the noise as bars, and their densities with the noise as lines.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class LawDecision:
         return service("law_decision.plot")(self, ax)
 
     def to_json(self) -> Json:
-        """Return the decision as plain values."""
+        """The decision as plain values."""
         return {
             "protected": self.protected,
             "pair": self.pair,
@@ -208,46 +208,47 @@ class LawDecision:
 
 
 # --------------------------------------------------------------------------------------------------
-# What a calibration owes to draws from the laws of the answer (docs/claims/draws.md).
+# What a calibration owes to laws that were learned from draws (docs/claims/draws.md).
 # --------------------------------------------------------------------------------------------------
 
 CALIBRATIONS = 3
-"""Calibrations of one question that share draws: TightMechanism with two laws of noise, and WassersteinMechanism.
+"""Calibrations of one query that share draws: TightMechanism with two noises, and WassersteinMechanism.
 
 A plan chooses among them, so the confidence is made to hold for all of them at once.
 """
 
 DELTA_MARGIN = 1e-6
-"""Delta must pass what draws may have missed by this share of it, which is far above what rounding costs."""
+"""Relative margin by which delta must exceed what draws may have missed, far above all rounding."""
 
 
 def sampling_of(evidence: Laws) -> Any:
-    """Return how laws were learned from draws; None for laws that were computed."""
+    """How laws were learned from draws; None for laws that were computed."""
     return getattr(plain_laws(evidence), "sampling", None)
 
 
 def confidence_of(evidence: Laws) -> float | None:
-    """Return the confidence of what rests on the laws; None for laws that were computed, and for estimates."""
+    """The confidence of what rests on the laws; None for computed laws and for estimates."""
     sampling = sampling_of(evidence)
     return None if sampling is None else sampling.confidence
 
 
 def moved_by(pair: LawPair) -> float:
-    """Return how far apart gathering draws can have moved two answers, in the 1-norm."""
+    """How far apart gathering draws can have moved two answers, in the 1-norm."""
     return 0.0 if pair.sampled is None else pair.sampled.moved
 
 
 def missed_by(pair: LawPair, ratio: float = 1.0) -> float:
-    """Return what draws may have missed of the excess of one law over `ratio` times the other."""
+    """How much of the excess of one law over `ratio` times the other the draws may have missed."""
     if pair.sampled is None or pair.sampled.confidence is None:
         return 0.0
     from bnpriv.core.draws import missed
 
+    # a plan chooses among so many calibrations of one query, which all rest on these draws
     return missed(pair.sampled.draws, (1 - pair.sampled.confidence) / CALIBRATIONS, ratio)
 
 
 def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
-    """Return what gathering draws at their mean may have taken from that excess, after noise of a scale.
+    """How much of that excess gathering draws at their means may have hidden, after noise of a scale.
 
     Without noise it is infinite if any draw was moved.
     """
@@ -257,13 +258,14 @@ def blurred_by(pair: LawPair, ratio: float, scale: float, noise: str) -> float:
         return math.inf
     from bnpriv.core.gaussian_mixture import LARGEST_BEND
 
+    # gathered draws keep their mean, so that the first term that changes is the second derivative of the noise
     bend = LARGEST_BEND if noise == "gaussian" else 1.0
     blur = bend * pair.sampled.variance / (2 * scale**2) + pair.sampled.drift / scale
     return (1 + ratio) * blur * (1 + 16 * UNIT_ROUNDOFF)
 
 
 def coarser(pair: LawPair, most: int) -> LawPair:
-    """Return a pair of laws on the line with at most so many atoms each, if they were learned from draws."""
+    """A pair of laws on the line with at most `most` atoms each, if these were learned from draws."""
     facts = pair.sampled
     if facts is None or not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms):
         return pair
@@ -276,7 +278,7 @@ def coarser(pair: LawPair, most: int) -> LawPair:
 
 
 def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal | None:
-    """Return why certified laws from so many draws do not do for delta, or None if they do.
+    """Why certified laws from so many draws do not suffice for delta; None if they do.
 
     The curve at `epsilon` is what is compared; closeness is the curve at 0.
     """
@@ -286,12 +288,12 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
 
 
 def draws_notes(evidence: Laws) -> tuple[str, ...]:
-    """Return how the laws were learned from draws, for a certificate; nothing for laws that were computed."""
+    """How the laws were learned from draws, for a certificate; empty for computed laws."""
     return () if sampling_of(evidence) is None else service("draws.notes")(evidence)
 
 
 # --------------------------------------------------------------------------------------------------
-# The certificate of the mechanisms that work on the laws of the answer.
+# The certificate of the mechanisms that compare laws of the answer.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -304,7 +306,7 @@ def law_certificate(
     theorem: str,
     claim: str,
 ) -> Certificate:
-    """Return why noise from the laws of the answer is enough; `decisions` start with the one that needs the most."""
+    """The certificate of noise from the laws of an answer; `decisions` start with the one that needs the most."""
     models = 1 if framework.pairs_name_models else framework.models
     decisions = [replace(decision, models=models) for decision in decisions]
     worst = decisions[0]
@@ -323,16 +325,16 @@ def law_certificate(
 
 
 # --------------------------------------------------------------------------------------------------
-# The first question to mechanisms that compare laws of the answer: whether these are alike as they are.
+# The first question of all these mechanisms: whether the laws of the answer are alike without noise.
 #
 # docs/claims/alike.md. It is asked in one place, before any noise is sought; what is alike asks nothing of the noise.
 # --------------------------------------------------------------------------------------------------
 
 ANSWER_RULE = "the laws of the answer"
-"""Names decisions that compare the laws of the answer themselves."""
+"""The name of the rule that compares the laws of the answer itself."""
 
 RECORD_CURVE_RULE = "the laws of what one record adds"
-"""Names decisions that compare what one record adds under two secrets."""
+"""The name of the rule that compares what one record adds under two secrets."""
 
 ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
 
@@ -340,11 +342,11 @@ LEANS_ON = (
     "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
     "the answer."
 )
-"""What is said of every channel, and of answers that are released as they are because their laws are alike."""
+"""The warning on channels, and on answers that are released as they are because their laws are alike."""
 
 
 def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | None:
-    """Return that the answer may be released as it is, with delta 0; None where something must be hidden.
+    """The release of the answer without noise, with delta 0; None where something must be hidden.
 
     Parameters
     ----------
@@ -368,7 +370,7 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | Non
 def decided(
     constraints: Iterable[Constraint], epsilon: float, decide: Callable[[Constraint], LawDecision]
 ) -> list[LawDecision]:
-    """Return what every constraint asks of the noise, the one that asks the most first.
+    """The decision of every constraint, the one that needs the most noise first.
 
     Parameters
     ----------
@@ -385,7 +387,7 @@ def decided(
 
 
 def _nothing(constraint: Constraint, epsilon: float) -> LawDecision:
-    """Return the decision of a constraint that asks for no noise."""
+    """The decision of a constraint that needs no noise."""
     record = constraint.record
     if record is not None and record.log_ratio <= epsilon:
         worst, rule = record, RECORD_CURVE_RULE
@@ -396,7 +398,7 @@ def _nothing(constraint: Constraint, epsilon: float) -> LawDecision:
 
 
 # --------------------------------------------------------------------------------------------------
-# Answers whose law is normal, or nearly so, as those of clamped records are (docs/claims/normal_records.md).
+# Answers whose law is normal, or nearly so as with clamped records (docs/claims/normal_records.md).
 # --------------------------------------------------------------------------------------------------
 
 OTHER_COVARIANCES = Refusal(
@@ -407,32 +409,32 @@ OTHER_COVARIANCES = Refusal(
 
 
 def are_normal(pairs: Sequence[LawPair] | Refusal) -> bool:
-    """Return whether there are pairs of laws, and all of them are normal."""
+    """Whether there are pairs of laws, all of them normal."""
     return not isinstance(pairs, Refusal) and all(
         isinstance(law, Normal) for pair in pairs for law in (pair.first, pair.second)
     )
 
 
 def one_covariance(pair: LawPair) -> bool:
-    """Return whether two normal laws have exactly the same covariance."""
+    """Whether two normal laws have exactly the same covariance."""
     first, second = normals_of(pair)
     return bool(np.array_equal(first.covariance, second.covariance))
 
 
 def normals_of(pair: LawPair) -> tuple[Normal, Normal]:
-    """Return both laws, which are normal."""
+    """Both laws of a pair, which are normal."""
     return cast(Normal, pair.first), cast(Normal, pair.second)
 
 
 def distance_of(pair: LawPair, norm: float) -> Bound:
-    """Return the infinity-Wasserstein distance of the answers under two secrets, before grids and doubles move them."""
+    """The infinity-Wasserstein distance of the answers under two secrets, before grids and doubles move them."""
     if pair.departure is None:
         return w_infinity(pair.first, pair.second, norm)
     return Bound(0.0, pair.departure.farthest(norm), pair.kind)
 
 
 def distance_bounds(pair: LawPair, norm: float) -> Bound:
-    """Return cheap bounds on `distance_of`; they are kept with the pair, whatever epsilon is asked for next."""
+    """Cheap bounds on `distance_of`, cached with the pair for every epsilon."""
     if pair.departure is not None:
         return distance_of(pair, norm)
     if norm not in pair.distances:
@@ -441,7 +443,8 @@ def distance_bounds(pair: LawPair, norm: float) -> Bound:
 
 
 def clamped_of(pair: LawPair, epsilon: float) -> float:
-    """Return what clamped records may add to the excess of one law over exp(epsilon) times the other."""
+    """How much clamped records may add to the excess of one law over exp(epsilon) times the other."""
     if pair.departure is None or not pair.departure.mass:
         return 0.0
+    # either law may be off by this mass, and the second one counts exp(epsilon) times
     return math.inf if epsilon > 700 else (1 + math.exp(epsilon)) * pair.departure.mass * (1 + 2.0**-50)

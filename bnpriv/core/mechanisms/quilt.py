@@ -83,6 +83,7 @@ class MarkovQuiltMechanism(Mechanism):
 
     def _search(self, evidence: Influences, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         norm = 1 if self.noise == "laplace" else 2
+        # independent columns tell nothing about any secret, so that noise need not hide them
         queried = evidence.modelled(query.columns)
         apart = separate_columns(query, framework.schema, norm)
         search = QuiltSearch(
@@ -94,9 +95,11 @@ class MarkovQuiltMechanism(Mechanism):
             delta=delta,
             noise=self.noise,
             common=self.common_quilt,
+            # each protected attribute gets its share of the work, so that none depends on the order
             most=MOST_SEARCH_CELLS // len(evidence.secrets),
         )
         found = (search.decide(name) for name in evidence.secrets)
+        # every attribute must be protected by the one noise: the largest scale decides
         decisions = sorted(found, key=lambda decision: (-decision.scale, -decision.influence.upper))
         scale = found_scale(decisions[0].scale, epsilon, delta)
         approximate = "Approximate Markov quilt mechanism" if delta else "Markov quilt mechanism"

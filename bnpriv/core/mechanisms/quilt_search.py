@@ -1,4 +1,4 @@
-"""The search for the queried columns that noise should hide, while a quilt shields the secret from the rest."""
+"""The search for the set of queried columns that noise should hide, while a quilt shields the rest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bnpriv.kind import kind_of
 
 
 def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatArray:
-    """Return sensitivity / (epsilon - influence), rounded up; inf where the quilt is not admissible.
+    """The scale sensitivity / (epsilon - influence), rounded up; inf where the quilt is not admissible.
 
     Without any change to hide (sensitivity 0) the scale is 0 as soon as the influence is at most epsilon. An influence
     of -inf marks a pair that is no constraint.
@@ -40,20 +40,21 @@ def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatAr
     if sensitivity == 0:
         return np.where(influence <= epsilon, 0.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # the margin is rounded down and the quotient up, by more than their own roundings
         margin = (epsilon - influence) * (1 - 2.0**-51)
         scale = sensitivity / margin * (1 + 2.0**-50)
     return np.where(np.isneginf(influence), 0.0, np.where(margin >= LEAST_MARGIN, scale, np.inf))
 
 
 def pure_shifts(influence: FloatArray, epsilon: float) -> FloatArray:
-    """Return what an influence leaves of epsilon, rounded down; -inf if nothing, inf where a pair is no constraint."""
+    """The part of epsilon that an influence leaves, rounded down; -inf if none, inf where a pair is no constraint."""
     with np.errstate(invalid="ignore"):
         left = (epsilon - influence) * (1 - 2.0**-51)
     return np.where(np.isneginf(influence), np.inf, np.where(influence <= epsilon, left, -np.inf))
 
 
 def approximate_scales(sensitivity: float, shifts: FloatArray) -> FloatArray:
-    """Return sensitivity / shifts, rounded up; inf where the quilt is not admissible, which a shift of -inf marks.
+    """The scale sensitivity / shifts, rounded up; inf where the quilt is not admissible (a shift of -inf).
 
     Without any change to hide (sensitivity 0) the scale is 0 as soon as the quilt alone is private.
     """
@@ -78,7 +79,7 @@ class Best:
 
     @classmethod
     def start(cls, values: FloatArray) -> Best:
-        """Start with no set tried, from values of what nothing tells: -inf where a pair is no constraint."""
+        """Start with no set tried; `values` are the influences of nothing, -inf where a pair is no constraint."""
         free = np.isneginf(values)
         return cls(
             scale=np.where(free, 0.0, np.inf),
@@ -97,7 +98,7 @@ class Best:
         self.chosen[better] = len(self.tried) - 1
 
     def worst(self) -> tuple[int, int, frozenset[str]]:
-        """Return the model, pair and near set that need the most noise; among equals the most telling."""
+        """The model, pair and near set that need the most noise; among equals the most telling."""
         constrained = ~np.isneginf(self.told)
         most = (self.scale == self.scale[constrained].max()) & constrained
         place = int(np.argmax(np.where(most, self.told, -np.inf)))
@@ -106,16 +107,16 @@ class Best:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which sets of near columns are worth trying: bounds for the search of the Markov quilt mechanism.
+# Branch and bound over near sets: which of them are worth trying.
 # --------------------------------------------------------------------------------------------------
 
 ColumnSet = frozenset[str]
 
 IMPROVEMENT_TOLERANCE = 1e-11
-"""Of the scale times epsilon: what an improvement must exceed, so that sets that are equal but for rounding end."""
+"""Relative improvement that counts, so that sets that are equal but for rounding end the search."""
 
 MOST_UNDECIDED = 64
-"""Columns that are all looked at for a bound."""
+"""The most undecided columns that are all considered for a bound."""
 
 
 @final
@@ -158,7 +159,7 @@ class Branches:
         attempt: Callable[[ColumnSet], bool],
         spend: Callable[[], bool],
     ) -> bool:
-        """Look at every near set that might improve on the best, the more promising ones first.
+        """Search every near set that might improve on the best, the more promising ones first.
 
         Parameters
         ----------
@@ -183,7 +184,7 @@ class Branches:
             (near, far), (scale, most) = todo.pop(), found
             if not self._may_improve(near, far, scale, most):
                 continue
-            # what the far columns shield from the attribute tells nothing more, and stays far
+            # columns that the far ones shield from the attribute tell nothing more, and stay far
             column = max(sorted(self._open(near, far)), key=lambda name: abs(self._gain(name, scale)), default=None)
             if column is not None:
                 branches = [(near, far | {column}), (near | {column}, far)]
@@ -193,11 +194,13 @@ class Branches:
         return True
 
     def _may_improve(self, near: ColumnSet, far: ColumnSet, scale: float, most: float) -> bool:
-        """Whether a set with `near` and nothing of `far` might have a scale below `scale`, where `most` may be told.
+        """Whether a near set with `near` and nothing of `far` might have a scale below `scale`.
 
-        Of very many columns only those are looked at that tell something by themselves: the bound holds for any.
+        With very many undecided columns only those that tell something by themselves are looked at: the bound holds for
+        any subset of them.
         """
         least = self._least_moved(near)
+        # the influences of independent groups add, so that each group has a bound of its own
         told = {group: self._told_by(far & group) for group in self._groups}
         margin = most - sum(told.values())
         if margin < -IMPROVEMENT_TOLERANCE * most or (least > 0 and margin < LEAST_MARGIN):
@@ -216,7 +219,7 @@ class Branches:
         return driven_by(self.network, self.queried - near - far, frozenset(border) - covered)
 
     def _gain(self, column: str, scale: float) -> float:
-        """Return what it saves to take a column near, to first order."""
+        """The saving from taking a column near, to first order."""
         told = self._told_by(frozenset({column}))
         if math.isinf(told) or math.isinf(scale):
             return math.inf
@@ -229,12 +232,12 @@ class Branches:
 
     @cached_property
     def _alone(self) -> dict[str, float]:
-        """Return how far columns that are blocks by themselves move the answer."""
+        """The movement of the answer by each column that is a block of its own."""
         return {name: self.moved(block) for block in self.blocks if len(block) == 1 for name in block}
 
     @cached_property
     def _overlap(self) -> float:
-        """Return by how much the sum over blocks may pass the sensitivity, because each block is rounded up."""
+        """How far the sum over blocks may exceed the sensitivity, because each block is rounded up."""
         every = sum(self.moved(block & self.queried) for block in self.blocks)
         return max(0.0, every * (1 + 2.0**-40) - self.moved(self.queried))
 
@@ -250,10 +253,11 @@ class Branches:
         return self._known[columns]
 
     def _least_more(self, undecided: ColumnSet, told: float, scale: float) -> float:
-        """Return what deciding the columns of a group adds at least to ``D_K - scale * (most - t)``.
+        """The least that deciding the columns of a group adds to ``D_K - scale * (most - t)``.
 
         If some of them stay far, the group tells at least as much as the most telling of these does alone.
         """
+        # by the most telling column that stays far: those that tell more are near, and cost what they move
         single = sorted(((self._told_by(frozenset({name})), name) for name in undecided), reverse=True)
         least, moved = math.inf, 0.0
         for alone, name in single:
@@ -265,7 +269,7 @@ class Branches:
 
 
 def independent_groups(network: Network, attribute: str, columns: ColumnSet) -> tuple[ColumnSet, ...]:
-    """Return columns in groups that are independent of each other given a single state of an attribute.
+    """The columns in groups that are independent of each other given a single state of an attribute.
 
     What they tell about single states adds. Columns that depend on no attribute are in no group.
     """
@@ -279,32 +283,32 @@ def independent_groups(network: Network, attribute: str, columns: ColumnSet) -> 
 
 
 # --------------------------------------------------------------------------------------------------
-# The search for the queried columns that noise should hide, while a quilt shields the secret from the others.
+# The search for the least scale of one protected attribute, within a limit of work.
 # --------------------------------------------------------------------------------------------------
 
 MOST_SEARCH_CELLS = 2**28
-"""Cells of tables that a search may fill, over all protected attributes: about eight seconds."""
+"""The most table cells that a search may fill over all protected attributes: about eight seconds."""
 
 SET_WORK = 2**15
-"""What trying a set costs besides its tables, in cells."""
+"""Cost of trying a set, besides its tables, in cells."""
 
 BRANCH_WORK = 2**13
-"""What looking at a branch costs besides its tables, in cells."""
+"""Cost of looking at a branch, besides its tables, in cells."""
 
 LOSS_WORK: Mapping[ContinuousNoise, int] = {"laplace": 3, "gaussian": 20}
-"""What a step of the search for a private shift takes for a cell of the losses, in cells."""
+"""Cost of one bisection step for a private shift, per cell of the losses, in cells."""
 
 LARGE_WORK = 2**20
-"""Cells of an influence from which on one assignment is looked at first."""
+"""The size of an influence, in cells, from which a single assignment is tried first."""
 
 WITNESS_WORK = 2**17
-"""What a look at one assignment costs, in cells."""
+"""Cost of looking at one assignment, in cells."""
 
 TREE_TOLERANCE = 1e-10
-"""Of epsilon: a choice on a tree whose sum is closer to it is no improvement."""
+"""Relative to epsilon: a choice on a tree whose sum is closer than this is no improvement."""
 
 NAME_WORK = 2**7
-"""What an attribute or a column adds to either, in cells."""
+"""Cost that every attribute and every column adds to either, in cells."""
 
 
 @dataclass(kw_only=True)
@@ -353,7 +357,7 @@ class QuiltSearch:
     )
 
     def decide(self, attribute: str) -> Decision:
-        """Return the best near sets for one protected attribute, as the decision that needs the most noise."""
+        """The best near sets for one protected attribute, as the decision that needs the most noise."""
         self._left = self.most
         none_near = self._influence(frozenset(), attribute)
         best = Best.start(none_near.values)
@@ -361,6 +365,7 @@ class QuiltSearch:
         self._grow(best, attribute)
         self._take_groups(best, attribute)
         proven = 0.0
+        # only the largest scale counts: a constraint that cannot be lowered proves that no smaller noise is enough
         while best.scale.max() > proven:
             model, k = self._target(best, attribute)
             if not self._improve(attribute, best, model, k, proven):
@@ -373,14 +378,14 @@ class QuiltSearch:
         return self._decision(attribute, best)
 
     def _all_near(self, attribute: str) -> frozenset[str]:
-        """Return near columns, no more than needed, without which the others tell nothing."""
+        """A small set of near columns without which the others tell nothing: always a valid choice."""
         near, network = self.evidence.driven(self.queried, attribute), self.evidence.network
         while border := network.graph.frontier(attribute, drivers(network, self.queried - near)):
             near |= driven_by(network, self.queried, border)
         return near
 
     def _grow(self, best: Best, attribute: str) -> None:
-        """Try near sets that grow by the column that tells most for what it moves, as long as they may be the best."""
+        """Try near sets that grow by the column with the most influence for its movement, while they may be best."""
         network, near = self.evidence.network, self.evidence.driven(self.queried, attribute)
         worth: dict[str, float] = {}
         while self._left > self.most // 2 and self._sensitivity(near).upper < self._most * best.scale.max():
@@ -394,7 +399,7 @@ class QuiltSearch:
             near |= {max(sorted(open_), key=lambda name: worth[name])}
 
     def _take_groups(self, best: Best, attribute: str) -> None:
-        """Try to take near all columns of the groups that tell most for what they move."""
+        """Try to take near whole groups of columns, those with the most influence for their movement first."""
         near = self.evidence.driven(self.queried, attribute)
         groups = independent_groups(self.evidence.network, attribute, self.queried - near)
         for group in sorted(groups, key=lambda group: (-self._worth(group, attribute), sorted(group))):
@@ -404,7 +409,7 @@ class QuiltSearch:
                 return
 
     def _worth(self, columns: frozenset[str], attribute: str) -> float:
-        """Return how much columns tell at most, over how far they move the answer."""
+        """The influence of columns, at most, divided by how far they move the answer."""
         try:
             told = float(self._influence(columns, attribute).values.max())
         except SizeError:
@@ -413,7 +418,7 @@ class QuiltSearch:
         return told / moved if moved > 0 else math.inf
 
     def _target(self, best: Best, attribute: str) -> tuple[int, int]:
-        """Return the model and pair whose scale is to be lowered; with a common set the most telling ones."""
+        """The model and pair whose scale is to be lowered; with a common set the most telling ones."""
         if not self.common:
             model, k, _ = best.worst()
             return model, k
@@ -427,7 +432,7 @@ class QuiltSearch:
         return model, k
 
     def _improve(self, attribute: str, best: Best, model: int, k: int, enough: float) -> bool:
-        """Lower one scale as far as it goes, or to `enough`; return False if the work was too much."""
+        """Lower one scale as far as it goes, or to `enough`; False if that takes too much work."""
         if self._improve_on_tree(attribute, best, model, k, enough):
             return True
         pair, most = self.evidence.secrets[attribute][k], self._most
@@ -474,7 +479,7 @@ class QuiltSearch:
         return True
 
     def _told_at(self, columns: frozenset[str], attribute: str, model: int, k: int) -> float:
-        """Return a lower bound of what columns tell, from one assignment where all of them take much work."""
+        """A lower bound on what columns tell, from one assignment where the exact value takes much work."""
         if self._is_large(columns, attribute):
             return self._witnessed(columns, attribute, model, k)
         return float(self._told(columns, attribute)[model, k])
@@ -485,7 +490,7 @@ class QuiltSearch:
         return self.evidence.work(columns, attribute)[0] > LARGE_WORK
 
     def _witnessed(self, columns: frozenset[str], attribute: str, model: int, k: int) -> float:
-        """Return what one assignment of columns tells, the same for all sets but for what is left out of it."""
+        """What one assignment of the columns tells: one assignment per constraint, restricted to each set."""
         network, key = self.evidence.network, (attribute, model, k)
         if not self._spend(WITNESS_WORK):
             return -math.inf
@@ -496,11 +501,12 @@ class QuiltSearch:
         return self._witnesses[key](drivers(network, columns))
 
     def _try(self, best: Best, near: frozenset[str], attribute: str, target: tuple[int, int] | None = None) -> bool:
-        """Offer a near set unless it cannot lower the target's scale; return False if there is no work left for it."""
+        """Offer a near set unless it cannot lower the target's scale; False if no work is left for it."""
         far = self.queried - near
         if self._is_large(far, attribute):
             model, k = target or best.worst()[:2]
             told = np.full((1, 1), self._witnessed(far, attribute, model, k))
+            # a lower bound on the influence bounds the scale from below: if that is no gain, the table need not be made
             if scales(self._sensitivity(near).upper, told, self.epsilon).max() >= best.scale[model, k]:
                 return True
         if not self._pay(SET_WORK, self.queried - near, attribute):
@@ -512,7 +518,7 @@ class QuiltSearch:
         return True
 
     def _told(self, columns: frozenset[str], attribute: str) -> FloatArray:
-        """Return a lower bound of what columns tell, per model and pair: -inf where it takes too much work."""
+        """A lower bound on what columns tell, per model and pair; -inf where it takes too much work."""
         unknown = np.full((1, 1), -np.inf)
         if not self._pay(BRANCH_WORK, columns, attribute):
             return np.broadcast_to(unknown, self._influence(frozenset(), attribute).values.shape)
@@ -522,12 +528,13 @@ class QuiltSearch:
             return np.broadcast_to(unknown, self._influence(frozenset(), attribute).values.shape)
         if self.delta > 0:
             shifts = self._shifts_of(influence)
+            # with delta the share of the budget that the quilt takes plays the part of the influence
             return np.full(influence.values.shape, -np.inf) if shifts is None else self._most - shifts
-        # a cheaper upper bound is no lower bound of what more columns tell
+        # certified values are upper bounds, and so no lower bound on what more columns tell
         return influence.values if influence.kind != "certified" else np.minimum(influence.values, 0.0)
 
     def _influence(self, columns: frozenset[str], attribute: str) -> Influence:
-        """Return an influence, and remember that it was asked for.
+        """An influence, remembered as one that was asked for.
 
         Raises
         ------
@@ -547,11 +554,11 @@ class QuiltSearch:
         return True
 
     def _pay(self, base: int, columns: frozenset[str], attribute: str) -> bool:
-        """Take work for an influence, and for its losses where they count; False if that is not enough."""
+        """Take work for an influence, and its losses where they count; False if not enough is left."""
         key, cells = (attribute, columns), 0
         if key not in self._paid:
             cells, losses = self.evidence.work(columns, attribute)
-            # what the evidence knows from elsewhere counts like everything else, so that a search never depends on it
+            # cached influences are charged like all others, so that a search never depends on what was asked before
             cells = 0 if (attribute, self.evidence.border(columns, attribute)) in self._asked else cells
             cells += losses * SHIFT_HALVINGS * LOSS_WORK[self.noise] if self.delta > 0 else 0
         if not self._spend(base + cells):
@@ -570,6 +577,7 @@ class QuiltSearch:
                 return
             scale = approximate_scales(moved, shifts)
         if self.common:
+            # a common set must serve every model and pair at once
             scale = np.full(scale.shape, scale.max())
         best.offer(near, scale, influence.values)
 
@@ -586,7 +594,7 @@ class QuiltSearch:
         return self._shifts[key]
 
     def _losses(self, influence: Influence) -> PrivacyLosses | None:
-        """Return the losses of a frontier, or None if there are too many to keep or none are known."""
+        """The losses of a frontier, or None if there are too many to keep or none are known."""
         losses = influence.losses
         if isinstance(losses, Refusal):
             self.notes.append(f"Of a quilt the largest loss alone counts: {losses.required}; found {losses.found}.")
@@ -624,10 +632,10 @@ class QuiltSearch:
         )
 
     def _split(self, influence: Influence, model: int, k: int, *, noisy: bool) -> tuple[float, float]:
-        """Return what the noise leaves of epsilon to the quilt, and by how much the quilt passes that."""
+        """The part of epsilon that the noise leaves to the quilt, and how far the quilt exceeds it."""
         shift = float(self._shifts[influence.protected, influence.frontier][model, k])
         left = max(0.0, self.epsilon - shift) if noisy and self.noise == "laplace" else self.epsilon
         losses = self._losses(influence)
         passed = 0.0 if losses is None else float(losses.excess(left)[model, k])
-        # an excess below the least double is still one: without it the guarantee would be called pure
+        # an excess that underflows still needs delta: with 0 the guarantee would be called pure
         return left, max(passed, math.ulp(0.0)) if influence.values[model, k] > left and losses is not None else passed

@@ -50,15 +50,15 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
 
 # --------------------------------------------------------------------------------------------------
-# Why tight calibration does not serve a constraint, and with how many atoms its curves are computed.
+# What tight calibration refuses, and the number of atoms with which its curves are computed.
 # --------------------------------------------------------------------------------------------------
 
 GAUSSIAN_ATOMS = 150
-"""Atoms of a law that was learned from draws, with Gaussian noise: its curve costs as much as points times atoms."""
+"""Atoms of a law learned from draws, with Gaussian noise, whose curve costs grid points times atoms."""
 
 
 def coarse_enough(constraint: Constraint, noise: str) -> Constraint:
-    """Return a constraint with as many atoms of learned laws as the curve of a law of noise can take."""
+    """A constraint whose learned laws have no more atoms than the curve of the noise can take."""
     pairs = constraint.pairs
     if noise != "gaussian" or isinstance(pairs, Refusal) or not on_line(pairs):
         return constraint
@@ -66,7 +66,7 @@ def coarse_enough(constraint: Constraint, noise: str) -> Constraint:
 
 
 def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
-    """Return why neither rule serves a constraint, or None if one does."""
+    """Why neither rule serves a constraint; None if one does."""
     if are_normal(constraint.pairs):
         from bnpriv.core.mechanisms.tight_normal import normal_refusal
 
@@ -79,7 +79,7 @@ def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal |
         )
     if constraint.record is not None:
         first, second = constraint.record.first, constraint.record.second
-        # the curve of one record of several numbers takes a grid; Gaussian noise asks for no such curve
+        # Laplace noise on one record of several outputs needs a grid, Gaussian noise does not
         size = 0 if noise == "gaussian" or first.dimension == 1 else grid_size(first, second)
         if size <= MOST_PRODUCT_CELLS:
             return None
@@ -100,7 +100,7 @@ def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal |
 
 
 def atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
-    """Return why the curve of laws on the line with Gaussian noise takes too long, or None if it does not."""
+    """Why the curve of laws on the line with Gaussian noise takes too long; None if it does not."""
     most = max(len(np.union1d(*(law.support for law in atoms_of(pair)))) for pair in pairs)
     if not too_many_atoms(most):
         return None
@@ -112,7 +112,7 @@ def atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
 
 
 def _whole(constraint: Constraint) -> bool:
-    """Return whether all atoms that decide a constraint are whole numbers."""
+    """Whether all atoms that decide a constraint are whole numbers."""
     laws_of = [] if constraint.record is None else [constraint.record.first, constraint.record.second]
     if not isinstance(constraint.pairs, Refusal):
         laws_of += [law for pair in constraint.pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)]
@@ -120,12 +120,12 @@ def _whole(constraint: Constraint) -> bool:
 
 
 def on_line(pairs: Sequence[LawPair]) -> bool:
-    """Return whether all laws have atoms that are single numbers."""
+    """Whether all laws have atoms that are single numbers."""
     return all(isinstance(law, Atoms) and law.dimension == 1 for pair in pairs for law in (pair.first, pair.second))
 
 
 def atoms_of(pair: LawPair) -> tuple[Atoms, Atoms]:
-    """Return both laws, which have atoms."""
+    """Both laws of a pair, which have atoms."""
     assert isinstance(pair.first, Atoms)
     assert isinstance(pair.second, Atoms)
     return pair.first, pair.second
@@ -134,7 +134,7 @@ def atoms_of(pair: LawPair) -> tuple[Atoms, Atoms]:
 TightNoise = Literal["laplace", "gaussian", "discrete_laplace"]
 
 GAUSSIAN_PRECISION = 1e-5
-"""Relative precision of a scale of Gaussian noise: its curve is a bound that is off by more, and slow to compute."""
+"""Relative precision of a scale of Gaussian noise, whose curve is a less accurate and slow bound."""
 
 
 @final
@@ -203,7 +203,7 @@ class TightMechanism(Mechanism):
 
 @dataclass(kw_only=True)
 class _TightSearch:
-    """The least scale for each constraint: the better of the per-record rule and the exact laws."""
+    """The search for the least scale of each constraint: the better of the per-record rule and the exact laws."""
 
     noise: TightNoise
     epsilon: float
@@ -212,7 +212,7 @@ class _TightSearch:
     used_delta: bool = False
 
     def decide(self, constraint: Constraint) -> LawDecision:
-        """Return what one constraint needs."""
+        """The decision for one constraint."""
         constraint = coarse_enough(constraint, self.noise)
         if are_normal(constraint.pairs):
             from bnpriv.core.mechanisms.tight_normal import normal_decision
@@ -235,7 +235,7 @@ class _TightSearch:
         return best
 
     def _compared(self, constraint: Constraint) -> list[tuple[Sequence[LawPair], str]]:
-        """Return the laws to be compared: of the answer, or with delta of what the records that change add."""
+        """The laws to be compared: of the answer, or with delta of what the changing records add."""
         found: list[tuple[Sequence[LawPair], str]] = []
         if not isinstance(constraint.pairs, Refusal) and on_line(constraint.pairs):
             found.append((constraint.pairs, ANSWER_RULE))
@@ -245,14 +245,15 @@ class _TightSearch:
         return found
 
     def _fit(self, pairs: Sequence[LawPair]) -> bool:
-        """Return whether the curves can be computed; otherwise their distances serve with Gaussian noise."""
+        """Whether the curves can be computed; otherwise Gaussian noise is fitted to distances."""
         return self.noise != "gaussian" or atoms_refusal(pairs) is None
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
-        """Calibrate one record to epsilon / k: only pure guarantees add up over records."""
+        """The per-record rule: calibrate one record to epsilon / k, since pure guarantees add up over records."""
         one = record_loss(record)
 
         def loss(scale: float) -> float:
+            # atoms that share a double must not go out as they are, however alike their laws look
             if scale == 0 and not record.distinct:
                 return math.inf
             return record.distance * one(scale) * (1 + 4 * UNIT_ROUNDOFF) + _rounding_loss(self.rounding, scale)
@@ -261,17 +262,18 @@ class _TightSearch:
         return self._by_one(constraint, record, RECORD_CURVE_RULE, scale)
 
     def _by_one(self, constraint: Constraint, record: RecordPair, rule: str, scale: float) -> LawDecision:
-        """Return a decision from the laws of one record."""
+        """A decision from the laws of one record."""
         protected, model = constraint.protected, constraint.model
         return LawDecision.of(record, protected, model, rule=rule, scale=scale, noise=self.noise)
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
-        """Return what the laws need, and whether it takes delta."""
+        """The decision from laws, and whether it spends delta."""
         pairs = self._worst_first(pairs)
         scale, worst = 0.0, pairs[0]
-        pure = 0.0  # the scale from which on no pair needs delta
+        pure = 0.0  # the scale above which no pair needs delta
         for pair in pairs:
             loss, budget = self._curve(pair)
+            # a pair whose loss is within budget at the scale found so far needs no search of its own
             if scale == 0 or not loss(scale) <= budget:
                 enough = self._enough(pair)
                 needed = self._needed(pair, loss, budget, scale, enough)
@@ -295,7 +297,7 @@ class _TightSearch:
         return decision, self.delta > 0 and scale < pure
 
     def _worst_first(self, pairs: Sequence[LawPair]) -> Sequence[LawPair]:
-        """Return the pairs by falling loss, so that the scale of the first ones does for the others too.
+        """The pairs by decreasing loss, so that the scales of the first ones suffice for the others.
 
         With delta above 0 the order stays: there every pair tells by itself whether it takes delta.
         """
@@ -314,21 +316,21 @@ class _TightSearch:
     def _needed(
         self, pair: LawPair, loss: Callable[[float], float], budget: float, floor: float, enough: float
     ) -> float:
-        """Return the scale that a pair needs, never more than is known to be enough."""
+        """The scale that a pair needs, never more than is known to be enough."""
         if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
             return enough
         precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
-        # where the budget is small the distance, of which a half or less may do, is the better guess
+        # for a small budget the distance is the better guess: half of it or less is often enough
         guess = enough if self._small and enough < math.inf else max(floor, _span(pair))
         return min(enough, least_scale(loss, budget, guess, precision))
 
     @property
     def _small(self) -> bool:
-        """Return whether delta is so small that a curve with Gaussian noise is computed in logs."""
+        """Whether delta is so small that a curve with Gaussian noise must be computed in logs."""
         return self.noise == "gaussian" and self.delta < TAIL_BUDGET * (1 + exp(self.epsilon))
 
     def _enough(self, pair: LawPair) -> float:
-        """Return a scale that does for delta above 0 whatever the bound of the curve says; infinite if none is known.
+        """A scale that suffices for delta above 0 whatever the curve's bound says; infinite if none is known.
 
         With Laplace noise it is that for delta = 0, with Gaussian noise that for the distance of the laws.
         """
@@ -342,7 +344,7 @@ class _TightSearch:
         return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
 
     def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
-        """Return the loss of a pair as a function of the scale, and what it may be."""
+        """The loss of a pair as a function of the scale, and its budget."""
         line = _line(pair)
         if self.noise == "gaussian":
             return self._gaussian(pair, line), self.delta
@@ -351,7 +353,7 @@ class _TightSearch:
         return self._pure(pair, line), self.epsilon
 
     def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
-        """Return the largest loss for Laplace noise; draws that were gathered moved answers apart."""
+        """The pure loss with Laplace noise; gathered draws may have moved answers apart."""
         moved = moved_by(pair)
 
         def loss(scale: float) -> float:
@@ -362,7 +364,7 @@ class _TightSearch:
         return loss
 
     def _laplace(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
-        """Return an upper bound of delta for Laplace noise."""
+        """An upper bound on delta with Laplace noise."""
         ratio = exp(self.epsilon)
         unseen = missed_by(pair, ratio)
 
@@ -371,13 +373,13 @@ class _TightSearch:
             if not (scale or pair.free) or spent >= self.epsilon:
                 return math.inf
             excess = line.delta(scale, self.epsilon - spent)
-            # rounding stretches each density by half of what it spends
+            # rounding multiplies each density by at most exp(spent / 2)
             return exp(spent / 2) * (excess + unseen + blurred_by(pair, ratio, scale, "laplace"))
 
         return loss
 
     def _gaussian(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
-        """Return an upper bound of delta for Gaussian noise, infinite where it cannot be computed."""
+        """An upper bound on delta with Gaussian noise, infinite where it cannot be computed."""
         ratio = exp(self.epsilon)
         unseen = missed_by(pair, ratio)
         small = pair.sampled is None and self._small
@@ -392,7 +394,7 @@ class _TightSearch:
                     tail = gaussian_tail_delta(*atoms_of(pair), scale, self.epsilon, self.delta, pair.rounding)
                 if tail <= self.delta or lost_to_rounding(ratio) > self.delta:
                     return tail
-                # Moving an answer by its rounding moves a normal law by at most this in total variation, on both sides.
+                # shifting an answer by its rounding shifts a normal law by this in total variation, on both sides
                 moved = (1 + ratio) * _rounding_loss(pair.rounding, scale)
                 return gaussian_mixture_delta(*atoms_of(pair), scale, self.epsilon) + moved + lost
             except SizeError:
@@ -402,24 +404,24 @@ class _TightSearch:
 
 
 def foretold_scale(constraint: Constraint, *, epsilon: float, delta: float, rounding: float) -> float:
-    """Return the scale of Laplace noise that the laws of one constraint need."""
+    """The scale of Laplace noise that the laws of one constraint need."""
     return _TightSearch(noise="laplace", epsilon=epsilon, delta=delta, rounding=rounding).decide(constraint).scale
 
 
 def _rounding_loss(rounding: float, scale: float) -> float:
-    """Return what rounding the answer costs in epsilon; nothing without noise, where equal answers stay equal."""
+    """What rounding the answer costs in epsilon; 0 without noise, where equal answers stay equal."""
     return rounding / scale if scale else 0.0
 
 
 FEWEST_ORDERED = 4
-"""With fewer pairs of laws their order saves nothing."""
+"""With fewer pairs of laws, ordering them saves nothing."""
 
 ORDERING_PRECISION = 1e-3
-"""Relative precision of a scale at which pairs are only put into an order."""
+"""Relative precision of a scale that is only used for ordering pairs."""
 
 
 def record_loss(record: RecordPair) -> Callable[[float], float]:
-    """Return the pure loss of one record as a function of the scale of Laplace noise."""
+    """The pure loss of one record as a function of the scale of Laplace noise."""
     if record.first.dimension == 1:
         return LaplacePair.of(record.first, record.second).epsilon
 

@@ -1,4 +1,4 @@
-"""Tight calibration for normal laws of one covariance: closed forms of their curves (docs/claims/normal_records.md)."""
+"""Tight calibration for normal laws of one covariance, by closed forms (docs/claims/normal_records.md)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bnpriv.core.privacy_curves import normal_with_laplace_delta
 from bnpriv.errors import Refusal
 
 SHARES_OF_EPSILON = tuple(2.0**-k for k in range(2, 15))
-"""Parts of epsilon that moving each answer by what grids and doubles do may cost; the best of them counts."""
+"""Shares of epsilon that moving each answer by grids and doubles may cost; the best of them counts."""
 
 
 def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
-    """Return why normal laws cannot be calibrated with a law of noise, or None if they can."""
+    """Why normal laws cannot be calibrated with a law of noise; None if they can."""
     if not all(one_covariance(pair) for pair in pairs):
         return OTHER_COVARIANCES
     if noise == "discrete_laplace":
@@ -50,7 +50,7 @@ def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
 def normal_decision(
     constraint: Constraint, pairs: Sequence[LawPair], noise: str, epsilon: float, delta: float
 ) -> tuple[LawDecision, bool]:
-    """Return what normal laws need, and whether it takes delta.
+    """The decision from normal laws, and whether it spends delta.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def normal_decision(
 
 
 def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
-    """Return the least deviation of Gaussian noise: by the curve, or by how far answers can be apart at most."""
+    """The least deviation of Gaussian noise: by the curve, or by how far apart answers can be."""
     gap, covariance = _gap(pair), normals_of(pair)[0].covariance
     identity, clamped = np.eye(len(gap)), clamped_of(pair, epsilon)
 
@@ -91,7 +91,7 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
         if math.isinf(mu):
             return math.inf
         if scale == 0 and pair.departure is None:
-            return gaussian_delta(mu, epsilon)  # rounding an answer tells no more of it
+            return gaussian_delta(mu, epsilon)  # rounding an answer reveals no more about it
         return _moved(pair.rounding, scale, epsilon, lambda level: gaussian_delta(mu, level)) + clamped
 
     far = distance_of(pair, 2).upper
@@ -102,7 +102,7 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
 
 
 def _moved(rounding: float, scale: float, epsilon: float, curve: Callable[[float], float]) -> float:
-    """Return the curve at epsilon of answers that are each moved by half of `rounding` before Gaussian noise."""
+    """The curve at epsilon of answers that are each moved by half of `rounding` before Gaussian noise."""
     if rounding == 0:
         return curve(epsilon)
     if scale == 0:
@@ -112,12 +112,13 @@ def _moved(rounding: float, scale: float, epsilon: float, curve: Callable[[float
         lost = share * epsilon
         missing = gaussian_delta(rounding / 2 / scale * (1 + 2.0**-50), lost)
         ratio = math.exp(min(epsilon - lost, 700.0))
+        # the triangle inequality in three steps: moved to unmoved, one secret to the other, unmoved to moved
         best = min(best, missing * (1 + ratio) + math.exp(min(lost, 700.0)) * curve(epsilon - 2 * lost))
     return best * (1 + 2.0**-48)
 
 
 def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
-    """Return the least scale of Laplace noise for one number: without delta what the distance needs, at most that."""
+    """The least scale of Laplace noise for one number; without delta the scale for the distance."""
     far = distance_of(pair, 1).upper
     pure = (far + pair.rounding) / epsilon * (1 + 2.0**-48)
     if delta == 0 or far == 0:
@@ -132,7 +133,7 @@ def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
         spent = pair.rounding / scale
         if spent >= epsilon:
             return math.inf
-        # rounding stretches each density by half of what it spends
+        # rounding multiplies each density by at most exp(spent / 2)
         return math.exp(spent / 2) * normal_with_laplace_delta(gap, deviation, scale, epsilon - spent) + clamped
 
     if not loss(pure) <= delta:

@@ -1,4 +1,4 @@
-"""Noise for the distance that mass must move between the laws of the answer under two secrets."""
+"""The Wasserstein mechanism: noise for the distance that mass must move between the laws of the answer."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class WassersteinMechanism(Mechanism):
         theorem = f"{approximate} mechanism"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale = decisions[0].scale
-        # Closeness leaves out mass even where it finds a distance of 0; the rule for records is pure.
+        # closeness ignores mass even where the distance is 0; the rule for records is pure
         close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
         spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
         noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)
@@ -134,7 +134,7 @@ class WassersteinMechanism(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class _DistanceSearch:
-    """The scale that the distance of each constraint needs, by the better of the two rules."""
+    """The search for the scale that the distance of each constraint needs, by the better of two rules."""
 
     noise: ContinuousNoise
     epsilon: float
@@ -146,7 +146,7 @@ class _DistanceSearch:
         return 1 if self.noise == "laplace" else 2
 
     def decide(self, constraint: Constraint) -> LawDecision:
-        """Return what one constraint needs."""
+        """The decision for one constraint."""
         found: list[LawDecision] = []
         pairs = _of_size(constraint.pairs)
         if not isinstance(pairs, Refusal):
@@ -157,8 +157,9 @@ class _DistanceSearch:
         return min(found, key=lambda decision: decision.scale)
 
     def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
-        """Bound the distance of two sums by that of one record times the number of records that change."""
+        """The rule for records: the distance of one record, times the number of records that change."""
         one = w_infinity(record.first, record.second, self.norm)
+        # moving each of the k records by at most W moves their sum by at most k W
         far = record.distance * one.upper * (1 + UNIT_ROUNDOFF)
         # each of the k records pays the tolerance of its own comparison
         slack = record.distance * tolerance(record.first, record.second)
@@ -175,7 +176,7 @@ class _DistanceSearch:
         )
 
     def _by_sums(self, constraint: Constraint, record: RecordPair) -> list[LawDecision]:
-        """Return what the sums of the records that change need, or with delta above 0 how many of them differ."""
+        """The rule for the sums of changing records, or with delta above 0 for the number that differ."""
         sums = sums_of_records(record, self.rounding)
         if sums is not None:
             found = self._by_laws(constraint, sums, SUMS_RULE)
@@ -219,7 +220,7 @@ class _DistanceSearch:
         )
 
     def _worst(self, pairs: Sequence[LawPair]) -> list[int]:
-        """Return the places of the pairs that may need the largest scale, as far as cheap bounds on distances tell."""
+        """The pairs that may need the largest scale, as far as cheap bounds on distances tell."""
         bounds = [distance_bounds(pair, self.norm) for pair in pairs]
         closer = self.delta > 0 and self.noise == "laplace"
         ends: list[tuple[float, float]] = []
@@ -238,13 +239,14 @@ class _DistanceSearch:
         return self._scale(far.upper, slack, pair.rounding, free=pair.free), far
 
     def _far(self, pair: LawPair, slack: float) -> Bound:
-        """How far mass must move, all of it or all but delta."""
+        """How far mass must move: all of it, or all but delta."""
         if self.delta == 0 or self.noise != "laplace":
             return distance_of(pair, self.norm)
         left, unseen = self.delta, missed_by(pair)
         if unseen:  # the comparison of draws is off by a share of their mass, which goes into delta here
             left = max(0.0, left - unseen - slack)
         if pair.departure is None:
+            # ignored mass is paid for out of delta (`transport.line.tolerance`)
             return closeness(pair.first, pair.second, left * (1 - slack) / (1 + slack))
         whole, left = distance_of(pair, self.norm), left - clamped_of(pair, self.epsilon)
         if left <= 0:
@@ -252,7 +254,7 @@ class _DistanceSearch:
         return min(whole, closeness(pair.first, pair.second, left), key=float)
 
     def _scale(self, far: float, slack: float, rounding: float, *, free: bool = False) -> float:
-        """Return the scale for a distance.
+        """The scale for a distance.
 
         Comparisons that leave out a share `slack` of the mass cost epsilon, and answers may be `rounding` further
         apart. No distance needs no noise only if it is `free`: if no rounding was needed to find it.
@@ -271,7 +273,7 @@ def _at_most(far: Bound) -> Bound:
 
 
 def _of_size(pairs: Sequence[LawPair] | Refusal) -> Sequence[LawPair] | Refusal:
-    """Return the pairs of laws, or why there are too many distances to compare one of them."""
+    """The pairs of laws, or why there are too many distances to compare one of them."""
     if isinstance(pairs, Refusal):
         return pairs
     try:

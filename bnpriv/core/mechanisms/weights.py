@@ -1,4 +1,4 @@
-"""The weights of the parts of an answer, so that parts in different units do not drown in one common scale.
+"""Weights of the parts of an answer, so that parts in different units do not share one scale.
 
 The only place that chooses weights (docs/claims/shape.md): from the query, its schema and the calibrated noise, which
 are public, never from data.
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 ShapeName = Literal["equal", "range", "balanced", "chosen"]
 
 LARGEST_WEIGHT = 2.0**200
-"""Parts whose units lie further apart are weighed as if they did not."""
+"""Largest ratio of weights: parts whose units differ by more are weighed as if they did not."""
 
 LEAST_GAIN = 1e-9
-"""Other weights replace equal ones only if the errors shrink by more than this share: not by rounding."""
+"""Least relative gain for which other weights replace equal ones, so that rounding never decides."""
 
 
 class Found(NamedTuple):
-    """Noise that was found, why it is enough, and the delta that the guarantee needs."""
+    """Noise that was found, its certificate, and the delta that the guarantee needs."""
 
     noise: Noise
     certificate: Certificate
@@ -75,34 +75,34 @@ class PartWeights:
 
     @property
     def is_equal(self) -> bool:
-        """Return whether all parts have the same weight."""
+        """Whether all parts have the same weight."""
         return len(set(self.weights)) == 1
 
     @property
     def by_share(self) -> bool:
-        """Return whether parts have different ranges, so that errors are compared as shares of them."""
+        """Whether parts have different ranges, so that errors are compared as shares of these."""
         return len({width for width in self.ranges if 0 < width < math.inf}) > 1
 
     def relative_error(self, noise: Noise) -> float:
-        """Return the mean error of each part as a share of its range, summed."""
+        """The mean error of each part relative to its range, summed."""
         return relative_error(noise, self.parts, self.ranges)
 
     @property
     def number_weights(self) -> tuple[float, ...]:
-        """Return the weight of each number of the answer."""
+        """The weight of each output."""
         return _of_numbers(self.parts, self.weights)
 
     def with_noise(self, noise: Noise) -> PartWeights:
-        """Return the same weights with the scales of larger noise."""
+        """The same weights with the scales of larger noise."""
         return replace(self, scales=_part_scales(noise, self.parts))
 
     def weighted(self, query: Query) -> Query:
-        """Return a query whose numbers are the weighted ones of `query`; the query itself where weights are equal."""
+        """The query with weighted outputs; the query itself where weights are equal."""
         return query if self.is_equal else Weighted(asked=query, weights=self.number_weights)
 
     @property
     def text(self) -> str:
-        """Return the weights in a sentence or two; empty where all are equal."""
+        """The weights in a sentence or two; empty where all are equal."""
         if self.is_equal:
             return ""
         listed = and_text([f"{part.label} {number_text(w)}" for part, w in zip(self.parts, self.weights, strict=True)])
@@ -117,7 +117,7 @@ class PartWeights:
         return f"{said}: {scales}, where equal weights would give {equal}."
 
     def to_json(self) -> Json:
-        """Return the weights as plain values."""
+        """The weights as plain values."""
         rows = zip(self.parts, self.weights, self.scales, self.equal or (None,) * len(self.parts), strict=True)
         return {
             "name": self.name,
@@ -129,7 +129,7 @@ class PartWeights:
 
 
 def with_shape(certificate: Certificate, shape: PartWeights | None) -> Certificate:
-    """Return a certificate that says how the parts were weighed; the same where all are equal."""
+    """A certificate that also says how the parts were weighed."""
     if shape is None or not shape.text:
         return certificate
     return replace(certificate, notes=(shape.text, *certificate.notes))
@@ -138,7 +138,7 @@ def with_shape(certificate: Certificate, shape: PartWeights | None) -> Certifica
 def weights_refusal(
     query: Query, framework: Framework, weights: Sequence[float] | None, *, fixed: bool
 ) -> Refusal | None:
-    """Return why chosen weights do not fit a query, or noise with a fixed shape; None if they do."""
+    """Why the given weights do not fit the query or the mechanism; None if they do."""
     if weights is None:
         return None
     if fixed:
@@ -165,7 +165,7 @@ def shaped(
     *,
     fixed: bool = False,
 ) -> tuple[Found, PartWeights | None]:
-    """Calibrate with the weights that err least, in shares of the ranges of the parts, and tell which these are.
+    """Calibrate with the weights of least relative error, and tell which these are.
 
     Parameters
     ----------
@@ -194,6 +194,7 @@ def shaped(
     if len(parts) == 1:
         return calibrated(query), None
     ranges = _ranges(query, framework, parts)
+    # equal weights come first: others must be better by more than rounding
     names: dict[tuple[float, ...], ShapeName] = {(1.0,) * len(parts): "equal"}
     if chosen is not None:
         names = {_scaled(chosen): "chosen"}
@@ -207,6 +208,7 @@ def shaped(
         except (RefusedError, SizeError) as error:
             refused.append(error)
             continue
+        # the noise was found for the weighted answer: dividing it by the weights is post-processing
         if len(set(weights)) > 1:
             noise = cast(DivisibleNoise, found.noise).divided(_of_numbers(parts, weights))
             found = found._replace(noise=noise)
@@ -233,7 +235,7 @@ def shaped(
 
 
 def relative_error(noise: Noise, parts: Iterable[AnswerPart], ranges: Iterable[float]) -> float:
-    """Return the mean error of a number of each part over its range, summed over the parts that have one."""
+    """The mean error of each part's outputs over their range, summed over the parts that have a range."""
     sizes = noise.mean_sizes
     pairs = zip(parts, ranges, strict=True)
     return math.fsum(max(sizes[k] for k in part.places) / width for part, width in pairs if 0 < width < math.inf)
@@ -253,10 +255,10 @@ def _ranges(query: Query, framework: Framework, parts: Iterable[AnswerPart]) -> 
 def _candidates(
     query: Query, framework: Framework, parts: Sequence[AnswerPart], ranges: Sequence[float]
 ) -> dict[tuple[float, ...], ShapeName]:
-    """Return the weights besides equal ones that are tried, each once, with the name of the rule that gives them."""
+    """The unequal weights to be tried, each once, with the rule that gives them."""
     if not all(map(math.isfinite, ranges)) or not any(ranges):
         return {}
-    # one number moves through its range and no further
+    # a single output moves through its range and no further
     moved = [
         width if len(part.places) == 1 else sensitivity_of_numbers(query, framework.schema, part.places)
         for part, width in zip(parts, ranges, strict=True)
@@ -272,7 +274,7 @@ def _candidates(
 
 
 def _scaled(weights: Sequence[float]) -> tuple[float, ...]:
-    """Return weights as powers of two of which the least is 1; parts that never move get the largest of the others."""
+    """Weights rounded to powers of two, the least 1; parts that never move get the largest of the others."""
     known = [weight for weight in weights if weight < math.inf]
     least, most = min(known), max(known)
     return tuple(power_of_two(min(LARGEST_WEIGHT, min(weight, most) / least)) for weight in weights)
@@ -281,7 +283,7 @@ def _scaled(weights: Sequence[float]) -> tuple[float, ...]:
 def _queries(
     query: Query, framework: Framework, parts: Sequence[AnswerPart], shapes: tuple[tuple[float, ...], ...]
 ) -> dict[tuple[float, ...], Query]:
-    """Return the weighted queries; the framework keeps those of the last query, so that mechanisms share them."""
+    """The weighted queries; those of the last query are cached, so that mechanisms share them."""
     kept = framework.kept.table("weighted queries")
     if kept.get("query") is not query:
         kept.clear()

@@ -1,4 +1,4 @@
-"""What every kind of network has, and what is known of where it came from."""
+"""The protocol of a network, where it came from, and what a posterior's draws stand for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# How a model of another library was read: what became of each of its variables, and what drives the columns.
+# How a model of another library was read: what became of its variables, and which of them drive columns.
 # --------------------------------------------------------------------------------------------------
 
 Treatment = Literal["exact", "quadrature", "draws", "refused"]
@@ -34,7 +34,7 @@ NodeRole = Literal["parameter", "column", "fixed"]
 @final
 @dataclass(frozen=True, kw_only=True)
 class NodeReading:
-    """What became of one random variable.
+    """What became of one random variable of a model that was read.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class NodeReading:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """How a model of another library was read.
+    """How a model of another library was read, variable by variable.
 
     Parameters
     ----------
@@ -93,21 +93,21 @@ class ImportReport:
 
 
 class HasReading(Protocol):
-    """A network that knows how it was read."""
+    """A network that records how it was read."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes."""
+        """The nodes."""
         ...
 
     @property
     def reading(self) -> ImportReport:
-        """Return how it was read."""
+        """How it was read from another library."""
         ...
 
 
 def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
-    """Return those of `columns` of which the network says something: its attributes, and what these drive.
+    """Those of `columns` that the network says something about: its attributes, and the columns they drive.
 
     The others are declared independent, or unknown. Nothing is asked of the graph about them: they tell nothing of any
     attribute, so that no noise need hide them.
@@ -116,7 +116,7 @@ def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
 
 
 def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
-    """Return the attributes that stand for `columns`: themselves, or what drives them; independent columns have none.
+    """The attributes that stand for `columns`: themselves, or the parameters that drive them.
 
     Examples
     --------
@@ -132,28 +132,28 @@ def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
 
 
 def driven_by(network: HasReading, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
-    """Return those of `columns` that are one of `attributes`, or that one of them drives."""
+    """Those of `columns` that are one of `attributes`, or driven by one of them."""
     return frozenset(name for name in columns if not drivers(network, {name}).isdisjoint(attributes))
 
 
 NOTHING_READ = ImportReport()
-"""Of a network that was declared here."""
+"""The report of a network that was declared directly, not read."""
 
 LEVEL_ASSUMED = ImportReport(level_assumed=True)
-"""Of a network that was declared here, or read, without its level."""
+"""The report of a network whose level was not given, and was assumed."""
 
 # --------------------------------------------------------------------------------------------------
-# What is known of models that were drawn from a posterior: from what, how many, and what may lie beyond them.
+# Posterior draws: what the models were drawn from, how many, and what may lie beyond them.
 # --------------------------------------------------------------------------------------------------
 
 CONFIDENCE = 0.95
-"""With which the share of the posterior beyond the draws is stated."""
+"""Confidence of the statement about the share of the posterior beyond the draws."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class TableFingerprint:
-    """Hashes by which a table is recognized; none of them shows a value.
+    """Hashes that identify a table without showing any of its values.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class TableFingerprint:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Posterior:
-    """Where the models of a model class were drawn from.
+    """The posterior that the models of a model class were drawn from.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class Posterior:
     in_file: bool = field(default=False, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
-        """Return which share of the posterior at most lies above the largest of the draws, with a given confidence.
+        """The share of the posterior that may lie above the largest of the draws, at a given confidence.
 
         Parameters
         ----------
@@ -249,29 +249,31 @@ class Posterior:
                 found="draws that depend on each other",
                 remedy="Draw from a conjugate posterior.",
             )
+        # N draws all miss a share s of the posterior with probability (1 - s)^N <= exp(-s N); a choice among k scales
+        # adds k such probabilities
         share = (math.log(among) - math.log1p(-confidence)) / self.draws
         return min(1.0, math.nextafter(share * (1 + 2.0**-50), math.inf))
 
     @property
     def models_text(self) -> str:
-        """Return which models somebody may believe."""
+        """The models an adversary may believe in, as a phrase."""
         if self.belief:
             return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
         return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
 
     def fitted_sentence(self, what: str) -> str:
-        """Return that nothing is known beyond the draws of what was fitted to them, given in words."""
+        """The sentence that nothing is known beyond the draws about anything fitted to them."""
         if self.belief or not self.independent:
             return self.sentence
         return f"{what} fitted to the {self.draws:,} draws: nothing is known about models that were not drawn."
 
     @property
     def sentence(self) -> str:
-        """Return what may lie beyond the draws, of any one number that depends on the model alone."""
+        """The sentence on what lies beyond the draws, for one number that depends on the model alone."""
         return self._said(1, "in any one number that was chosen beforehand")
 
     def sentence_among(self, among: int) -> str:
-        """Return what may lie beyond the draws, of a scale of noise that may have been chosen among several.
+        """The same sentence for a scale of noise that may have been chosen among several.
 
         Parameters
         ----------
@@ -301,14 +303,14 @@ class Posterior:
 
 
 def _percent(share: float) -> str:
-    """Return a share with two digits, rounded up."""
+    """A share in percent with two digits, rounded up."""
     step = 10.0 ** (math.floor(math.log10(100 * share)) - 1)
-    # what is above a step by rounding alone counts as the step
+    # a share that is above a step by rounding alone counts as the step
     return f"{min(100.0, math.ceil(100 * share / step - 1e-9) * step):.3g} %"
 
 
 # --------------------------------------------------------------------------------------------------
-# What every kind of network has: all that frameworks, reports and mechanisms ask of one.
+# The network protocol: all that frameworks, reports and mechanisms ask of a network.
 # --------------------------------------------------------------------------------------------------
 
 Level = Literal["parameters", "records"]
@@ -317,11 +319,11 @@ Level = Literal["parameters", "records"]
 LEVELS: tuple[Level, ...] = ("parameters", "records")
 
 NO_STATES: Mapping[str, tuple[State, ...]] = MappingProxyType({})
-"""Of a network whose attributes may be any number."""
+"""The states of a network whose attributes may be any number."""
 
 
 def level_of(declared: Level | None) -> Level:
-    """Return a declared level, "parameters" by default.
+    """A declared level, "parameters" by default.
 
     Raises
     ------
@@ -339,7 +341,7 @@ class Network(Protocol):
 
     @property
     def kind(self) -> NetworkKind | str:
-        """What its kind does in its own way, or where that stands, as "module:object"."""
+        """The operations that its kind has of its own, or where they are, as "module:object"."""
         ...
 
     @property
@@ -349,7 +351,7 @@ class Network(Protocol):
 
     @property
     def graph(self) -> Graph:
-        """Which attribute depends directly on which."""
+        """The directed graph: which attribute depends directly on which."""
         ...
 
     @property
@@ -379,11 +381,11 @@ class Network(Protocol):
 
     @property
     def kind_text(self) -> str:
-        """What kind of network it is, with its article: "a linear-Gaussian network"."""
+        """The kind of network, with its article: "a linear-Gaussian network"."""
         ...
 
     def require(self, attribute: str) -> str:
-        """Return `attribute` if it is a node.
+        """Check that `attribute` is a node, and give it back.
 
         Raises
         ------
@@ -393,21 +395,21 @@ class Network(Protocol):
         ...
 
     def same_law(self, other: Network, attribute: str) -> bool:
-        """Return whether another network is of the same kind and has the same law of an attribute given its parents."""
+        """Whether another network is of the same kind, with the same law of an attribute given its parents."""
         ...
 
     def identity(self) -> bytes:
-        """Return all that tells the network from others, for a hash: what drives columns, laws, provenance."""
+        """Bytes that tell the network from others, for a hash: what drives columns, laws, provenance."""
         ...
 
 
 class NetworkMethods(HasCard):
-    """What all kinds of networks do alike."""
+    """Methods that all kinds of networks share."""
 
     kind: ClassVar[NetworkKind | str] = ANY_KIND
 
     def require(self: Network, attribute: str) -> str:
-        """Return `attribute` if it is a node.
+        """Check that `attribute` is a node, and give it back.
 
         Raises
         ------
@@ -417,11 +419,11 @@ class NetworkMethods(HasCard):
         return member("an attribute", attribute, self.attributes, error=NetworkError)
 
     def same_law(self: Network, other: Network, attribute: str) -> bool:
-        """Return whether another network is of the same kind and has the same laws, of all attributes."""
+        """Whether another network is of the same kind with the same laws of all attributes."""
         return type(self) is type(other) and self.identity() == other.identity()
 
     def to_networkx(self: Network) -> nx.DiGraph[str]:
-        """Return the graph as a `networkx.DiGraph` of its own: what depends directly on what.
+        """The graph as a `networkx.DiGraph` of its own: which attribute depends directly on which.
 
         Every node has an attribute "states", empty where it may be any number.
 
@@ -441,12 +443,12 @@ class NetworkMethods(HasCard):
 
     @property
     def document(self: Network) -> Document:
-        """Return what the network is, drawn where it is small enough to be read."""
+        """The network as a document, drawn where it is small enough to be read."""
         return service("network.document")(self)
 
 
 def network_text(network: Network) -> str:
-    """Return what a network is, in a line: its kind, and its size."""
+    """The network in one line: its kind and its size."""
     kind = network.kind_text.partition(" ")[2]
     models = "one model" if network.models == 1 else f"{network.models:,} models"
     attributes, edges = (
@@ -457,14 +459,14 @@ def network_text(network: Network) -> str:
 
 
 def columns_identity(reading: ImportReport) -> bytes:
-    """Return what tells which attributes drive the columns, for a hash; empty where every column is an attribute."""
+    """Bytes that tell which attributes drive the columns, for a hash; empty where every column is an attribute."""
     if not reading.columns:
         return b""
     return repr(("columns", sorted(reading.columns.items()), reading.identity)).encode()
 
 
 # --------------------------------------------------------------------------------------------------
-# What is passed where a network is needed, and how it becomes one.
+# What may be passed where a network is needed, and how it becomes one.
 # --------------------------------------------------------------------------------------------------
 
 REMEDIES = {
@@ -473,7 +475,7 @@ REMEDIES = {
     "pymc": "Read it with bnpriv.from_pymc(model).",
     "networkx": "A graph has no probabilities: add them with DiscreteNetwork.from_tables(tables, parents=...).",
 }
-"""By the library that a model comes from."""
+"""How to convert a model, by the library that it comes from."""
 
 
 def require_network(value: object) -> None:
@@ -499,22 +501,22 @@ def require_network(value: object) -> None:
 
 
 def foreign_remedy(value: object) -> str:
-    """Return how a model of another library, or a file, becomes a network; empty for anything else."""
+    """How a model of another library, or a file, becomes a network; empty for anything else."""
     if isinstance(value, (str, Path)):
         return "Read it with bnpriv.read_network(path)."
     return REMEDIES.get(type(value).__module__.partition(".")[0].lower(), "")
 
 
 # --------------------------------------------------------------------------------------------------
-# Networks that can be drawn from forward, as whole tables, whatever else is known of them.
+# Networks that can draw whole tables forward.
 # --------------------------------------------------------------------------------------------------
 
 Forward = Any
-"""A network of densities with columns that its parameters drive, so that it draws whole tables."""
+"""A network of densities with columns that its parameters drive, so that it can draw whole tables."""
 
 
 def forward_of(network: object) -> Forward | None:
-    """Return what draws whole tables from a model of parameters and the columns that they drive; None without such.
+    """The part of a network that draws whole tables, from parameters to columns; None if there is none.
 
     Examples
     --------
@@ -527,7 +529,7 @@ def forward_of(network: object) -> Forward | None:
 
 
 def unfixed_of(network: Network, protected: Collection[object]) -> Network:
-    """Return the network in which none of some parameters is fixed to draws of a posterior, if there is one.
+    """The network in which none of the given parameters is fixed to posterior draws, if there is one.
 
     Parameters
     ----------

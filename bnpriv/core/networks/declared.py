@@ -1,4 +1,4 @@
-"""What is checked of conditional probability tables as they are declared, and rows of them without data."""
+"""Checks of conditional probability tables as they are declared, and table rows without data."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bnpriv.core.networks.graph import Graph, Parents, parents_of
 from bnpriv.errors import NetworkError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# What is checked of conditional probability tables as they are declared: names, shapes, entries and sums.
+# Checks of declared tables: names, shapes, entries and sums.
 # --------------------------------------------------------------------------------------------------
 
 FEW_DECIMALS = 0.01 + SUM_TOLERANCE
-"""How far from 1 a column that was printed with few decimals may sum."""
+"""How far from 1 a column printed with few decimals may sum."""
 
 FLOAT_NOISE = 1e-6
-"""How far from 1 a column may sum that was computed in single precision."""
+"""How far from 1 a column computed in single precision may sum."""
 
 MOST_DECLARED_CELLS = 2**26
-"""How many numbers a declared table may hold: half a gigabyte, a few times while it is checked."""
+"""The most numbers a declared table may hold: half a gigabyte, held a few times while it is checked."""
 
 MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
 
@@ -37,7 +37,7 @@ MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may 
 @final
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTables:
-    """Tables that were checked: what a network with finitely many states is made of.
+    """Checked tables: what a network with finitely many states is made of.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def declared_tables(
     parents: Parents | None,
     tolerance: float,
 ) -> DeclaredTables:
-    """Return tables whose columns sum to 1 within a tolerance, once they are known to be well formed.
+    """Check tables whose columns must sum to 1 within a tolerance, and take their logs.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def declared_tables(
 
 
 def named_states(name: str, declared: Sequence[State] | None) -> tuple[State, ...]:
-    """Return the states of an attribute.
+    """The states of an attribute, checked to be distinct strings or numbers.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def _numbers(name: str, declared: ArrayLike) -> FloatArray:
 
 
 def table_of(name: str, declared: ArrayLike, graph: Graph, states: Mapping[str, tuple[State, ...]]) -> FloatArray:
-    """Return a table with an axis for models before those of the attribute and its parents.
+    """A checked table, with an axis for models before those of the attribute and its parents.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def table_of(name: str, declared: ArrayLike, graph: Graph, states: Mapping[str, 
 
 
 def models_of(arrays: Mapping[str, FloatArray]) -> int:
-    """Return the number of models of all tables together.
+    """The number of models that all tables together declare.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def check_columns(
 
 
 def _summed_over(array: FloatArray, parents: Sequence[str], worst: float) -> tuple[str, ...]:
-    """Return the parents over which a table sums to 1 although its columns do not: it is likely to be transposed."""
+    """The parents over which a table sums to 1 although its columns do not: a sign that it is transposed."""
     if not FLOAT_NOISE < worst < math.inf or not parents:
         return ()
     limit = FEW_DECIMALS if worst > FEW_DECIMALS else SUM_TOLERANCE
@@ -238,23 +238,23 @@ def _place(name: str, index: tuple[int, ...], graph: Graph, states: Mapping[str,
 
 
 # --------------------------------------------------------------------------------------------------
-# Rows of tables without data: which they are, and what stands in while everything else is checked.
+# Rows of tables without data: where they are, and how they are filled while the rest is checked.
 # --------------------------------------------------------------------------------------------------
 
 MissingRows = Literal["any"]
 """What a row without data stands for: any law."""
 
 Gaps = Mapping[str, NDArray[np.bool_]]
-"""For attributes with rows without data, which these are, with an axis for every parent."""
+"""For attributes with rows without data, a mask of those rows, with an axis for every parent."""
 
 _ONE_MODEL = "Read one model, or give the rows."
 
 LEAST_DIVIDED = float(np.finfo(np.float64).tiny)
-"""Positive entries below this are rounded coarsely when a column is divided by its sum."""
+"""Positive entries below this lose accuracy when a column is divided by its sum."""
 
 
 def require_missing_rows(value: object) -> None:
-    """Refuse what is no way to read rows without data.
+    """Refuse an unknown way to read rows without data.
 
     Raises
     ------
@@ -272,7 +272,7 @@ def require_missing_rows(value: object) -> None:
 def split_gaps(
     tables: Mapping[str, ArrayLike], parents: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, ArrayLike], dict[str, NDArray[np.bool_]]]:
-    """Return tables with even columns in place of those that are not a number throughout, and where these are.
+    """Replace columns that are NaN throughout by uniform ones, and tell where these are.
 
     What is no array of numbers stays as it is, to be refused with the rest of what is wrong.
 
@@ -307,7 +307,7 @@ def split_gaps(
 def ends_of(
     shape: DeclaredTables, filled: Mapping[str, ArrayLike], gaps: Gaps
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
-    """Return the ends of all tables: 0 and 1 in rows without data, the declared numbers elsewhere.
+    """The lower and upper ends of all tables: 0 and 1 in rows without data, else the declared numbers.
 
     Raises
     ------
@@ -335,7 +335,7 @@ def ends_of(
 
 
 def named_gaps(shape: DeclaredTables, gaps: Gaps) -> tuple[str, ...]:
-    """Return the rows without data in words."""
+    """The rows without data, in words."""
     found: list[str] = []
     for name in shape.graph.nodes:
         for place in np.argwhere(gaps[name]) if name in gaps else ():
@@ -346,6 +346,6 @@ def named_gaps(shape: DeclaredTables, gaps: Gaps) -> tuple[str, ...]:
 
 
 def gaps_again(shape: DeclaredTables, gaps: Gaps) -> dict[str, FloatArray]:
-    """Return the tables as they were declared: what stands in for rows without data is nan again."""
+    """The tables as they were declared, with NaN again in rows without data."""
     held = {name: table.weights[0] for name, table in shape.tables.items() if table.weights is not None}
     return {name: np.where(gaps[name], np.nan, table) if name in gaps else table for name, table in held.items()}

@@ -44,18 +44,18 @@ Prior = Literal["bdeu", "jeffreys", "uniform"]
 """Which Dirichlet law stands before the counts of a table that is learned."""
 
 # --------------------------------------------------------------------------------------------------
-# Intervals of probabilities: which columns lie in them and sum to one.
+# Intervals of probabilities: the polytope of columns that lie in them and sum to one.
 # --------------------------------------------------------------------------------------------------
 
 MOST_VERTICES = 2**12
-"""Vertices of one column's polytope that are ever listed."""
+"""The most vertices that are listed of one column's polytope."""
 
 SAME_VERTEX = 1e-12
-"""Relative distance of entries up to which two vertices may be taken for one: rounding makes such twins."""
+"""Relative distance up to which two vertices count as one: rounding makes such twins."""
 
 
 def vertices(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the vertices of {p : lower <= p <= upper, sum of p = 1}, one per row.
+    """The vertices of {p : lower <= p <= upper, sum of p = 1}, one per row.
 
     Parameters
     ----------
@@ -89,6 +89,7 @@ def vertices(lower: FloatArray, upper: FloatArray) -> FloatArray:
             remedy="Merge states, or fix some probabilities.",
         )
     found: dict[tuple[str, ...], tuple[float, ...]] = {}
+    # at a vertex all entries but one are at an end: choose that one, and let it make the sum one
     for last in free:
         others = [k for k in free if k != last]
         for ends in product(*((low[k], high[k]) for k in others)):
@@ -101,7 +102,7 @@ def vertices(lower: FloatArray, upper: FloatArray) -> FloatArray:
 
 
 def _completed(column: list[int], last: int, low: int, high: int, unit: int) -> list[tuple[float, ...]]:
-    """Return the vertex whose entry `last` makes the sum one, if there is one, and its twin with zero there."""
+    """The vertex whose entry `last` makes the sum one, if there is one, and its twin with zero there."""
     rest = unit - (sum(column) - column[last])
     slack = 8 * len(column) * unit // int(1 / UNIT_ROUNDOFF)
     near = min(max(rest, low), high)
@@ -112,15 +113,15 @@ def _completed(column: list[int], last: int, low: int, high: int, unit: int) -> 
 
 
 def _whole(low: list[Fraction], high: list[Fraction]) -> tuple[list[int], list[int], int]:
-    """Return numbers as whole multiples of a common part of one: sums of those are exact and quick."""
+    """Fractions as integer multiples of a common unit: their sums are exact and fast."""
     unit = math.lcm(*(x.denominator for x in (*low, *high)))
     return [int(x * unit) for x in low], [int(x * unit) for x in high], unit
 
 
 def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fraction], list[Fraction]]:
-    """Divide ends that exclude the sum one by a rounding, as a table whose columns sum to one nearly is divided."""
+    """Divide ends whose sums miss one by a rounding only, as a table with such columns is divided."""
     below, above = sum(low, Fraction(0)), sum(high, Fraction(0))
-    if below >= 1 or above <= 1:  # then one column is left
+    if below >= 1 or above <= 1:  # only one column is left then
         low = high = [x / below for x in low] if below >= 1 else [x / above for x in high]
     return low, high
 
@@ -128,7 +129,7 @@ def _normalized(low: list[Fraction], high: list[Fraction]) -> tuple[list[Fractio
 def interval_ends(
     shape: DeclaredTables, name: str, lower: ArrayLike, upper: ArrayLike, tolerance: float = SUM_TOLERANCE
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the checked and tightened ends of one attribute's table; a sum of one may be missed by `tolerance`.
+    """The checked and tightened ends of one attribute's table.
 
     Raises
     ------
@@ -160,11 +161,11 @@ def interval_ends(
 
 
 def _tightened(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what members reach: an entry is at least what the others leave of one, and at most that."""
+    """The ends that members of the polytope reach: an entry is bounded by what the others leave of one."""
     declared = [Fraction(float(x)) for x in lower], [Fraction(float(x)) for x in upper]
     low, high = _normalized(*declared)
     below, above = sum(low, Fraction(0)), sum(high, Fraction(0))
-    # An end that only rounding would move stays where it is, on the wide side.
+    # an end that only rounding would move stays where it is: wider intervals are the safe side
     slack = 8 * len(low) * Fraction(UNIT_ROUNDOFF)
     least = [1 - above + b if 1 - above + b > a + slack else a for a, b in zip(low, high, strict=True)]
     most = [1 - below + a if 1 - below + a < b - slack else b for a, b in zip(low, high, strict=True)]
@@ -172,7 +173,7 @@ def _tightened(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def middle_columns(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the columns on the way from the lower to the upper ends where the sums are one."""
+    """The member of the polytope on the straight line from the lower ends to the upper ones."""
     width = (upper - lower).sum(axis=0)
     missing = np.clip(1 - lower.sum(axis=0), 0.0, None)
     share = np.where(width > 0, missing / np.where(width > 0, width, 1.0), 0.0)
@@ -194,11 +195,11 @@ def _given(shape: DeclaredTables, name: str, place: tuple[int, ...]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# What networks with finitely many states do alike.
+# What networks with finitely many states have in common.
 # --------------------------------------------------------------------------------------------------
 
 DeclaredNumbers = Mapping[str, FloatArray]
-"""The numbers of a table of every attribute, with axes (attribute, *parents)."""
+"""For every attribute the numbers of its table, with axes (attribute, *parents)."""
 
 
 class FiniteNetwork(Network, Protocol):
@@ -206,7 +207,7 @@ class FiniteNetwork(Network, Protocol):
 
     @property
     def declared(self) -> tuple[DeclaredNumbers, ...]:
-        """The tables of every model as they were declared; none if they were not, or no file can say what they are."""
+        """The tables of every model as they were declared; empty if they were not, or a file cannot hold them."""
         ...
 
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
@@ -215,10 +216,10 @@ class FiniteNetwork(Network, Protocol):
 
 
 class FiniteMethods(NetworkMethods):
-    """A network of tables, exact or by intervals; `laws` gives the numbers of the table of an attribute."""
+    """Methods of a network of tables, exact or by intervals."""
 
     def of_level(self, level: Level) -> Self:
-        """Return the same network with what a node means.
+        """The same network with a declared meaning of its nodes.
 
         Raises
         ------
@@ -278,19 +279,19 @@ class FiniteMethods(NetworkMethods):
         return service("network.to_file")(self, path, overwrite=overwrite)
 
     def same_law(self: FiniteNetwork, other: Network, attribute: str) -> bool:
-        """Return whether another network is of the same kind and has the same table of an attribute."""
+        """Whether another network is of the same kind and has the same table of an attribute."""
         family = (attribute, *self.graph.parents[attribute])
         if type(self) is not type(other) or family != (attribute, *other.graph.parents[attribute]):
             return False
         if any(self.states[name] != other.states[name] for name in family):
             return False
         pairs = zip(self.laws(attribute), cast(FiniteNetwork, other).laws(attribute), strict=True)
-        # one table may stand for all models where another has it once per model
+        # a table that all models share may be stored once, or once per model
         return all((len(a) == len(b) or 1 in (len(a), len(b))) and bool(np.all(a == b)) for a, b in pairs)
 
 
 # --------------------------------------------------------------------------------------------------
-# Bayesian networks whose attributes have finitely many states: by exact tables, or by intervals of probabilities.
+# Discrete Bayesian networks, by exact tables or by intervals of probabilities.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -566,18 +567,18 @@ class DiscreteNetwork(FiniteMethods):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes, parents before children."""
+        """The nodes, parents before children."""
         return self.graph.nodes
 
     def probabilities(self, attribute: str) -> FloatArray:
-        """Return P(attribute | parents), of shape (models, states, *states of the parents)."""
+        """P(attribute | parents), of shape (models, states, *states of the parents)."""
         self.require(attribute)
         values = np.exp(self.tables[attribute].values)
         return np.broadcast_to(values, (self.models, *values.shape[1:]))
 
     @property
     def declared(self) -> tuple[DeclaredNumbers, ...]:
-        """Return the tables of every model as they were declared, for files; none if they were not."""
+        """The tables of every model as they were declared, for files; empty if they were not."""
         weights = {name: table.weights for name, table in self.tables.items() if table.weights is not None}
         drawn = self.posterior_draws
         if len(weights) < len(self.tables) or (drawn is not None and not drawn.in_file):
@@ -588,15 +589,15 @@ class DiscreteNetwork(FiniteMethods):
 
     @property
     def kind_text(self) -> str:
-        """Return what kind of network it is."""
+        """The kind of network, with its article."""
         return "a discrete network"
 
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
-        """Return the logs of the table of an attribute, with an axis for models."""
+        """The log table of an attribute, with an axis for models."""
         return (self.tables[attribute].values,)
 
     def identity(self) -> bytes:
-        """Return the tables and where they come from, for a hash."""
+        """Bytes of the tables and their provenance, for a hash."""
         parts = [columns_identity(self.reading)]
         for name in sorted(self.attributes):
             table = self.tables[name]
@@ -610,7 +611,7 @@ class DiscreteNetwork(FiniteMethods):
     def with_sampling(
         self, *, draws: int = 10_000, seed: int = 0, confidence: float | None = None, cells: int = 2_000
     ) -> DiscreteNetwork:
-        """Return the same network with another way to learn the law of an answer from draws of whole tables.
+        """The same network with other settings for drawing whole tables.
 
         Parameters
         ----------
@@ -633,7 +634,7 @@ class DiscreteNetwork(FiniteMethods):
 
 
 def of_tables(declared: DeclaredTables, level: Level | None) -> DiscreteNetwork:
-    """Return the network of tables that were checked."""
+    """The network of tables that were checked already."""
     return DiscreteNetwork(
         graph=declared.graph,
         states=declared.states,
@@ -724,7 +725,7 @@ class IntervalNetwork(FiniteMethods):
 
     @classmethod
     def around(cls, network: DiscreteNetwork | IntervalNetwork, within: float) -> IntervalNetwork:
-        """Return all networks whose probabilities are at most `within` from those of a model of `network`.
+        """All networks whose probabilities are at most `within` from those of a model of `network`.
 
         Zeros are widened like every other probability. Of several models the outermost probabilities count, so that
         more than the models and their surroundings is covered; of intervals the ends.
@@ -758,6 +759,7 @@ class IntervalNetwork(FiniteMethods):
             if isinstance(network, DiscreteNetwork)
             else {name: np.concatenate(network.laws(name)) for name in network.attributes}
         )
+        # outwards from the least and the greatest of all models, so that no model falls outside
         found = cls.of(
             {name: np.maximum(table.min(axis=0) - width, 0.0) for name, table in tables.items()},
             {name: np.minimum(table.max(axis=0) + width, 1.0) for name, table in tables.items()},
@@ -770,41 +772,41 @@ class IntervalNetwork(FiniteMethods):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Return the attributes, parents before children."""
+        """The nodes, parents before children."""
         return self.graph.nodes
 
     @property
     def models(self) -> int:
-        """Return 1: bounds hold for all members at once and are given once."""
+        """One: bounds hold for all members at once and are given once."""
         return 1
 
     @property
     def posterior_draws(self) -> None:
-        """Return None: nothing was drawn."""
+        """None: nothing was drawn."""
         return None
 
     @property
     def models_text(self) -> str:
-        """Which models there are, of which `models` counts one."""
+        """The models an adversary may believe in, as a phrase."""
         rows = f", any law in {len(self.missing)} row{'s' * (len(self.missing) > 1)} without data"
         return f"any model within the declared intervals{rows if self.missing else ''}"
 
     @property
     def declared(self) -> tuple[DeclaredNumbers, ...]:
-        """Return the tables as they were declared, with nan in rows without data, for files; none if there are none."""
+        """The tables as they were declared, with NaN in rows without data, for files; empty if there are none."""
         return () if self.with_gaps is None else (self.with_gaps,)
 
     @property
     def kind_text(self) -> str:
-        """Return what kind of network it is."""
+        """The kind of network, with its article."""
         return "a network given by intervals"
 
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
-        """Return the lower and upper ends of the table of an attribute, with an axis for models."""
+        """The lower and upper ends of the table of an attribute, with an axis for models."""
         return self.lower[attribute][np.newaxis], self.upper[attribute][np.newaxis]
 
     def identity(self) -> bytes:
-        """Return the ends of all intervals, for a hash."""
+        """Bytes of the ends of all intervals, for a hash."""
         parts = [columns_identity(self.reading)]
         if self.missing:  # results are told to be certified then
             parts.append(repr(("missing", self.missing)).encode())
@@ -816,7 +818,7 @@ class IntervalNetwork(FiniteMethods):
         return b"".join(parts)
 
     def middle(self) -> DiscreteNetwork:
-        """Return a member inside: every probability that some member gives a positive value has one.
+        """An inner member: it gives positive probability to all that some member does.
 
         Examples
         --------
@@ -841,7 +843,7 @@ def within_ends(
     level: Level | None,
     tolerance: float,
 ) -> IntervalNetwork:
-    """Return all networks within ends, which are checked; sums of one may be missed by `tolerance`."""
+    """All networks within checked ends."""
     ends = {name: interval_ends(shape, name, lower[name], upper[name], tolerance) for name in shape.graph.nodes}
     return IntervalNetwork(
         graph=shape.graph,

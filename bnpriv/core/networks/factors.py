@@ -20,19 +20,19 @@ from bnpriv.errors import SizeError
 from bnpriv.text import rough_text
 
 MOST_TABLE_CELLS = 2**24
-"""Largest table that is ever allocated: 2^24 cells are 128 MiB."""
+"""The most cells a table may have when it is allocated: 2^24 cells are 128 MiB."""
 
 MOST_ELIMINATION_CELLS = 2**26
-"""Cells of all tables on the way to one joint law: about two seconds."""
+"""The most cells of all tables of one elimination together: about two seconds."""
 
 CELL_SECONDS = 3e-8
-"""What a cell of a table costs, roughly: for messages, never for decisions, which must be the same everywhere."""
+"""A rough cost of one cell, for messages only: decisions must not depend on the machine."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogTable:
-    """Log probabilities over `axes`.
+    """A table of log probabilities over named `axes`, for each model, with a bound on its error.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class LogTable:
 
     @classmethod
     def from_columns(cls, axes: Sequence[str], weights: FloatArray) -> LogTable:
-        """Take the logs of weights of shape (models, *cardinalities), divided by their sums over the first name's axis.
+        """Normalize weights of shape (models, *cardinalities) over the first axis, and take their logs.
 
         The division is made in logs: there it neither overflows nor turns a small weight into a false zero.
         """
@@ -77,7 +77,7 @@ class LogTable:
 
     @classmethod
     def from_logs(cls, axes: Sequence[str], logs: FloatArray) -> LogTable:
-        """Divide weights given by their logs, of shape (models, *cardinalities), by sums over the first name's axis."""
+        """Normalize weights that are given by their logs, over the first axis."""
         sums = log_sum_exp(logs, 1)[:, np.newaxis]
         values = logs - sums
         terms = logs.shape[1]
@@ -86,11 +86,11 @@ class LogTable:
         return cls(axes=tuple(axes), values=values, error=UNIT_ROUNDOFF * steps)
 
     def sizes(self) -> dict[str, int]:
-        """Return the length of every named axis."""
+        """The length of every named axis."""
         return dict(zip(self.axes, self.values.shape[1:], strict=True))
 
     def aligned(self, axes: Sequence[str]) -> FloatArray:
-        """Return the values with `axes` as named axes, of length 1 where the table does not have them."""
+        """The values with `axes` as named axes, of length 1 where the table does not have them."""
         order = [0] + [1 + self.axes.index(axis) for axis in axes if axis in self.axes]
         moved = np.transpose(self.values, order)
         shape = [moved.shape[0]]
@@ -100,11 +100,12 @@ class LogTable:
 
 
 def product(tables: Sequence[LogTable], axes: Sequence[str]) -> LogTable:
-    """Multiply probabilities: add the logs over the union `axes`."""
+    """The product of probability tables: their logs added over the union `axes`."""
     moved = [table.aligned(axes) for table in tables]
     values: FloatArray = np.zeros(np.broadcast_shapes((1,) * (len(axes) + 1), *(each.shape for each in moved)))
     for each in moved:
         values += each
+    # one rounding for every addition
     error = sum(table.error for table in tables) + len(tables) * UNIT_ROUNDOFF * _magnitude(values)
     return LogTable(axes=tuple(axes), values=values, error=error)
 
@@ -124,7 +125,7 @@ def sum_out(table: LogTable, names: Iterable[str]) -> LogTable:
 
 
 def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int = MOST_TABLE_CELLS) -> LogTable:
-    """Return the joint table of `keep` by variable elimination.
+    """The joint table of `keep`, by variable elimination.
 
     The order is greedy by the size of the table made; all sizes are known before the first table is allocated.
 
@@ -148,18 +149,18 @@ def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int
 @final
 @dataclass(frozen=True)
 class Size:
-    """How many cells the largest table of an elimination has, and all of them together."""
+    """The cells of the largest table of an elimination, and of all its tables together."""
 
     largest: int
     work: int
 
     @property
     def fits(self) -> bool:
-        """Return whether it is within the usual limits."""
+        """Whether the sizes are within the usual limits."""
         return self.largest <= MOST_TABLE_CELLS and self.work <= MOST_ELIMINATION_CELLS
 
     def text(self, most_work: int) -> str:
-        """Return how many cells there would be, and how many may be.
+        """The number of cells and the limit that it exceeds, in words.
 
         Examples
         --------
@@ -170,7 +171,7 @@ class Size:
         return f"{rough_text(found)} of at most {rough_text(limit)} cells"
 
     def check(self, keep: Sequence[str], most_cells: int | None = None, most_work: int | None = None) -> None:
-        """Refuse what would take too much memory or time.
+        """Refuse an elimination that would take too much memory or time.
 
         Raises
         ------
@@ -191,7 +192,7 @@ class Size:
 
 
 def elimination(tables: Sequence[LogTable], keep: Sequence[str]) -> tuple[tuple[str, ...], Size]:
-    """Return the order in which all names but `keep` are summed out, and how large the tables on the way are."""
+    """A greedy elimination order of all names but `keep`, and the sizes of the tables it makes."""
     sizes: dict[str, int] = {}
     for table in tables:
         sizes.update(table.sizes())
@@ -209,6 +210,7 @@ def _elimination_order(
             neighbours[name] |= scope - {name}
 
     def cost(name: str) -> tuple[int, str]:
+        # ties go by name, so that every machine eliminates in the same order and rounds alike
         return math.prod(sizes[n] for n in neighbours[name]) * sizes[name], name
 
     order: list[str] = []

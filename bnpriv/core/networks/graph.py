@@ -1,4 +1,4 @@
-"""Directed acyclic graphs: ancestors, the moral graph, and which paths are open (d-separation)."""
+"""Directed acyclic graphs: ancestors, moral graphs, and d-separation."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import networkx as nx
 
 Parents: TypeAlias = "Mapping[str, Sequence[str]] | nx.DiGraph[str]"
-"""What says which node has which parents."""
+"""The parents of every node, as a mapping or a networkx graph."""
 
 PathStep = tuple[str, bool]
-"""A node of a path, and whether the path came to it from a parent."""
+"""A node on a path, and whether the path entered it from a parent."""
 
 MOST_MORAL = 32
-"""Moral graphs that a graph keeps: the same few are asked for again and again."""
+"""Number of moral graphs that a graph caches: the same few are asked for again and again."""
 
 
 @final
@@ -52,7 +52,7 @@ class Graph:
 
     parents: Mapping[str, tuple[str, ...]]
     directed: nx.DiGraph[str] = field(repr=False, compare=False)
-    """The same as a frozen `networkx.DiGraph`: nodes as they were declared, parents in the order of their axes."""
+    """The same graph as a frozen `networkx.DiGraph`: nodes in declared order, parents in the order of their axes."""
     _ancestors: dict[str, frozenset[str]] = field(repr=False, compare=False)
     _moral: dict[frozenset[str], nx.Graph[str]] = field(repr=False, compare=False)
 
@@ -71,30 +71,30 @@ class Graph:
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
-        """Return the nodes, parents before children, otherwise in the order of declaration."""
+        """The nodes in topological order; ties in the order of declaration."""
         rank = {name: k for k, name in enumerate(self.parents)}
         return tuple(_networkx().lexicographical_topological_sort(self.directed, key=rank.__getitem__))
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the children of every node, in the order of `nodes`."""
+        """The children of every node, in the order of `nodes`."""
         rank = {name: k for k, name in enumerate(self.nodes)}
         return {name: tuple(sorted(self.directed.successors(name), key=rank.__getitem__)) for name in self.parents}
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Return every (parent, child)."""
+        """All (parent, child) pairs."""
         return tuple((parent, name) for name in self.nodes for parent in self.parents[name])
 
     def ancestral(self, names: Iterable[str]) -> frozenset[str]:
-        """Return `names` with all their ancestors."""
+        """The given nodes together with all their ancestors."""
         chosen = frozenset(names)
         for name in chosen - self._ancestors.keys():
             self._ancestors[name] = frozenset(_networkx().ancestors(self.directed, name))
         return chosen.union(*(self._ancestors[name] for name in chosen))
 
     def moral(self, names: Iterable[str]) -> nx.Graph[str]:
-        """Return the moral graph of the ancestral set of `names`, frozen: there d-separation is separation."""
+        """The moral graph of the ancestral set of `names`, frozen: there d-separation is plain separation."""
         inside = self.ancestral(names)
         if inside not in self._moral:
             if len(self._moral) >= MOST_MORAL:
@@ -110,7 +110,7 @@ class Graph:
         return _networkx().freeze(near)
 
     def parts(self, names: Iterable[str], without: str) -> list[frozenset[str]]:
-        """Return the connected parts of the moral graph of the ancestors of `names` and `without` once it is deleted.
+        """The connected components of the moral graph of the ancestors after deleting `without`.
 
         Members of different parts are independent given `without`.
 
@@ -125,7 +125,7 @@ class Graph:
         return sorted(map(frozenset, parts), key=min)
 
     def frontier(self, source: str, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the members of `names` that the others do not separate from `source`, sorted.
+        """Those members of `names` that the other members do not d-separate from `source`, sorted.
 
         They are those that a walk from `source` runs into, in the moral graph of the ancestors of all of them.
 
@@ -140,7 +140,7 @@ class Graph:
         return tuple(sorted(wall & reached(self.moral((*wall, source)), source, wall)))
 
     def separates(self, given: Iterable[str], source: str, targets: Iterable[str]) -> bool:
-        """Return whether `given` d-separates `source` from all of `targets`.
+        """Whether `given` d-separates `source` from all of `targets`.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Graph:
         return _networkx().is_d_separator(self.directed, source, ends, known)
 
     def separator(self, source: str, targets: Iterable[str]) -> frozenset[str] | None:
-        """Return a smallest-by-inclusion set that d-separates `source` from all of `targets`, or None if none does.
+        """An inclusion-minimal set that d-separates `source` from all of `targets`, or None if none does.
 
         Raises
         ------
@@ -169,7 +169,7 @@ class Graph:
         return None if found is None else frozenset(found)
 
     def open_paths(self, source: str, given: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return, for every node that `given` does not separate from `source`, one path that it leaves open.
+        """For every node that `given` does not d-separate from `source`, one open path to it.
 
         A path is open when each of its colliders is in `given` or has a descendant there, and no other node of it is
         in `given` (Pearl 1988; the reachability algorithm of Koller and Friedman 2009, algorithm 3.1).
@@ -206,7 +206,7 @@ class Graph:
             yield from ((parent, False) for parent in self.parents[name])
 
     def open_path(self, source: str, targets: Iterable[str], *, given: Iterable[str]) -> tuple[str, ...] | None:
-        """Return a path between `source` and one of `targets` that `given` leaves open, or None if there is none.
+        """An open path between `source` and one of `targets` given `given`, or None if there is none.
 
         Raises
         ------
@@ -246,7 +246,7 @@ def _networkx() -> Any:
 
 
 def _declared_parents(declared: Parents) -> dict[str, tuple[str, ...]]:
-    """Return the parents of every node, once they are known to be nodes, and distinct."""
+    """Check that the parents of every node are nodes, and distinct."""
     above = parents_of(declared)
     for name, given in above.items():
         unknown = [parent for parent in given if parent not in above]
@@ -265,7 +265,7 @@ def _declared_parents(declared: Parents) -> dict[str, tuple[str, ...]]:
 
 
 def parents_of(declared: Parents) -> dict[str, tuple[str, ...]]:
-    """Return the parents of every node of a mapping or a `networkx.DiGraph`, in the order of their axes.
+    """The parents of every node of a mapping or a `networkx.DiGraph`, in the order of their axes.
 
     Those of a `networkx.DiGraph` are its predecessors, in the order in which their edges were added.
 
@@ -293,7 +293,7 @@ def parents_of(declared: Parents) -> dict[str, tuple[str, ...]]:
 
 
 def named_parents(name: str, declared: Sequence[str]) -> tuple[str, ...]:
-    """Return the parents of an attribute.
+    """The parents of an attribute, checked to be a list of names.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def named_parents(name: str, declared: Sequence[str]) -> tuple[str, ...]:
 
 
 def graph_of(declared: object) -> Graph:
-    """Return the graph that is meant: that of a network, or one that is declared by itself.
+    """The graph meant by an argument: that of a network, or one declared by itself.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ def graph_of(declared: object) -> Graph:
 
 
 def reached(near: nx.Graph[str], source: str, wall: Set[str]) -> set[str]:
-    """Return all nodes that a walk from `source` comes to when it ends at every member of `wall`."""
+    """All nodes that a walk from `source` reaches when it must stop at every member of `wall`."""
     found, todo, adjacent = {source}, [source], dict(near.adjacency())
     while todo:
         fresh = adjacent[todo.pop()].keys() - found
@@ -345,7 +345,7 @@ def reached(near: nx.Graph[str], source: str, wall: Set[str]) -> set[str]:
 
 
 def _directed(parents: Mapping[str, tuple[str, ...]]) -> nx.DiGraph[str]:
-    """Return a frozen graph, once it is known to be acyclic."""
+    """A frozen networkx graph, once it is known to be acyclic."""
     nx = _networkx()
     graph = nx.DiGraph()
     graph.add_nodes_from(parents)

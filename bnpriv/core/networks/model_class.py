@@ -1,4 +1,4 @@
-"""Several networks on one graph as one model class Theta, and what needs exact tables."""
+"""Model classes: several networks on one graph, and what needs exact tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.kind import kind_of
 
 # --------------------------------------------------------------------------------------------------
-# Networks of exact tables: from weights that were computed, and what needs one.
+# Networks from computed weights, and the refusal of networks without exact tables.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -33,7 +33,7 @@ def from_weights(
     parents: Parents | None = None,
     level: Level = "parameters",
 ) -> DiscreteNetwork:
-    """Return the network whose columns are known up to a factor each: for weights that were computed, not declared.
+    """A network whose columns are known up to a factor each, as computed weights are.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def from_weights(
 
 
 def require_discrete(network: Network, what: str) -> DiscreteNetwork:
-    """Return a network if its tables are exact, which `what` needs.
+    """A network, if its tables are exact, which `what` needs.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
 
 
 def no_tables(network: Network, what: str) -> NetworkError:
-    """Return why `what` cannot be done with a network that is no `DiscreteNetwork`, of whatever kind it is.
+    """The refusal of `what` for a network without exact tables, of whatever kind.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def no_tables(network: Network, what: str) -> NetworkError:
 
 
 # --------------------------------------------------------------------------------------------------
-# Several networks on one graph as one model class Theta: attributes, parents and states go by name.
+# Joining networks into one model class: attributes, parents and states are matched by name.
 # --------------------------------------------------------------------------------------------------
 
 _REMEDY = "A model class is one graph with several sets of tables."
@@ -238,7 +238,7 @@ def _joined(first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], name: s
 
 
 def _aligned(network: DiscreteNetwork, table: LogTable, axes: Sequence[str], first: DiscreteNetwork) -> FloatArray:
-    """Return the numbers of a table for all models of its network, axes and states in the order of `first`."""
+    """The values of a table for all models of its network, with axes and states in the order of `first`."""
     values = table.aligned(axes)
     for position, axis in enumerate(axes):
         here = [state_key(state) for state in network.states[axis]]
@@ -247,7 +247,7 @@ def _aligned(network: DiscreteNetwork, table: LogTable, axes: Sequence[str], fir
 
 
 def state_key(state: State) -> tuple[str, str]:
-    """Tell 1, 1.0, True and "1" apart, which are equal or print alike."""
+    """A key that tells 1, 1.0, True and "1" apart, which are equal or print alike."""
     return type(state).__name__, repr(state)
 
 

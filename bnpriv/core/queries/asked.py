@@ -1,4 +1,4 @@
-"""Queries as users write and pass them, side by side, and with weights on their numbers."""
+"""Queries as users write them, side by side in a stack, and with weights on their outputs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from bnpriv.services import service
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
-# The parts of an answer, and the same query with every number times a weight.
+# The parts of an answer, and queries with weighted outputs.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True)
 class AnswerPart:
-    """Numbers of an answer that share a unit, and therefore a weight.
+    """Outputs of an answer that share a unit, and therefore a weight.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
 
 
 def number_labels(query: Query, schema: Schema) -> tuple[str, ...]:
-    """One name for every number of an answer; laws of an answer may be declared without a query.
+    """One name for every output, also where laws were declared without a query.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def number_labels(query: Query, schema: Schema) -> tuple[str, ...]:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Weighted(Query):
-    """A query with every number of its answer times a power of two, so that nothing is rounded.
+    """A query with every output multiplied by a power of two, so that nothing is rounded.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Weighted(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """How many numbers the answer has."""
+        """The number of outputs."""
         return len(self.weights)
 
     @property
@@ -144,14 +144,14 @@ class Weighted(Query):
 
 
 # --------------------------------------------------------------------------------------------------
-# Queries as users pass them: values, or their text; several of them side by side.
+# Queries as users pass them: values, text, or several side by side.
 # --------------------------------------------------------------------------------------------------
 
 EXAMPLE = 'count(col("height") > 170), or its text, "count(height > 170)"'
 
 
 def as_query(asked: object) -> Query:
-    """A query; one given as text is read.
+    """A query; text is parsed.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def stack(*queries: Query | str) -> Stack:
 
 
 # --------------------------------------------------------------------------------------------------
-# What users write to ask a question; every function here makes a value that touches no data.
+# The functions that users call to ask; each makes a value and touches no data.
 # --------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What every query is, and the query whose answer is known by its laws alone."""
+"""The base class of queries, and a query whose answer is known by its laws alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Indicator:
-    """1 for a record that satisfies `predicate`, else 0."""
+    """The indicator of a condition: 1 for a record that satisfies `predicate`, else 0."""
 
     predicate: Predicate
 
@@ -40,7 +40,7 @@ class Indicator:
 @final
 @dataclass(frozen=True)
 class Power:
-    """The clamped, rounded value of `column`, less `about`, to the power 1 or 2."""
+    """The clamped, rounded value of `column`, minus `about`, to the power 1 or 2."""
 
     column: str
     exponent: int = 1
@@ -48,7 +48,7 @@ class Power:
 
     @property
     def factors(self) -> tuple[tuple[str, Fraction], ...]:
-        """The columns that are multiplied, a square twice, each with what is taken off its value."""
+        """The factors of the term, a square as two, each with the constant that is subtracted from it."""
         return ((self.column, self.about),) * self.exponent
 
     @property
@@ -60,7 +60,7 @@ class Power:
 @final
 @dataclass(frozen=True)
 class Product:
-    """The product of the clamped, rounded values of two different columns, each less its own number `about`."""
+    """The product of the clamped, rounded values of two different columns, each minus its own number `about`."""
 
     first: str
     second: str
@@ -68,7 +68,7 @@ class Product:
 
     @property
     def factors(self) -> tuple[tuple[str, Fraction], ...]:
-        """The columns that are multiplied, each with what is taken off its value."""
+        """The two factors, each with the constant that is subtracted from it."""
         return (self.first, self.about[0]), (self.second, self.about[1])
 
     @property
@@ -113,15 +113,15 @@ class Query(HasCard):
 
     @abstractmethod
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """The numbers of the answer."""
+        """The numbers of the answer, each as a weighted sum."""
 
     def dimension(self, schema: Schema) -> int:
-        """How many numbers the answer has."""
+        """The number of outputs."""
         return len(self.outputs(schema))
 
     @property
     def document(self) -> Document:
-        """Its text, what it reads, and what must be believed of it."""
+        """The query as a document: its text, what it reads, and what is assumed of it."""
         return service("query.document")(self)
 
     @property
@@ -131,14 +131,14 @@ class Query(HasCard):
 
 
 # --------------------------------------------------------------------------------------------------
-# The answer of a query that is known by its laws alone.
+# A query that is known by the laws of its answer alone.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class GivenAnswer(Query):
-    """An answer whose laws were declared without the query; it can be calibrated, not released.
+    """An answer whose laws were declared without a query; it can be calibrated, but not released.
 
     Parameters
     ----------
@@ -150,11 +150,11 @@ class GivenAnswer(Query):
 
     @property
     def columns(self) -> frozenset[str]:
-        """None: what is read is not known."""
+        """None: nobody knows what is read."""
         return frozenset()
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
-        """Refuse: there is no query to be evaluated."""
+        """Refuse: there is no query to evaluate."""
         raise QueryError(
             "a query is needed to evaluate an answer",
             found="laws without a query",
@@ -162,7 +162,7 @@ class GivenAnswer(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """How many numbers the answer has."""
+        """The number of outputs."""
         return self.size
 
     def __str__(self) -> str:

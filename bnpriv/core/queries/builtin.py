@@ -1,4 +1,4 @@
-"""The built-in queries: each only says which weighted sums over records it is."""
+"""The built-in queries: each says which weighted sums over records it is."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Counts of every cell that bins of several columns make: all records, or those that meet a condition.
+# Cross tables: counts of every cell that the bins of several columns make.
 # --------------------------------------------------------------------------------------------------
 
 MOST_CROSSED = 1000
-"""Cells of one question: each is a number of the answer, with a sum of its own over the records."""
+"""The most cells of one query: each is an output with a sum of its own."""
 
 CrossedColumn = tuple[str, tuple[Constant, ...] | None]
-"""A column, and its edges or categories if they are given."""
+"""A column, and its edges or categories if they were given."""
 
 CROSSTAB, COUNTS_BY = "a crosstab", "counts by a column"
 
@@ -103,7 +103,7 @@ class CountBy(Query):
 def axes_of(
     columns: Iterable[str], bins: Mapping[str, Iterable[Constant]] | None, what: str
 ) -> tuple[CrossedColumn, ...]:
-    """Columns with the bins that are given for some of them.
+    """The columns, each with the bins that were given for it.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _texts(axes: Iterable[CrossedColumn]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The built-in queries: each only says which weighted sums over records it is; the rest reads the normal form.
+# Counts, sums, means and histograms: each says which weighted sums over records it is.
 #
 # Users make them with the functions of `bnpriv.core.queries.asked`.
 # --------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class _OfCondition(Query):
 
 @dataclass(frozen=True, kw_only=True)
 class OfColumn(Query):
-    """A query of one column."""
+    """A query about one column."""
 
     column: str
 
@@ -216,7 +216,7 @@ class Count(_OfCondition):
     """The number of records that satisfy `predicate`; made by `count`."""
 
     def by(self, *columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> CountBy:
-        """Count in every group of records apart.
+        """Count the records of every group separately.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ def _weight(name: str, weight: object) -> Fraction:
 
 
 def _exact(weight: Fraction) -> str:
-    """Write a fraction so that it can be read back without loss: as a whole number, a decimal, or a quotient."""
+    """A fraction as text that reads back without loss: a whole number, a decimal, or a quotient."""
     if weight.denominator == 1 and abs(weight) < 10**15:
         return str(weight.numerator)
     nearest = float(weight)

@@ -1,4 +1,4 @@
-"""What one record can add to the outputs of a query, and how that changes when some of its columns do."""
+"""What one record can add to the outputs of a query, and how that changes with some of its columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bnpriv.core.schema import Column, NumberColumn, Schema, is_whole
 from bnpriv.core.whole_numbers import nearest_doubles
 
 # --------------------------------------------------------------------------------------------------
-# A column's values, cut into cells on which every comparison of a query is constant.
+# Cells of a column: pieces on which every comparison of a query is constant.
 #
 # A condition on age with the constant 18 cuts it into three cells: ages below 18, the age 18, and ages above. Inside
 # a cell a record's value moves freely, and its grid step moves monotonically with it; so the most and the least that
@@ -45,7 +45,7 @@ COMPARED: dict[Operator, Callable[[Any, Any], Any]] = {
 @final
 @dataclass(frozen=True, kw_only=True)
 class ColumnCells:
-    """What a column can hold, as far as comparisons and grid steps tell.
+    """A column cut into cells, with the truth of each comparison and the grid steps of each cell.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ class ColumnCells:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Corners:
-    """The values of a column that are tried: their comparisons, shape (leaves, values), and their grid steps."""
+    """The values of a column that are tried: the truth of comparisons, shape (leaves, values), and grid steps."""
 
     truth: Truths
     steps: tuple[int, ...]
 
 
 def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
-    """Cut `column` at the constants of `leaves`, which are comparisons of this column.
+    """Cut `column` at the constants of `leaves`, the comparisons of this column.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
 
 
 def patterns(parts: ColumnCells) -> Corners:
-    """One value for each combination of comparisons: enough for a column that is never summed."""
+    """One value per combination of comparisons: enough for a column that is never summed."""
     chosen = [places[0] for places in _alike(parts).values()]
     return Corners(truth=parts.truth[:, chosen], steps=(0,) * len(chosen))
 
@@ -114,7 +114,7 @@ def ends(parts: ColumnCells) -> Corners:
 
 
 def turns(parts: ColumnCells, turning: Iterable[Fraction]) -> Corners:
-    """The ends of every cell, and the grid steps beside each of the points `turning` that lie inside a cell.
+    """The ends of every cell, and the grid steps next to each of the points `turning` inside a cell.
 
     A function that is a parabola in the grid step inside a cell, with its vertex in `turning`, is extreme at these.
     """
@@ -134,7 +134,7 @@ def every_cell(parts: ColumnCells) -> Corners:
 
 
 def has_holes(column: Column) -> bool:
-    """Whether doubles are so coarse that some grid step between the bounds is the step of no double."""
+    """Whether doubles are so coarse that some grid step between the bounds belongs to no double."""
     if isinstance(column, Categorical) or column.whole:
         return False
     return 2 * math.ulp(max(abs(column.lower), abs(column.upper))) > column.grid
@@ -145,9 +145,9 @@ def _corners(parts: ColumnCells, found: list[tuple[int, int]]) -> Corners:
 
 
 def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
-    """The cells that no comparison of the query tells apart, in groups."""
+    """The cells that no comparison tells apart, in groups."""
     groups: dict[bytes, list[int]] = {}
-    # packed and side by side, because a histogram of many bins has very many comparisons
+    # packed and contiguous, because a histogram with many bins has very many comparisons
     rows = np.ascontiguousarray(np.packbits(parts.truth, axis=0).T)
     for place in range(len(parts.low)):
         groups.setdefault(rows[place].tobytes(), []).append(place)
@@ -155,7 +155,7 @@ def _alike(parts: ColumnCells) -> dict[bytes, list[int]]:
 
 
 def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float, float]]:
-    """The first and last value of each cell: single points at the cuts, and what lies between them."""
+    """The first and last value of each cell: single points at the cuts, and the intervals between them."""
     found: list[tuple[float, float]] = []
     start = float(column.lower)
     for cut in cuts:
@@ -173,14 +173,14 @@ def _intervals(column: NumberColumn, cuts: Sequence[float]) -> list[tuple[float,
 
 
 def _around(column: NumberColumn, cut: float) -> tuple[float, float, bool]:
-    """The value of the column before `cut`, the one after it, and whether the column can hold it."""
+    """The column's value before `cut`, the one after it, and whether the column can hold `cut` itself."""
     if not column.whole:
         return math.nextafter(cut, -math.inf), math.nextafter(cut, math.inf), True
     return float(math.ceil(cut) - 1), float(math.floor(cut) + 1), cut.is_integer()
 
 
 def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
-    """Compare doubles with constants that are exact as doubles (the normal form refuses others)."""
+    """Where a comparison holds for doubles; its constants are exact as doubles (the normal form refuses others)."""
     values = [float(value) for value in leaf.constants]
     if isinstance(leaf, IsIn):
         return np.isin(places, values)
@@ -195,17 +195,17 @@ def holds_category(leaf: Leaf, column: Categorical) -> Truths:
 
 
 # --------------------------------------------------------------------------------------------------
-# A query on many made-up tables at once, held as arrays: the same sums as `bnpriv.tables.evaluate` has of one.
+# A query evaluated on many made-up tables at once: the same sums as `bnpriv.tables.evaluate` has of one.
 # --------------------------------------------------------------------------------------------------
 
 Tables = Mapping[str, NDArray[Any]]
 
 LARGEST_ADDED = 2**62
-"""Whole numbers up to here are added in 64 bits, larger ones one by one."""
+"""Integers up to this size are added in 64 bits, larger ones as Python integers."""
 
 
 def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
-    """The answers to many tables, as the doubles that a release rounds them to.
+    """The answers to many tables, as the doubles that a release would round them to.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def _totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
 
 
 def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
-    """The values that count: numbers between the bounds, of categories their places."""
+    """Column values as they count: numbers clamped to the bounds, categories as their places."""
     if isinstance(column, Categorical):
         places = np.full(values.shape, column.categories.index(column.missing), dtype=np.int64)
         for place, category in enumerate(column.categories):
@@ -269,7 +269,7 @@ def _sum(term: IntegerTerm, columns: Tables, schema: Schema) -> NDArray[np.int64
 
 
 def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Grid steps as `Real.step` and `Integer.step` define them, of values that are cleaned."""
+    """The grid steps of cleaned values, as `Real.step` and `Integer.step` define them."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
     return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)
@@ -282,6 +282,7 @@ def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:
 
 def _output(whole: Wholes, totals: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
     sizes = [max(1, int(np.max(np.abs(total)))) for total in totals]
+    # no partial sum is larger than this bound
     largest = abs(whole.shift) + sum(abs(weight) * size for weight, size in zip(whole.weights, sizes, strict=True))
     kind = np.int64 if largest < LARGEST_ADDED else object
     added: NDArray[Any] = sum(
@@ -309,13 +310,13 @@ Key = TypeVar("Key")
 Item = TypeVar("Item")
 
 ColumnPart = frozenset[int]
-"""Terms of a query, by their places, that share columns with each other and with no other term."""
+"""A connected group of terms of a query, by their places: it shares no column with any other term."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """What one record adds to every output of a query, of whose columns some change and the others rest.
+    """What one record can add to each output when some columns move and the others rest.
 
     Parameters
     ----------
@@ -338,7 +339,7 @@ class Contribution:
 
     @classmethod
     def of(cls, form: NormalForm) -> Contribution:
-        """What a record adds to a query, where all columns may change."""
+        """The contribution of a record where all columns may move."""
         records = form.schema.records
         return cls(
             schema=form.schema,
@@ -349,17 +350,17 @@ class Contribution:
         )
 
     def parts(self, outputs: Iterable[int]) -> list[ColumnPart]:
-        """The terms of `outputs` that read a moving column, grouped so that groups share no column."""
+        """The terms of `outputs` that read a moving column, in groups that share no column."""
         terms = sorted(set[int]().union(*(self.rows[output] for output in outputs)))
         groups = grouped((self.reads[term], (term,)) for term in terms if self.reads[term] & self.moving)
         return [frozenset(part) for _, part in groups]
 
     def fed(self, part: ColumnPart, outputs: Iterable[int]) -> tuple[int, ...]:
-        """The outputs, among `outputs`, that the terms of `part` add to."""
+        """Those of `outputs` that the terms of `part` contribute to."""
         return tuple(output for output in outputs if not part.isdisjoint(self.rows[output]))
 
     def squared(self, part: ColumnPart) -> frozenset[str]:
-        """The moving columns whose squares are summed."""
+        """The columns whose squares are summed in `part`."""
         terms = (self.terms[place] for place in part)
         return frozenset(term.column for term in terms if isinstance(term, Steps) and term.exponent == 2)
 
@@ -369,7 +370,7 @@ class Contribution:
         return [(term, weight) for term, weight in found if isinstance(term, StepProduct)]
 
     def multiplied(self, part: ColumnPart, outputs: Iterable[int]) -> frozenset[str]:
-        """The columns that are multiplied with another in one of `outputs`."""
+        """The columns that are multiplied with another column in one of `outputs`."""
         found = (term for output in outputs for term, _ in self.products(part, output))
         return frozenset(name for term in found for name in term.powers)
 
@@ -388,7 +389,7 @@ class Contribution:
         return found[1], found[2]
 
     def outer(self, part: ColumnPart, output: int) -> tuple[Fraction, Fraction]:
-        """Numbers between which `part` of `output` stays: loose, because every term is taken to be at its own worst."""
+        """A loose range of what `part` adds to `output`: every term is taken at its own extreme."""
         low = high = Fraction(0)
         summed: set[str] = set()
         for place, weight in self.weights(part, output):
@@ -404,7 +405,7 @@ class Contribution:
         return low, high
 
     def sizes(self, part: ColumnPart, outputs: Iterable[int]) -> Contribution | None:
-        """The added whose one output is at least the 1-norm of `outputs`; None if values are summed."""
+        """A contribution whose one output is at least the 1-norm of `outputs`; None if values are summed."""
         row: dict[int, Fraction] = {}
         for output in outputs:
             for place, weight in self.weights(part, output):
@@ -423,13 +424,14 @@ class Contribution:
         steps = 0 if isinstance(column, Categorical) else column.steps
         slope, bend = self.parabola(name, part, output)
         beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
+        # a parabola in a whole number is extreme at an end or next to its vertex
         return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
 
 
 def grouped(
     items: Iterable[tuple[frozenset[Key], Iterable[Item]]],
 ) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:
-    """Join what shares a key, directly or through others; the groups that are left share none.
+    """Join items that share a key, directly or through others, into groups that share none.
 
     Examples
     --------
@@ -447,7 +449,7 @@ def grouped(
 @final
 @dataclass(frozen=True, kw_only=True)
 class ContributionTable:
-    """What a record adds to some outputs, in units of a scale, for chosen values of the columns of a part.
+    """What a record adds to some outputs, in units of a scale, at the corners of the columns of a part.
 
     Parameters
     ----------
@@ -475,7 +477,7 @@ class ContributionTable:
 
 
 def scale_of(added: Contribution, parts: Iterable[ColumnPart], outputs: Sequence[int]) -> Fraction:
-    """A power of two near the largest number in `parts`, so that nothing relevant underflows or overflows."""
+    """A power of two near the largest number in `parts`, so that nothing that matters under- or overflows."""
     sizes = [abs(end) for part in parts for output in outputs for end in added.outer(part, output)]
     largest = max(sizes, default=Fraction(1)) or Fraction(1)
     return Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
@@ -492,6 +494,7 @@ def tabulate(
     """
     names = added.columns(part)
     multiplied = added.multiplied(part, outputs)
+    # with a square beside a product, the corners may not be extreme
     if any(added.parabola(name, part, output)[1] for name in multiplied for output in outputs):
         return None
     moving = sum(name in added.moving for name in names)
@@ -548,7 +551,7 @@ def _summands(
     truths: Mapping[Leaf, Truths],
     open_column: str | None,
 ) -> Iterator[tuple[int, Sequence[Fraction], Sequence[int], Truths | None]]:
-    """Yield what is added up for a part: the place of the output, numbers, their shape, and where they count.
+    """Yield what is added up for a part: the output's place, numbers, their shape, and where they count.
 
     Always in one order (conditions, then columns, then products), so that the sums are always the same bits.
     """
@@ -578,11 +581,12 @@ def _along(axes: Mapping[str, Corners], *names: str) -> list[int]:
 
 
 def _grain(denominators: set[int], magnitude: float) -> int | None:
-    """The bits behind the binary point with which numbers of these denominators add up without rounding, if they do."""
+    """The number of binary places with which such numbers add up exactly, or None if they do not."""
     if any(denominator & (denominator - 1) for denominator in denominators):
         return None
     grain = max((denominator.bit_length() - 1 for denominator in denominators), default=0)
     # doubles hold no multiples of a much finer grain
+    # with 51 bits a sum, and a difference of two sums, still fit into the 53 bits of a double
     exact = grain <= FINEST_GRAIN and magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - grain)
     return grain if exact else None
 
@@ -599,11 +603,11 @@ def _leaves(added: Contribution, part: ColumnPart, name: str) -> tuple[Leaf, ...
 def _corners_of_records(
     added: Contribution, part: ColumnPart, outputs: Sequence[int], name: str, cut: ColumnCells
 ) -> Corners | None:
-    """Choose the values of a column that matter; None if there are too many patterns of signs."""
+    """The values of a column that must be tried; None if there are too many patterns of signs."""
     bends = [added.parabola(name, part, output) for output in outputs]
     bends = [bend for bend in bends if any(bend)]
     if not bends and name not in added.multiplied(part, outputs):
-        return patterns(cut)  # so for a resting column that multiplies no other: what it adds by itself is no term here
+        return patterns(cut)  # a resting column too, unless it multiplies another: its own sum cancels in a change
     if not any(bend for _, bend in bends):
         return ends(cut)
     if len(bends) > MOST_SIGNED_OUTPUTS:
@@ -612,7 +616,7 @@ def _corners_of_records(
 
 
 def _vertices(parabolas: Sequence[tuple[Fraction, Fraction]]) -> set[Fraction]:
-    """Where the signed sums of parabolas turn; turning all signs changes nothing."""
+    """The vertices of all signed sums of parabolas; flipping all signs at once changes nothing."""
     found: set[Fraction] = set()
     for signs in product((1, -1), repeat=len(parabolas) - 1):
         signed = list(zip((1, *signs), parabolas, strict=True))
@@ -624,5 +628,5 @@ def _vertices(parabolas: Sequence[tuple[Fraction, Fraction]]) -> set[Fraction]:
 
 
 def holes(added: Contribution, part: ColumnPart) -> bool:
-    """Whether the corners inside cells might be no grid steps of real values, so that only upper bounds hold."""
+    """Whether some corners may be grid steps of no real value, so that only upper bounds hold."""
     return any(has_holes(added.schema[name]) for name in added.squared(part))

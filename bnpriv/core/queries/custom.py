@@ -1,4 +1,4 @@
-"""A query that is the user's own function: its sensitivity is declared, not computed."""
+"""Custom queries: the user's own function, with a declared sensitivity."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class Custom(Query):
         )
 
     def dimension(self, schema: Schema) -> int:
-        """How many numbers the function returns."""
+        """The number of outputs of the function."""
         return self.size
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """That the sensitivity is taken on trust."""
+        """The assumption that the declared sensitivity is right."""
         return (f"the sensitivity of {self} is declared by the caller, not computed",)
 
     def declared(self, columns: frozenset[str]) -> Bound:
-        """The bound, from the declaration, on the change of the answer when only `columns` change.
+        """The declared bound on the change of the answer when only `columns` change.
 
         The answer moves no further than the sum of the moves when the columns are changed one after the other, by the
         triangle inequality. The declaration is for the 1-norm; the 2-norm is never larger.
@@ -81,6 +81,7 @@ class Custom(Query):
         if not isinstance(self.sensitivity, tuple):
             return Bound(0.0, self.sensitivity, "certified")
         steps = [step for name, step in self.sensitivity if name in touched]
+        # rounded up: the sum of the declared steps is itself rounded
         return Bound(0.0, steps[0] if len(steps) == 1 else up(math.fsum(steps)), "certified")
 
     def __str__(self) -> str:
@@ -96,7 +97,7 @@ def custom(
     span: tuple[float, float] | None = None,
     name: str = "custom",
 ) -> Custom:
-    """Ask with a function of your own.
+    """Ask a query that a function of your own answers.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Variances, quantiles and the like: their answer is worked out of other numbers, to which the noise is added.
+"""Derived queries, such as variances and quantiles: noise is added to sums, and the answer is computed from these.
 
 What a mechanism sees of such a question is its base: numbers that are sums over records, like those of every other
 query. The rest is post-processing of what was released: it sees no data and costs no privacy.
@@ -24,38 +24,38 @@ Span = tuple[float, float]
 
 
 class Derived(Query):
-    """A question whose `outputs` are a base, and whose answer is worked out of them."""
+    """A query whose `outputs` are a base of sums; the answer is computed from the noisy base."""
 
     own_units: ClassVar[bool] = True
-    """Whether every number of the base has a unit of its own, and therefore a weight of its own."""
+    """Whether every number of the base has its own unit, and therefore its own weight."""
 
     certain: ClassVar[bool] = True
-    """Whether the base without noise tells the answer itself, and not only between which numbers it lies."""
+    """Whether a base without noise determines the answer, rather than an interval around it."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each number of the answer is; of a single one the query's own text says it."""
+        """The name of each number of the answer; a single one is named by the query's text."""
         return (str(self),)
 
     @abstractmethod
     def base_text(self, schema: Schema) -> str:
-        """In words what the noise is added to."""
+        """What the noise is added to, in words."""
 
     @abstractmethod
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Between which numbers each number of the answer lies, whatever the table holds."""
+        """The range of each number of the answer, whatever the table holds."""
 
     @abstractmethod
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Work the answer out of a released base, and move it into its range."""
+        """Compute the answer from a released base, and clamp it to its range."""
 
     @abstractmethod
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Intervals that hold the answer of the table if each exact number of its base lies in its span."""
+        """Intervals that contain the answer if each exact number of the base lies in its span."""
 
     @abstractmethod
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """By how much each number of the answer can err if the base errs by no more than the halves.
+        """The largest error of each number of the answer if the base errs by at most the given halves.
 
         Empty where nothing but the range bounds it.
         """
@@ -64,7 +64,7 @@ class Derived(Query):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
-    """How the numbers of an answer are worked out of those that were released, question by question.
+    """How the numbers of an answer are computed from the released ones, query by query.
 
     Parameters
     ----------
@@ -77,31 +77,31 @@ class Derivation:
     schema: Schema
 
     def labels(self, base: Sequence[str]) -> tuple[str, ...]:
-        """What each number of the answer is, from what each of the base is."""
+        """The name of each number of the answer, from the names of the base."""
         return self._gathered(lambda query, _: query.labels, base.__getitem__)
 
     def values(self, base: Sequence[float]) -> tuple[float, ...]:
-        """The answer that a released base gives."""
+        """The answer computed from a released base."""
         return self._gathered(lambda query, own: query.derive([base[k] for k in own], self.schema), base.__getitem__)
 
     def intervals(self, box: Sequence[Span], ranges: Sequence[Span]) -> tuple[Span, ...]:
-        """Intervals of the answer from those of the base, whose exact numbers also lie in their ranges."""
+        """Intervals of the answer from intervals of the base, each cut to its range."""
         return self._gathered(
             lambda query, own: query.enclose([_inside(box[k], ranges[k]) for k in own], self.schema), box.__getitem__
         )
 
     def ranges(self, base: Sequence[Span]) -> tuple[Span, ...]:
-        """The ranges of the answer from those of the base."""
+        """The ranges of the answer, from those of the base."""
         return self._gathered(lambda query, _: query.ranges(self.schema), base.__getitem__)
 
     def shown_as_they_are(self, base: Sequence[bool]) -> tuple[bool, ...]:
-        """What holds of every number of the base, where that is a number of the answer too; else False."""
+        """A property of the base's numbers, passed on to those that are in the answer themselves; else False."""
         return self._gathered(lambda _, own: [False] * len(own), base.__getitem__)
 
     def _gathered(
         self, derived: Callable[[Derived, range], Iterable[Number]], plain: Callable[[int], Number]
     ) -> tuple[Number, ...]:
-        """Go through the questions: what `derived` makes of a derived one and its places, and `plain` of each other."""
+        """Apply `derived` to each derived query with its places, and `plain` to every place of the others."""
         found: list[Number] = []
         for query, places in self.pieces:
             found += derived(query, places) if isinstance(query, Derived) else map(plain, places)
@@ -109,12 +109,12 @@ class Derivation:
 
     @property
     def uncertain(self) -> tuple[bool, ...]:
-        """For each number of the answer, whether even a base without noise leaves it open."""
+        """Whether even a base without noise leaves a number of the answer open."""
         return self._gathered(lambda query, _: [not query.certain] * len(query.labels), lambda _: False)
 
     @property
     def groups(self) -> tuple[range, ...]:
-        """The places in the answer of each question."""
+        """The places in the answer of each query."""
         found: list[range] = []
         for query, places in self.pieces:
             start = found[-1].stop if found else 0
@@ -123,7 +123,7 @@ class Derivation:
 
 
 def derivation(query: Query, schema: Schema) -> Derivation | None:
-    """How an answer is worked out; None where what is released is the answer.
+    """How an answer is computed from what is released; None where they are the same.
 
     Examples
     --------
@@ -147,17 +147,17 @@ def derivation(query: Query, schema: Schema) -> Derivation | None:
 
 
 def widened(low: Fraction, high: Fraction, ends: Span) -> Span:
-    """Doubles around an interval, moved into a range that holds the number too."""
+    """The smallest doubles around an interval, clamped to a range."""
     down, up = math.nextafter(float(low), -math.inf), math.nextafter(float(high), math.inf)
     return clipped(down, ends), clipped(up, ends)
 
 
 def clipped(value: float, ends: Span) -> float:
-    """The number of a range that is nearest to a value."""
+    """A value clamped to a range."""
     return min(max(value, ends[0]), ends[1])
 
 
 def _inside(span: Span, ends: Span) -> Span:
-    """What an interval, as wide as the doubles that it was rounded to, has in common with a range."""
+    """The intersection of an interval, widened by its rounding, with a range."""
     low, high = math.nextafter(span[0], -math.inf), math.nextafter(span[1], math.inf)
     return clipped(low, ends), clipped(high, ends)

@@ -1,4 +1,4 @@
-"""The one normal form of every built-in query: exact integer sums over records, then an affine map.
+"""The normal form of every built-in query: exact integer sums over records, then an affine map.
 
 A record's value in a numeric column is ``lower + grid * k`` with a whole number k of steps; hence every output is an
 affine map, in fractions, of integer sums of indicators and powers of k. Why this form: sums of integers do not depend
@@ -25,7 +25,7 @@ from bnpriv.errors import QueryError, SizeError
 LARGEST_SUM = 2**63 - 1
 
 MOST_MATRIX_ENTRIES = 2**20
-"""Entries of a matrix that is written out."""
+"""The most entries of a weight matrix that is written out in full."""
 
 _ZERO = Fraction(0)
 
@@ -33,7 +33,7 @@ _ZERO = Fraction(0)
 @final
 @dataclass(frozen=True)
 class Steps:
-    """The number of grid steps of `column` above its lower bound, to the power `exponent`."""
+    """A power of a record's grid step: the number of steps of `column` above its lower bound."""
 
     column: str
     exponent: int = 1
@@ -50,7 +50,7 @@ class Steps:
 @final
 @dataclass(frozen=True)
 class StepProduct:
-    """The numbers of grid steps of two columns above their lower bounds, multiplied; the names are in order."""
+    """The product of the grid steps of two columns; the names are sorted."""
 
     first: str
     second: str
@@ -65,7 +65,7 @@ class StepProduct:
 
 
 Summed = Steps | StepProduct
-"""What is summed of the values of columns."""
+"""A term that sums values of columns."""
 
 IntegerTerm = Indicator | Summed
 
@@ -98,7 +98,7 @@ class NormalForm:
 
     @cached_property
     def matrix(self) -> tuple[tuple[Fraction, ...], ...]:
-        """The whole matrix, of shape (outputs, terms).
+        """The full matrix, of shape (outputs, terms).
 
         Raises
         ------
@@ -144,14 +144,14 @@ class Wholes:
 
     @classmethod
     def of(cls, row: Sequence[Fraction], offset: Fraction) -> Wholes:
-        """Bring the weights of an output and its offset to their least common denominator."""
+        """Bring an output's weights and offset to their least common denominator."""
         common = math.lcm(*(weight.denominator for weight in (*row, offset)))
         whole = [weight.numerator * (common // weight.denominator) for weight in (*row, offset)]
         return cls(weights=tuple(whole[:-1]), shift=whole[-1], denominator=common)
 
 
 def normal_form(query: Query, schema: Schema) -> NormalForm:
-    """Compile `query` for `schema`.
+    """Compile a query for a schema.
 
     Raises
     ------
@@ -166,6 +166,7 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
         row, shift = _affine(output, schema)
         rows.append(row)
         offset.append(shift)
+        # a term that several outputs share is summed once
         for term in row:
             terms.setdefault(term, len(terms))
     for term in terms:
@@ -181,7 +182,7 @@ def normal_form(query: Query, schema: Schema) -> NormalForm:
 
 
 def _affine(output: Output, schema: Schema) -> tuple[dict[IntegerTerm, Fraction], Fraction]:
-    """Write an output as weights of integer sums, and the constant that all records together add."""
+    """Write an output as weights of integer sums, plus a constant from all records together."""
     scale = Fraction(1, schema.records) if output.averaged else Fraction(1)
     row: dict[IntegerTerm, Fraction] = {}
     shift = Fraction(0)
@@ -206,12 +207,13 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     if not others:
         return low, [(grid, Steps(name))]
     ((other, base, fine),) = others
+    # in order, so that a product and its reverse are one term
     both = Steps(name, 2) if name == other else StepProduct(*sorted((name, other)))
     return low * base, [(base * grid, Steps(name)), (low * fine, Steps(other)), (grid * fine, both)]
 
 
 def most_of(term: IntegerTerm, schema: Schema) -> int:
-    """The most that one record can add to a term; the least is 0."""
+    """The largest value of a term for one record; the least is 0."""
     if isinstance(term, Indicator):
         return 1
     return math.prod(numeric(name, schema).steps ** power for name, power in term.powers.items())
@@ -223,7 +225,7 @@ def columns_of(term: IntegerTerm) -> frozenset[str]:
 
 
 def numeric(name: str, schema: Schema) -> NumberColumn:
-    """The column `name`, which must hold numbers.
+    """The column `name`, checked to hold numbers.
 
     Raises
     ------
@@ -281,6 +283,7 @@ def _check_leaf(leaf: Comparison | IsIn, schema: Schema) -> None:
             found=leaf.operator,
             remedy="List the categories that count: in, or isin in Python.",
         )
+    # by type as well: True equals 1 in Python, and is another category
     strange = [value for value in values if not any(value == c and type(value) is type(c) for c in column.categories)]
     if strange:
         raise QueryError(

@@ -1,4 +1,4 @@
-"""Predicates on one record, and the bins that histograms and cross tables are made of."""
+"""Conditions on one record, and the bins of histograms and cross tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bnpriv.core.schema import Column
 from bnpriv.errors import QueryError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# Predicates on one record: comparisons of columns with constants, joined by & | ~.
+# Conditions on one record: comparisons of columns with constants, joined by & | ~.
 #
 # A predicate reads the column after missing values are filled and bounds are applied, before the grid. Constants are
 # kept as the plain str, bool, int or float of Python, so that a predicate prints as the grammar reads it.
@@ -129,7 +129,7 @@ class IsIn(Predicate):
 
 @dataclass(frozen=True)
 class _Joined(Predicate):
-    """Two conditions or more, joined by one sign; parts that are joined by the same sign are taken apart."""
+    """Two or more conditions joined by one operator; nested uses of the same operator are flattened."""
 
     parts: tuple[Predicate, ...]
     depth: int = field(init=False, repr=False, compare=False)
@@ -187,7 +187,7 @@ class Not(Predicate):
 @final
 @dataclass(frozen=True, eq=False)
 class Col:
-    """A column by name, waiting for a comparison; made by `col`."""
+    """A column by name, waiting to be compared; made by `col`."""
 
     name: str
 
@@ -264,7 +264,7 @@ def col(name: str) -> Col:
 
 
 def column_name(value: object) -> str:
-    """The name of a column.
+    """The checked name of a column.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def literals(values: Iterable[Constant]) -> str:
 
 
 def distinct(what: str, names: Sequence[str]) -> None:
-    """Refuse a query that names no column, or one twice.
+    """Refuse a list of columns that is empty or names one twice.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def _predicate(value: object) -> Predicate:
 
 
 def _unjoined(side: object) -> QueryError:
-    """The refusal of a side of & or | that is no condition; Python binds these tighter than comparisons."""
+    """The refusal of an operand of & or | that is no condition, usually for want of parentheses."""
     return QueryError(
         "a condition is needed on both sides of & and |",
         found=f"col({side.name!r}) without a comparison" if isinstance(side, Col) else checks.type_text(side),
@@ -346,7 +346,7 @@ def _unlisted(values: object) -> QueryError:
 
 
 def _nested(part: Predicate) -> int:
-    """The depth of a condition around `part`; limited, so that no walk through a condition runs out of stack."""
+    """The nesting depth around `part`, limited so that no recursion through a condition overflows the stack."""
     if part.depth >= MOST_NESTED:
         raise QueryError(
             f"conditions may be nested {MOST_NESTED} deep",
@@ -381,7 +381,7 @@ def _constant_remedy(value: object) -> str:
 
 
 def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> Truths:
-    """Where a predicate holds, given where its conditions on single columns do.
+    """Evaluate a condition, given the truth of its comparisons of single columns.
 
     Raises
     ------
@@ -406,7 +406,7 @@ def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> 
 
 
 # --------------------------------------------------------------------------------------------------
-# Bins of a column: edges of numbers, or categories, and the condition and the name of each.
+# Bins of a column: intervals between edges, or categories, each with a condition and a name.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -428,11 +428,11 @@ class ColumnBin:
 
 
 MOST_NUMBERS_APART = 12
-"""Whole numbers between the bounds of a column that count one by one where no edges are given."""
+"""Up to so many whole numbers between a column's bounds are counted one by one when no edges are given."""
 
 
 def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what: str) -> tuple[ColumnBin, ...]:
-    """The bins of a column: its categories, a few whole numbers one by one, or those between edges.
+    """The bins of a column: its categories, a few whole numbers one by one, or intervals between edges.
 
     A bin holds its lower edge and not its upper one, but the last bin holds both.
 
@@ -475,7 +475,7 @@ def bins_of(name: str, column: Column, given: tuple[Constant, ...] | None, what:
 
 
 def _few_numbers(column: Column, given: tuple[Constant, ...] | None) -> tuple[Constant, ...]:
-    """The whole numbers of a column that count one by one; none if they are many, or edges are given."""
+    """The whole numbers of a column that are counted one by one; none if they are many, or edges are given."""
     if given is not None or not isinstance(column, Integer) or column.upper - column.lower >= MOST_NUMBERS_APART:
         return ()
     return tuple(range(column.lower, column.upper + 1))
@@ -502,7 +502,7 @@ def edges_of(name: str, column: Column, given: tuple[Constant, ...] | None, what
 
 
 def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
-    """Bins as plain values, checked as far as they can be before the schema tells edges from categories.
+    """Bins as plain values, checked as far as possible without the schema.
 
     Raises
     ------

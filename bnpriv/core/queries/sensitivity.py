@@ -37,7 +37,7 @@ from bnpriv.core.schema import Column, Schema, require_schema
 from bnpriv.errors import ParameterError, QueryError, SchemaError, SizeError
 
 # --------------------------------------------------------------------------------------------------
-# How far apart two points of a finite set can be: the geometry behind column sensitivity, on plain arrays.
+# The diameter of a finite set of points: the geometry behind column sensitivity, on plain arrays.
 #
 # A cloud is what a record can add to some outputs, of shape (moving, resting, outputs): along the first axis the
 # columns that change, along the second those that rest. A change goes from one point of a cloud to another with the
@@ -58,7 +58,7 @@ DISTANCES_AT_ONCE = 1_000_000  # numbers held when pairs are compared block by b
 @final
 @dataclass(frozen=True)
 class Reach:
-    """What is known of the largest length: `change` has the length `lower`, and no change is longer than `upper`."""
+    """What is known of a largest length: `change` attains `lower`, and no change exceeds `upper`."""
 
     lower: float
     upper: float
@@ -66,7 +66,7 @@ class Reach:
 
 
 def lengths(changes: FloatArray, box: FloatArray, norm: Norm) -> FloatArray:
-    """The length of each change when every output may move by `box` more, in either direction."""
+    """The length of each change when every output may move by a further `box`, in either direction."""
     stretched = np.abs(changes) + box
     return stretched.sum(axis=-1) if norm == 1 else np.sqrt(np.square(stretched).sum(axis=-1))
 
@@ -95,7 +95,7 @@ def by_signs(clouds: Sequence[tuple[FloatArray, Sequence[int]]], outputs: int) -
 
 
 def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
-    """The largest length of a change inside one cloud, in all pairs if there are few enough."""
+    """The largest length of a change within one cloud; over all pairs if they are few enough."""
     best = Reach(0.0, 0.0, np.zeros_like(box))
     work = 0
     for points in _slices(cloud):
@@ -108,7 +108,7 @@ def farthest(cloud: FloatArray, box: FloatArray, norm: Norm) -> Reach:
 
 
 def changes_of(cloud: FloatArray) -> FloatArray | None:
-    """All changes inside a cloud, each once, or None if there are too many.
+    """All changes within a cloud, each once, or None if there are too many.
 
     The zero change is left out when there are others: it lies between a change and its opposite, and lengths are
     convex.
@@ -126,7 +126,7 @@ def changes_of(cloud: FloatArray) -> FloatArray | None:
 
 
 def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | None:
-    """All sums of one row from each of `parts`, or None if they are more than `most` numbers."""
+    """All sums of one row from each of `parts`, or None if they take more than `most` numbers."""
     total = parts[0]
     for part in parts[1:]:
         if len(total) * part.size > most:
@@ -136,7 +136,7 @@ def sums(parts: Sequence[FloatArray], most: int = MOST_CHANGES) -> FloatArray | 
 
 
 def together(reaches: Sequence[Reach], box: FloatArray, norm: Norm) -> FloatArray:
-    """Add up changes, one from each reach, each with the sign that makes the sum longer: an example, not the best."""
+    """Add up changes, one from each reach, with the sign that lengthens the sum: an example, not the optimum."""
     total: FloatArray = np.zeros_like(box)
     for reach in reaches:
         options = np.stack([total + reach.change, total - reach.change])
@@ -187,6 +187,7 @@ def quadratic_diameter(
     if not lead > 1e-30 or not np.abs(rest).max() < 1e30 * lead:
         return None
     roots = _roots(rest / lead)
+    # the root lies between two whole numbers, and may be off by one more through rounding: four are tried
     near = np.floor((roots + 1.0) / 2.0 * steps)
     tried = np.concatenate([near - 1, near, near + 1, near + 2, low[:, None], high[:, None]], axis=1)
     z = (2.0 * np.clip(tried, low[:, None], high[:, None]) / steps - 1.0)[:, :, None]
@@ -195,7 +196,7 @@ def quadratic_diameter(
 
 
 def _roots(monic: FloatArray) -> FloatArray:
-    """The real parts of the roots of ``z**3 + a z**2 + b z + c``; parts that are no root do no harm."""
+    """The real parts of the roots of ``z**3 + a z**2 + b z + c``; values that are no root do no harm."""
     companion = np.zeros((len(monic), 3, 3))
     companion[:, 0] = -monic
     companion[:, 1, 0] = companion[:, 2, 1] = 1.0
@@ -208,7 +209,7 @@ def _roots(monic: FloatArray) -> FloatArray:
 
 
 def _slices(cloud: FloatArray) -> Iterator[FloatArray]:
-    """Yield the points that share a resting index, each once, and slices that are alike once."""
+    """Yield the points that share a resting index, each once; equal slices once."""
     slices: FloatArray = np.ascontiguousarray(cloud.transpose(1, 0, 2))
     flat = slices.reshape(len(slices), -1)
     different = flat if len(flat) == 1 else np.unique(flat, axis=0)
@@ -217,7 +218,7 @@ def _slices(cloud: FloatArray) -> Iterator[FloatArray]:
 
 
 def _distinct(points: FloatArray) -> FloatArray:
-    """Each point once; of long points in no order, because sorting them takes long."""
+    """Each point once; in no order if they are long, because sorting them would be slow."""
     if points.size <= MOST_SORTED:
         return np.unique(points, axis=0)
     places = {point.tobytes(): place for place, point in enumerate(points)}
@@ -240,14 +241,16 @@ def _some_pairs(points: FloatArray, box: FloatArray, norm: Norm) -> Reach:
     """Bound the largest length by the triangle inequality through a common point, and find a long change."""
     none = np.zeros_like(box)
     upper = math.inf
+    # any center gives a bound |x - y| <= |x - c| + |y - c|, so the smaller of two is one as well
     for center in (none, (points.max(axis=0) + points.min(axis=0)) / 2):
         away = points - center
         first, second = np.partition(lengths(away, none, norm), -2)[-2:]
-        # the points of an orthant are at most at right angles from each other
+        # vectors in one orthant are at most at right angles, hence the hypotenuse
         square = norm == 2 and bool(np.all(away >= 0))
         upper = min(upper, float(math.hypot(first, second) if square else first + second))
     start = points[int(lengths(points, none, norm).argmax())]
     change = none
+    # from the farthest point to the one farthest from it, a few times: a good example in linear time
     for _ in range(3):
         found = points[int(lengths(points - start, box, norm).argmax())]
         change, start = found - start, found
@@ -274,7 +277,7 @@ CUBIC_ERROR = 1e-12  # of the roots of a cubic, on the largest value of its quar
 
 
 class Extent(NamedTuple):
-    """A largest change lies between `lower` and `upper`."""
+    """Bounds of a largest change: it lies between `lower` and `upper`."""
 
     lower: Fraction
     upper: Fraction
@@ -284,7 +287,7 @@ NO_EXTENT = Extent(Fraction(0), Fraction(0))
 
 
 def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
-    """Divide `outputs` into clusters that move apart; outputs that cannot move are left out."""
+    """Group `outputs` into clusters that move independently; outputs that cannot move are left out."""
     box = dict.fromkeys(outputs, NO_EXTENT)
     moved: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
     for part in added.parts(outputs):
@@ -312,13 +315,14 @@ def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
         return Extent(Fraction(0), high - low)
     found = by_signs([(table.values, (0,))], 1)
     assert found is not None  # one output has one pattern of signs
+    # where a corner may be the step of no double, it bounds the change from above, but need not be attained
     return _extent(scale, found, 0.0 if holes(added, part) else found, _rounding([table], found))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Outputs tied by the parts that feed several of them.
+    """Outputs tied together by parts that feed several of them.
 
     Parameters
     ----------
@@ -350,7 +354,7 @@ class Cluster:
 
     @cached_property
     def scale(self) -> Fraction:
-        """The unit of the tables."""
+        """The unit of the tables: a power of two."""
         return scale_of(self.added, self.parts, self.outputs)
 
     @cached_property
@@ -365,7 +369,7 @@ class Cluster:
         return any(holes(self.added, part) for part in self.parts)
 
     def _by_outputs(self, norm: Norm) -> Extent:
-        """Bound the change by those of the single outputs; of very many outputs most only by their ranges."""
+        """Bound the change through single outputs; of very many outputs, most through their ranges only."""
         alone = [sum_of(clusters(self.added, [output]), 1) for output in self.outputs[:MOST_ALONE]]
         lower = max(extent.lower for extent in alone)
         alone += [self._range(output) for output in self.outputs[MOST_ALONE:]]
@@ -377,7 +381,7 @@ class Cluster:
         return Extent(Fraction(0), sum((high - low for low, high in ends), Fraction(0)))
 
     def _by_sizes(self, norm: Norm) -> list[Fraction]:
-        """Bound the change by the sizes of what two records can add: cheap for a histogram of very many bins.
+        """Bound the change by the sizes of what two records add: cheap for a histogram of very many bins.
 
         Empty where values are summed, or even a table of sizes is too large.
         """
@@ -412,7 +416,7 @@ class Cluster:
         )
 
     def _reached(self, norm: Norm, box: FloatArray) -> tuple[float, float]:
-        """A length that is reached, and one that is not exceeded because the parts' lengths add up."""
+        """A length that is attained, and one that is not exceeded, because the lengths of the parts add up."""
         tables = self.tables or []
         nothing = np.zeros_like(box)
         if len(tables) == 1:
@@ -439,7 +443,7 @@ class Cluster:
         return self._rounded(lower, upper, box, loose)
 
     def _rounded(self, lower: float, upper: float, box: FloatArray, loose: float, error: float = 0.0) -> Extent | None:
-        """Widen what a search of 2-norms found by its rounding; without an upper end the 1-norm gives one."""
+        """Widen the result of a 2-norm search by its rounding; without an upper end the 1-norm supplies one."""
         found = lower if math.isinf(upper) else upper
         slack = _rounding(self.tables or [], found, box) + error * found
         lower = 0.0 if self._holes else max(0.0, lower - 2 * loose)
@@ -448,7 +452,7 @@ class Cluster:
         return _extent(self.scale, upper, lower, slack)
 
     def _listed(self, box: FloatArray) -> tuple[float, float]:
-        """The largest 2-norm of all sums of changes, one from each part; where they are too many, what bounds it."""
+        """The largest 2-norm of all sums of changes, one from each part; bounds where these are too many."""
         changes = [changes_of(table.values) for table in self.tables or []]
         known = [change for change in changes if change is not None]
         total = sums(known) if len(known) == len(changes) else None
@@ -486,7 +490,7 @@ class Cluster:
         return self._rounded(value, value, wide, loose, CUBIC_ERROR)
 
     def _others(self, part: ColumnPart, box: FloatArray) -> FloatArray | None:
-        """All changes that come from elsewhere than `part`: other parts, and the sides of the box."""
+        """All changes that come from outside `part`: from other parts, and from the sides of the box."""
         tables = [table for table, other in zip(self.tables or [], self.parts, strict=True) if other != part]
         listed = [changes_of(table.values) for table in tables]
         sides = [np.diag(box)[[place]] for place in range(len(box)) if box[place] > 0]
@@ -498,13 +502,13 @@ class Cluster:
 
 
 def sum_of(found: Sequence[Cluster], norm: Norm) -> Extent:
-    """The largest change of clusters that move apart."""
+    """The largest change of clusters that move independently."""
     extents = [extent for extent in (cluster.largest(norm) for cluster in found) if extent.upper > 0]
     return combined(extents, norm)
 
 
 def combined(extents: Sequence[Extent], norm: Norm) -> Extent:
-    """The largest change of what moves apart: 1-norms add, and so do squared 2-norms."""
+    """The largest change of independent movements: 1-norms add, and so do squared 2-norms."""
     if norm == 1 or len(extents) < 2:
         return Extent(
             sum((extent.lower for extent in extents), Fraction(0)),
@@ -516,7 +520,7 @@ def combined(extents: Sequence[Extent], norm: Norm) -> Extent:
 
 
 def root_of_squares(values: Sequence[Fraction]) -> Fraction:
-    """The root of the sum of squares, rounded up by a few units in the last place of a double."""
+    """The root of a sum of squares, rounded up by a few units in the last place of a double."""
     largest = max(values)
     if largest == 0:
         return largest
@@ -560,25 +564,26 @@ def _contexts(
 
 
 def _extent(scale: Fraction, upper: float, lower: float, error: float) -> Extent:
-    """Turn the ends of a search in units of `scale` into fractions, its rounding error taken into account."""
+    """The ends of a search in units of `scale`, widened by its rounding error, as fractions."""
     return Extent(
         max(Fraction(0), Fraction(lower) - Fraction(error)) * scale, (Fraction(upper) + Fraction(error)) * scale
     )
 
 
 def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray | None = None) -> float:
-    """Bound the rounding error of a search; 0 if all numbers in it are whole multiples of one power of two."""
+    """A bound on the rounding error of a search; 0 if all its numbers are multiples of one power of two."""
     magnitude = sum(table.magnitude for table in tables)
     grains = [table.grain for table in tables]
     known = [grain for grain in grains if grain is not None]
     outputs = len(tables[0].outputs) if tables else 1
     roots = 0.0 if box is None else (outputs + 8) * found
+    # sums of such numbers are exact in doubles, so that 1-norms carry no error at all
     exact = len(known) == len(grains) and magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - max(known, default=0))
     if exact and (box is None or not box.any()):
         return UNIT_ROUNDOFF * roots
     summands = max((table.summands for table in tables), default=0) + len(tables) + 4
     sides = 0.0 if box is None else float(box.sum())
-    # by numbers, or squares of numbers, that are too small for a double in this unit
+    # by numbers, or their squares, that underflow in this unit
     lost = (LEAST_DOUBLE if box is None else math.sqrt(LEAST_DOUBLE)) * summands * outputs
     return UNIT_ROUNDOFF * (2 * summands * (magnitude + sides) + (outputs + 8) * found + roots) + lost
 
@@ -600,11 +605,11 @@ EXACT_WITHIN = Fraction(1, 10**9)
 DOUBLE_BITS = 53
 
 MOST_TRUTHS = 2**26
-"""Truth values of all comparisons of a column in all cells between their constants: 64 MiB, or 4,000 bins."""
+"""The most truth values of a column's comparisons in all its cells: 64 MiB, or about 4,000 bins."""
 
 
 def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """How far the answer can move when only `columns` change, but arbitrarily.
+    """The column sensitivity: how far the answer can move when only `columns` change, but arbitrarily.
 
     Parameters
     ----------
@@ -650,7 +655,7 @@ def column_sensitivity(query: Query | str, columns: Iterable[str], schema: Schem
 
 
 def record_sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int = 1) -> Bound:
-    """How far the answer can move when `columns` change in one record only, but arbitrarily.
+    """The record sensitivity: how far the answer can move when `columns` change in one record only.
 
     A custom query need not be a sum over records: what all records may do stands for one.
 
@@ -704,6 +709,7 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
         declared = query.declared(moving)
         return declared if share == 1 else Bound(0.0, declared.upper, "certified")
     asked = prepared(query, schema)
+    # only the queried columns move the answer, so the others need not be part of the key
     key = (moving & query.columns, norm, share)
     if key not in asked.known:
         asked.known[key] = _searched(asked, *key)
@@ -711,7 +717,7 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 
 
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
-    """Work a sensitivity out: the outputs in clusters that move apart, each with the rounding of its doubles."""
+    """Compute a sensitivity cluster by cluster, each with the rounding of its released doubles."""
     added = replace(asked.whole, moving=moving)
     extents = [_released(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))]
     total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
@@ -722,7 +728,7 @@ def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fractio
 @final
 @dataclass(eq=False)
 class Prepared:
-    """One query compiled for one schema, with the sensitivities and ranges that were worked out so far.
+    """A query compiled for a schema, with the sensitivities and ranges computed so far.
 
     Parameters
     ----------
@@ -742,11 +748,11 @@ class Prepared:
 
     @cached_property
     def ranges(self) -> list[tuple[Fraction, Fraction]]:
-        """Numbers between which the outputs lie, as close as they are known."""
+        """Ranges of the outputs, as close as they are known."""
         return [self._range(output) for output in range(len(self.form.labels))]
 
     def _range(self, output: int) -> tuple[Fraction, Fraction]:
-        """Enclose one output by the ends of each column alone or, where it fits, by a table of what a record adds."""
+        """The range of one output, by the ends of each column alone or, where it fits, by a table."""
         low = high = self.form.offset[output]
         for part in self.whole.parts([output]):
             ends = self.whole.outer(part, output)
@@ -760,7 +766,7 @@ class Prepared:
         return low, high
 
     def outer(self, output: int) -> tuple[Fraction, Fraction]:
-        """Numbers between which an output lies."""
+        """A loose range of an output."""
         if output not in self._outer:
             parts = [self.whole.outer(part, output) for part in self.whole.parts([output])]
             shift = self.form.offset[output]
@@ -803,7 +809,7 @@ def sensitivity_of_numbers(query: Query, schema: Schema, places: Iterable[int]) 
 
 
 def _check_size(form: NormalForm) -> None:
-    """Refuse so many comparisons of one column that tables of them take too much memory."""
+    """Refuse so many comparisons of one column that their tables take too much memory."""
     leaves: dict[str, set[Leaf]] = {}
     for term in form.terms:
         for leaf in term.predicate.comparisons() if isinstance(term, Indicator) else ():
@@ -860,7 +866,7 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
 
 
 def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers between which each output lies, whatever the table holds.
+    """The range of each output, whatever the table holds.
 
     Parameters
     ----------
@@ -902,7 +908,7 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
 
 
 def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> Extent:
-    """Scale the change of the exact answer to a share of the records, and add what rounding to doubles can add."""
+    """The change of the exact answer in a share of the records, plus what rounding to doubles can add."""
     of_all = cluster.largest(cast("Norm", norm))
     if of_all.upper == 0:
         return of_all
@@ -922,13 +928,14 @@ def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> 
 
 
 def _rounding_of_sensitivity(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
-    """By how much rounding to doubles can move two answers apart: nothing if all answers are doubles."""
+    """How far rounding to doubles can move two answers apart; 0 if all answers are doubles."""
     largest = max(abs(low), abs(high))
     numbers = [weight for weight in (*form.rows[output].values(), form.offset[output]) if weight]
     denominator = max((weight.denominator for weight in numbers), default=1)
     dyadic = all(weight.denominator & (weight.denominator - 1) == 0 for weight in numbers)
     if dyadic and largest * denominator <= 2**DOUBLE_BITS:
         return Fraction(0)
+    # each of two answers is off by at most half a unit in the last place
     return Fraction(math.ulp(_nearest(largest)))
 
 
@@ -948,7 +955,7 @@ def _nearest(value: Fraction) -> float:
 
 
 def _double(value: Fraction, toward: float) -> float:
-    """Round a fraction to a double in the direction `toward`."""
+    """A fraction rounded to a double in the direction `toward`."""
     result = _nearest(value)
     wrong = Fraction(result) < value if toward > 0 else Fraction(result) > value
     return math.nextafter(result, toward) if wrong else result

@@ -1,4 +1,4 @@
-"""Quantiles, variances, standard deviations and covariances: worked out of numbers to which noise was added."""
+"""Quantiles, variances, standard deviations and covariances, computed from noisy sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import QueryError
 
 # --------------------------------------------------------------------------------------------------
-# Quantiles, read off counts in public bins to which noise is added once.
+# Quantiles, read off noisy counts in public bins.
 # --------------------------------------------------------------------------------------------------
 
 MEDIAN = 0.5
@@ -31,7 +31,7 @@ WHAT = "a quantile"
 @final
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OfColumn, Derived):
-    """Values below which given shares of the records lie; made by `quantile` and `median`."""
+    """Quantiles of a column for given shares of the records; made by `quantile` and `median`."""
 
     own_units: ClassVar[bool] = False
     certain: ClassVar[bool] = False
@@ -47,7 +47,7 @@ class Quantile(OfColumn, Derived):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What each number is."""
+        """The name of each quantile."""
         name = quoted(self.column)
         return tuple(f"median of {name}" if q == MEDIAN else f"quantile {q!r} of {name}" for q in self.shares)
 
@@ -65,16 +65,16 @@ class Quantile(OfColumn, Derived):
         return tuple(Output(each.label, ((Fraction(1), Indicator(each.condition)),)) for each in bins)
 
     def base_text(self, schema: Schema) -> str:
-        """In words what the noise is added to."""
+        """What the noise is added to, in words."""
         return f"the numbers of records in {len(self._edges(schema)) - 1} bins of {quoted(self.column)}"
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """The bounds of the column."""
+        """The bounds of the column, for every quantile."""
         column = numeric(self.column, schema)
         return ((float(column.lower), float(column.upper)),) * len(self.shares)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Where cumulated counts, made monotone, reach each share; evenly spread inside a bin.
+        """Where the cumulated counts, made monotone, cross each share; linear inside a bin.
 
         The counts are moved by one number so that they add up to the records. Cumulated, each is then replaced by the
         middle between the greatest up to it and the least from it on.
@@ -93,7 +93,7 @@ class Quantile(OfColumn, Derived):
         return tuple(clipped(_crossing(edges, reached, decimal(q) * records), range_) for q, range_ in ends)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
-        """Between which edges each quantile of the table lies: the least value that so many records reach."""
+        """The edges between which each quantile of the table lies, given intervals of the counts."""
         edges, records = self._edges(schema), schema.records
         # exact counts are whole numbers
         spans = [(math.ceil(low), math.floor(high)) for low, high in box]
@@ -103,14 +103,14 @@ class Quantile(OfColumn, Derived):
         found: list[Span] = []
         for q, range_ in zip(self.shares, self.ranges(schema), strict=True):
             wanted = decimal(q) * records
-            # too few records in all, as no table has them, leave the last bin
+            # a base with too few records in all, which no table has, would leave the last bin
             low = min(max(k for k, each in enumerate(most) if k == 0 or each < wanted), len(edges) - 2)
             high = min(k for k, each in enumerate(least) if k == len(edges) - 1 or (k > 0 and each >= wanted))
             found.append((clipped(edges[low], range_), clipped(edges[max(low + 1, high)], range_)))
         return tuple(found)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """Nothing is bounded: where no records are, a quantile may move far by a little noise."""
+        """Empty: where no records are, a little noise may move a quantile far."""
         return ()
 
     def _edges(self, schema: Schema) -> tuple[float, ...]:
@@ -133,7 +133,7 @@ class Quantile(OfColumn, Derived):
 
 
 def _crossing(edges: Sequence[float], reached: Sequence[Fraction], wanted: Fraction) -> float:
-    """Where a line through points that never fall reaches a height for the first time."""
+    """Where a non-decreasing polygon first reaches a height."""
     for (low, high), (before, after) in zip(pairwise(edges), pairwise(reached), strict=True):
         if after >= wanted:
             inside = (wanted - before) / (after - before) if after > before else Fraction(1)
@@ -142,7 +142,7 @@ def _crossing(edges: Sequence[float], reached: Sequence[Fraction], wanted: Fract
 
 
 def _cumulated(spans: Sequence[tuple[int, int]], records: int) -> list[int]:
-    """The least number of records below each edge: those counted so far, or all but those still to come."""
+    """The least number of records below each edge, from the least counts so far and the most still to come."""
     low = [0, *accumulate(low for low, _ in spans)]
     come = [0, *accumulate(high for _, high in reversed(spans))][::-1]
     return [max(counted, records - rest, 0) for counted, rest in zip(low, come, strict=True)]
@@ -235,13 +235,13 @@ def median(column: str, edges: Iterable[float] | None = None) -> Quantile:
 
 
 # --------------------------------------------------------------------------------------------------
-# Variances, standard deviations and covariances, worked out of means about the middle of a column's bounds.
+# Variances, standard deviations and covariances, from means about the middle of a column's bounds.
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Spread(OfColumn, Derived):
-    """What the mean and the mean square of a column, both from the middle of its bounds, tell of its spread."""
+    """A spread computed from the mean and mean square of a column, measured from the middle of its bounds."""
 
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """The mean and the mean square, from the middle of the bounds."""
@@ -256,7 +256,7 @@ class _Spread(OfColumn, Derived):
         )
 
     def base_text(self, schema: Schema) -> str:
-        """In words what the noise is added to."""
+        """What the noise is added to, in words."""
         middle, _ = middle_of(self.column, schema)
         name, from_where = quoted(self.column), f"{shown_middle(middle)}, the middle of its bounds"
         return f"the mean and the mean square of {name}, both measured from {from_where}"
@@ -268,11 +268,11 @@ class Variance(_Spread):
     """The variance of a column, with divisor n; made by `variance`."""
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """Between 0 and the square of half the width of the bounds."""
+        """From 0 to the square of half the width of the bounds."""
         return ((0.0, _up(middle_of(self.column, schema)[1] ** 2)),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """The mean square less the square of the mean, inside the range."""
+        """The mean square less the square of the mean, clamped to the range."""
         return (float(_variance(base, self.column, schema)),)
 
     def enclose(self, box: Sequence[Span], schema: Schema) -> tuple[Span, ...]:
@@ -280,7 +280,7 @@ class Variance(_Spread):
         return (widened(*_variances(box), self.ranges(schema)[0]),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """What the errors of mean and mean square, and the square of the former, can add up to."""
+        """The errors of the mean, of its square, and of the mean square, added up."""
         return (_variance_error(halves, self.column, schema),)
 
 
@@ -307,7 +307,7 @@ class Std(_Spread):
         return ((clipped(low, ends), clipped(high, ends)),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """The root of the bound for the variance: roots are no further apart than the root of a difference."""
+        """The root of the variance's bound: roots are no further apart than the root of the difference."""
         return (math.sqrt(_variance_error(halves, self.column, schema)),)
 
 
@@ -346,7 +346,7 @@ class Covariance(Derived):
         )
 
     def base_text(self, schema: Schema) -> str:
-        """In words what the noise is added to."""
+        """What the noise is added to, in words."""
         one, other = (quoted(name) for name in (self.first, self.second))
         low, high = (shown_middle(middle_of(name, schema)[0]) for name in (self.first, self.second))
         return (
@@ -355,12 +355,12 @@ class Covariance(Derived):
         )
 
     def ranges(self, schema: Schema) -> tuple[Span, ...]:
-        """What the product of half the widths of the bounds allows."""
+        """At most the product of half the widths of the bounds, in either direction."""
         most = _up(self._most(schema))
         return ((-most, most),)
 
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """The mean product less the product of the means, inside the range."""
+        """The mean product less the product of the means, clamped to the range."""
         one, other, product = map(Fraction, base)
         most = self._most(schema)
         return (float(min(max(product - one * other, -most), most)),)
@@ -372,7 +372,7 @@ class Covariance(Derived):
         return (widened(low, high, self.ranges(schema)[0]),)
 
     def error_bounds(self, halves: Sequence[float], schema: Schema) -> tuple[float, ...]:
-        """What the errors of the product and of both means can add up to."""
+        """The errors of the mean product and of both means, added up."""
         one, other = (float(middle_of(name, schema)[1]) for name in (self.first, self.second))
         most = halves[2] + one * halves[1] + other * halves[0] + halves[0] * halves[1]
         return (min(most, 2 * one * other),)
@@ -385,19 +385,19 @@ class Covariance(Derived):
 
 
 def middle_of(name: str, schema: Schema) -> tuple[Fraction, Fraction]:
-    """The middle of the bounds of a column, and how far they are from it."""
+    """The middle of a column's bounds, and its distance to them."""
     column = numeric(name, schema)
     half = column.grid * column.steps / 2
     return column.origin + half, half
 
 
 def shown_middle(middle: Fraction) -> str:
-    """The middle of the bounds in the digits of a label."""
+    """The middle of the bounds with the digits of a label."""
     return f"{float(middle):.10g}"
 
 
 def squares(span: Span) -> tuple[Fraction, Fraction]:
-    """The least and the greatest square of a number between two."""
+    """The least and the greatest square of a number in an interval."""
     ends = [Fraction(end) ** 2 for end in span]
     return (Fraction(0) if span[0] <= 0 <= span[1] else min(ends)), max(ends)
 

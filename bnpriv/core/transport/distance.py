@@ -19,7 +19,7 @@ from bnpriv.errors import LawError, ParameterError
 
 
 def w_infinity(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
-    """Return the infinity-Wasserstein distance: the least W such that mass need only move by at most W.
+    """The infinity-Wasserstein distance: the least W such that no mass need move by more than W.
 
     It is the least W for which all of `f` but a part of `tolerance(f, g)` can be moved inside `g` by at most W, and the
     other way round. Every atom counts, however small its mass; rounding of masses does not.
@@ -65,7 +65,7 @@ def w_infinity(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
 
 
 def w_infinity_bounds(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
-    """Return cheap bounds on `w_infinity`: a pair whose upper bound is below another's lower one need not be solved.
+    """Cheap bounds on `w_infinity`: a pair whose upper bound is below another's lower one need not be solved.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def w_infinity_bounds(f: ExactLaw, g: ExactLaw, norm: float = 1) -> Bound:
 
 
 def check_laws(f: ExactLaw, g: ExactLaw, norm: float) -> None:
-    """Refuse laws that cannot be compared, and other norms than 1, 2 and infinity."""
+    """Refuse laws that cannot be compared, and norms other than 1, 2 and infinity."""
     if norm not in (1, 2, math.inf):
         raise ParameterError("norm must be 1, 2 or math.inf", found=repr(norm), remedy="Pass 1 for Laplace noise.")
     if isinstance(f, Normal) != isinstance(g, Normal) or f.dimension != g.dimension:
@@ -116,39 +116,39 @@ def check_laws(f: ExactLaw, g: ExactLaw, norm: float) -> None:
 
 
 def on_line(law: Atoms) -> Line:
-    """Return a law of dimension 1 as its positions and log masses."""
+    """A law of dimension 1 as its positions and log masses."""
     return Line(x=law.support, logs=law.logs)
 
 
 def distance_bound(width: float, f: Atoms, g: Atoms) -> Bound:
-    """Return a difference of two positions with its rounding, which whole numbers do not have."""
+    """A difference of two positions with its rounding, which integers do not have."""
     return Bound(width, width) if whole(f, g) else Bound(down(width, 1), up(width, 1))
 
 
 def length(vector: FloatArray, norm: float) -> Bound:
-    """Return the norm of a vector with its rounding."""
+    """The norm of a vector with its rounding."""
     sizes = [abs(float(entry)) for entry in vector]
     value = math.fsum(sizes) if norm == 1 else math.hypot(*sizes) if norm == 2 else max(sizes)
     return Bound(down(value), up(value))
 
 
 def _of_normals(f: ExactLaw, g: ExactLaw, norm: float) -> Bound:
-    """Equal covariances: moving everything by the gap of the means is best. Others: the tails drift apart for ever."""
+    """The distance of normal laws: that of the means for equal covariances, else infinite."""
     assert isinstance(f, Normal)
     assert isinstance(g, Normal)
     return length(g.mean - f.mean, norm) if np.array_equal(f.covariance, g.covariance) else Bound(math.inf, math.inf)
 
 
 # --------------------------------------------------------------------------------------------------
-# (W, delta)-closeness: all but delta of the mass moves at most W.
+# Closeness with delta: all but delta of the mass moves at most W.
 # --------------------------------------------------------------------------------------------------
 
 QUANTILE = 1e-12
-"""Relative margin on normal quantiles and eigenvalues; far above the error of their computation."""
+"""Relative margin on normal quantiles and eigenvalues, far above the error of their computation."""
 
 
 def closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -> Bound:
-    """Return the least W for which two laws are (W, delta)-close: all but `delta` of the mass moves at most W.
+    """The least W for which two laws are (W, delta)-close: all but `delta` of the mass moves at most W.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -> Bound:
 
 
 def bounded_closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -> Bound:
-    """Return a W for which two laws are (W, delta)-close, from how closely each keeps to its mean.
+    """A W for which two laws are (W, delta)-close, from how concentrated each is about its mean.
 
     If each law is within c of its mean except with probability delta / 2, then W is the distance of the means plus 2 c,
     or here plus the sum of the two laws' own c.
@@ -243,22 +243,24 @@ def bounded_closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -
 
 
 def _radius(law: ExactLaw, delta: float, norm: float) -> float:
-    """Return how far from its mean a law stays but for `delta`, rounded up."""
+    """The radius about its mean that a law leaves with probability at most `delta`, rounded up."""
     if isinstance(law, Normal):
         return _normal_radius(law, delta, norm)
     distances = lengths((law.points - law.mean).T, norm)
     order = np.argsort(-distances)
+    # rounded up, so that no tail is taken for smaller than it is
     beyond = np.cumsum(law.probabilities[order]) * (1 + 2 * slack(law, law).rounding)
     spared = int(np.count_nonzero(beyond <= delta))
     return up(float(distances[order[spared]]), 8) if spared < law.size else 0.0
 
 
 def _normal_radius(law: Normal, delta: float, norm: float) -> float:
-    """Return the smaller of two radii: from the coordinates one by one, and from the largest eigenvalue."""
+    """The smaller of two radii: from the coordinates one by one, and from the largest eigenvalue."""
     from scipy.special import chdtri, ndtri
 
     d = law.dimension
     deviations = np.sqrt(np.diag(law.covariance))
+    # a union bound over the d coordinates: each gets delta / d, half of it on either side
     each = float(length(deviations, norm)) * -float(ndtri(delta / (2 * d)))
     top = float(np.max(np.linalg.eigvalsh(law.covariance))) * (1 + d * QUANTILE)
     ball = math.sqrt(max(top, 0.0) * float(chdtri(d, delta))) * (math.sqrt(d) if norm == 1 else 1.0)
@@ -266,7 +268,7 @@ def _normal_radius(law: Normal, delta: float, norm: float) -> float:
 
 
 def _closeness_of_normals(f: ExactLaw, g: ExactLaw, delta: float, norm: float) -> Bound:
-    """Take the best of: the gap of the means, part of it, and distances from the means."""
+    """The closeness of normal laws: the best of the gap of the means, part of it, and two radii."""
     assert isinstance(f, Normal)
     assert isinstance(g, Normal)
     gap = length(g.mean - f.mean, norm)
@@ -281,7 +283,7 @@ def _closeness_of_normals(f: ExactLaw, g: ExactLaw, delta: float, norm: float) -
 
 
 def _part(f: Normal, g: Normal, delta: float) -> float:
-    """Return the part of the gap that has to be moved, so that the rest is a total variation of delta; may be negative.
+    """The part of the gap to be moved so that the rest is a total variation of delta; may be negative.
 
     On the line it is exact, otherwise too large, never too small.
     """
@@ -297,13 +299,13 @@ def _part(f: Normal, g: Normal, delta: float) -> float:
 
 
 def _stretched(f: Normal, g: Normal, delta: float) -> float:
-    """Return the distance moved but for delta if one normal law on the line is stretched into the other."""
+    """The distance moved, but for delta, when one normal law on the line is stretched into the other."""
     from scipy.special import ndtri
 
     if f.dimension > 1:
         return math.inf
     spread = abs(math.sqrt(float(f.covariance[0, 0])) - math.sqrt(float(g.covariance[0, 0])))
-    # the difference of two roots is rounded by their size, which is added
+    # a difference of two roots is rounded relative to their size, which is added
     root = math.sqrt(max(float(f.covariance[0, 0]), float(g.covariance[0, 0])))
     reach = -float(ndtri(delta / 2)) * (spread + QUANTILE * root) * (1 + QUANTILE)
     return up(abs(float(g.mean[0] - f.mean[0])) + reach)

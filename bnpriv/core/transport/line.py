@@ -1,4 +1,4 @@
-"""Transport on the line, and the relative difference of masses that rounding may have made."""
+"""Transport on the line, and the mass differences that rounding may cause."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.distributions import Atoms, Normal, magnitude
 
 # --------------------------------------------------------------------------------------------------
-# The relative difference of masses that distances do not see, because rounding may have made it.
+# The relative difference of masses that distances ignore, because rounding may have caused it.
 # --------------------------------------------------------------------------------------------------
 
 MASS_TOLERANCE = 1e-12
-"""Relative difference of masses that never counts; rounding and the error of the laws are added."""
+"""Relative difference of masses that is always ignored; rounding and the errors of the laws come on top."""
 
 FLOW = 1e-13
-"""Relative accuracy to which a flow in space has to meet the masses."""
+"""Relative accuracy with which a flow in space must meet the masses."""
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Slack:
-    """What a comparison of masses of two laws may be off by, as logs.
+    """How far a comparison of masses of two laws may be off, on a log scale.
 
     Parameters
     ----------
@@ -40,34 +40,34 @@ class Slack:
 
     @property
     def factor(self) -> float:
-        """Return the part of one law that has to fit inside the other: rounding alone cannot keep it from fitting."""
+        """The part of one law that must fit inside the other: so much that rounding alone cannot prevent it."""
         return math.exp(-(MASS_TOLERANCE + self.rounding))
 
     @property
     def band(self) -> float:
-        """Return -log(1 - u), at least: if that part is found to fit, 1 - u of the true law fits inside the other."""
+        """An upper bound on -log(1 - u): where that part is found to fit, 1 - u of the true law fits."""
         return MASS_TOLERANCE + 2 * self.rounding
 
     def allowance(self, delta: float) -> float:
-        """Return how much of the part may be left over where `delta` of the law may be."""
+        """How much of the part may be left over where `delta` of the law may be."""
         return delta * (1 + MASS_TOLERANCE + self.rounding)
 
 
 def whole(f: Atoms, g: Atoms) -> bool:
-    """Return whether all coordinates are whole numbers of a size whose sums and differences are not rounded."""
+    """Whether all coordinates are integers so small that their sums and differences are exact."""
     supports = [law.support for law in (f, g)]
     return all(np.array_equal(x, np.rint(x)) and np.max(np.abs(x)) < 2**52 / f.dimension for x in supports)
 
 
 def slack(f: Atoms, g: Atoms) -> Slack:
-    """Bound all rounding in the comparison of two laws: the laws' own, exp and log, and one step per atom met."""
+    """The slack of a comparison: the laws' own errors, exp and log, and one rounding per atom."""
     steps = 4 * (f.size + g.size) + 16 * (magnitude(f.logs) + magnitude(g.logs)) + 256
     flow = 4 * FLOW if f.dimension > 1 else 0.0
     return Slack(rounding=f.error + g.error + UNIT_ROUNDOFF * steps + flow)
 
 
 def tolerance(f: Atoms | Normal, g: Atoms | Normal) -> float:
-    """Return u: a distance W between `f` and `g` moves 1 - u of either law inside the other.
+    """The mass u that distances ignore: a distance W between `f` and `g` moves 1 - u of either law into the other.
 
     A mechanism that turns W into epsilon has to add ``-log(1 - u)`` to epsilon; one that uses (W, delta)-closeness also
     has to multiply delta by ``(1 + u) / (1 - u)``.
@@ -95,16 +95,16 @@ def tolerance(f: Atoms | Normal, g: Atoms | Normal) -> float:
 
 
 # --------------------------------------------------------------------------------------------------
-# Transport on the line: a bracket from the quantiles at once, and a greedy pass where ties leave it open.
+# Transport on the line: a bracket from all quantiles at once, then a greedy pass where ties leave it open.
 # --------------------------------------------------------------------------------------------------
 
 IndexArray = NDArray[np.intp]
 
 LOG_LEVEL_STEP = 600.0
-"""Masses are kept as numbers from e^-600 to 1 times a power of e^600, so that none is below the range of doubles."""
+"""Masses are held as numbers from e^-600 to 1 times a power of e^600, so that none underflows."""
 
 Test = Callable[[float], tuple[bool, float]]
-"""Whether a width is enough, with the largest distance then moved, or else with a width below which none is."""
+"""Whether a width is enough, with the largest distance then moved or a lower bound on any that is."""
 
 
 @final
@@ -117,7 +117,7 @@ class Line:
 
 
 Cuts = tuple[IndexArray, IndexArray]
-"""How many atoms of g lie wholly below each cut of f, in mass: at least, and at most.
+"""The least and the greatest number of atoms of g that lie below each cut of f, in mass.
 
 Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c."""
 
@@ -142,7 +142,8 @@ class Tails:
 
     @classmethod
     def of(cls, f: FloatArray, g: FloatArray) -> Tails:
-        """Sum two laws, given by log masses in the order of the atoms."""
+        """The running sums of two laws, given by log masses in the order of the atoms."""
+        # each tail is summed from its own end: summed past the middle its small masses would drown in rounding
         below_f, above_f = running_sums(f)[:-1], running_sums(f[::-1])[:-1]
         half = int(np.count_nonzero(below_f <= above_f[::-1]))
         return cls(
@@ -153,7 +154,7 @@ class Tails:
         )
 
     def cuts(self, band: float) -> Cuts:
-        """Compare the tails; those whose logs differ by no more than `band` may be equal."""
+        """Compare the tails of two laws; logs that differ by at most `band` may be equal."""
         fewest, most = _counts(self.below, self.low, band)
         fewest_above, most_above = _counts(self.above, self.high, band)
         return (
@@ -162,7 +163,7 @@ class Tails:
         )
 
     def gaps(self, cut: IndexArray, k: IndexArray) -> FloatArray:
-        """Return by how much the logs of the tails at cuts `cut` of f and cuts `k` of g differ."""
+        """The differences of the logs of the tails at cuts `cut` of f and cuts `k` of g."""
         below = cut <= len(self.low)
         last = len(self.low) + len(self.high)
         return np.abs(
@@ -176,7 +177,7 @@ class Tails:
 
 
 def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexArray, IndexArray]:
-    """Count the entries of the increasing `tails` that are surely below each value, and that may be at most it."""
+    """For each value, the number of sorted `tails` that are surely below it, and that may be at most it."""
     fewest = np.searchsorted(tails, values - band, "left")
     most = fewest.copy()
     open_ = np.flatnonzero(np.append(tails, math.inf)[fewest] <= values + band)
@@ -185,7 +186,7 @@ def _counts(tails: FloatArray, values: FloatArray, band: float) -> tuple[IndexAr
 
 
 def running_sums(logs: FloatArray) -> FloatArray:
-    """Return the logs of the sums from the left, in windows within which no sum that counts can underflow."""
+    """The logs of sums from the left, in windows within which no sum that counts can underflow."""
     if np.min(logs) > -LOG_LEVEL_STEP / 2:
         return np.log(np.cumsum(np.exp(logs)))
     windows = np.ceil(np.maximum.accumulate(logs) / LOG_LEVEL_STEP)
@@ -203,7 +204,7 @@ def running_sums(logs: FloatArray) -> FloatArray:
 
 
 def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
-    """Return widths between which the infinity-Wasserstein distance lies, equal unless a tie of masses decides."""
+    """Widths that enclose the infinity-Wasserstein distance; equal unless a tie of masses decides."""
     return _widths(f, g, Tails.of(f.logs, g.logs).cuts(band))
 
 
@@ -219,10 +220,11 @@ def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
 
 
 def least_width(f: Line, g: Line, slack: Slack) -> float:
-    """Return the least width within which each law, but for the tolerance, can be moved inside the other."""
+    """The least width within which each law, up to the tolerance, can be moved into the other."""
     tails = Tails.of(f.logs, g.logs)
     wide = tails.cuts(CLEAR * slack.band)
     low, high = _widths(f, g, wide)
+    # equal masses rank by rank make moving each atom to its rank a plan that is possible
     one_by_one = _one_by_one(f, g) if low < high else math.inf
     if low == high or one_by_one <= low or settled(f, g, slack, tails, wide):
         return low
@@ -232,17 +234,17 @@ def least_width(f: Line, g: Line, slack: Slack) -> float:
 
 
 def _one_by_one(f: Line, g: Line) -> float:
-    """Return how far atoms move if each goes to the one of the same rank, which must have its mass."""
+    """The farthest move if each atom goes to the one of the same rank, provided that the masses agree."""
     same = len(f.x) == len(g.x) and float(np.max(np.abs(f.logs - g.logs))) <= MASS_TOLERANCE
     return float(np.max(np.abs(f.x - g.x))) if same else math.inf
 
 
 CLEAR = 4.0
-"""Tails that differ by more than so many bands keep their order when masses are compared between two ties alone."""
+"""Tails that differ by more than so many bands keep their order when masses between two ties are compared."""
 
 
 def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
-    """Return whether the lower end of the bracket is surely enough: every tie may count as exact at the same time.
+    """Whether the lower end of the bracket is surely enough: all ties may count as exact at once.
 
     Ties cut both laws into stretches. If each stretch has the same mass in both, but for the tolerance, and all other
     tails differ clearly, the quantiles within the stretches move nothing further than the lower end of the bracket.
@@ -262,7 +264,7 @@ def settled(f: Line, g: Line, slack: Slack, tails: Tails, found: Cuts) -> bool:
 
 
 def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:
-    """Return the least width within which all but `delta` of each law can be moved inside the other."""
+    """The least width within which all but `delta` of each law can be moved into the other."""
     high = bracket(f, g, slack.band)[1]
     allowance = slack.allowance(delta)
     back_f, back_g = (Line(x=-law.x[::-1], logs=law.logs[::-1]) for law in (f, g))
@@ -272,7 +274,7 @@ def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:
 
 
 def _tails_but(source: Line, target: Line, band: float, allowance: float) -> float:
-    """Return how far right all but an allowance of each lower tail has to move at least."""
+    """The least distance to the right that all but an allowance of each lower tail must move."""
     need = np.exp(running_sums(source.logs) - 2 * band) - allowance
     some = np.flatnonzero(need > 0)
     j = np.searchsorted(np.exp(running_sums(target.logs)), need[some])
@@ -281,7 +283,7 @@ def _tails_but(source: Line, target: Line, band: float, allowance: float) -> flo
 
 
 def both_ways(f: Line, g: Line, low: float, high: float, factor: float, allowance: float) -> float:
-    """Return the least width between `low` and `high` that is enough from `f` to `g` and from `g` to `f`."""
+    """The least width between `low` and `high` that is enough from `f` to `g` and from `g` to `f`."""
     for source, target in ((f, g), (g, f)):
         if low < high:
             low = search(_greedy(source, target, factor, allowance), low, high)
@@ -289,13 +291,15 @@ def both_ways(f: Line, g: Line, low: float, high: float, factor: float, allowanc
 
 
 def search(test: Test, low: float, high: float) -> float:
-    """Return the least width that passes, known to lie between `low` and `high`, which passes."""
+    """The least width that passes a test, between `low` and `high`; `high` is known to pass."""
     passed, value = test(low)
     if passed:
         return low
+    # a failed test gives a width below which none is enough: the search goes on from there
     low, turn = value, 0
     while low < high:
         turn += 1
+        # the lower end itself every third time: it is often the answer, and ends the search
         width = low if turn % 3 == 0 else _between(low, high)
         passed, value = test(width)
         low, high = (low, max(low, value)) if passed else (value, high)
@@ -314,7 +318,7 @@ def _greedy(source: Line, target: Line, factor: float, allowance: float) -> Test
 
 
 Levelled = tuple[list[float], list[float], list[float]]
-"""Positions, masses and levels: a mass times exp(LOG_LEVEL_STEP * level)."""
+"""Positions, masses and levels: the true mass is mass * exp(LOG_LEVEL_STEP * level)."""
 
 
 def _levelled(x: FloatArray, logs: FloatArray) -> Levelled:
@@ -336,6 +340,7 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
     j, last = 0, len(ys)
     room, level = rooms[0], levels[0]
     lost, moved, left, more = 0.0, 0.0, math.inf, math.inf
+    # leftmost first is optimal on the line: what is passed over now is out of reach for every later demand
     for x, need, scale in zip(*demand, strict=True):
         while j < last:
             gap = ys[j] - x
@@ -365,6 +370,6 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
 
 
 def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
-    """Express two masses at the higher of their levels; one that is two levels down is nothing beside the other."""
+    """Two masses expressed at the higher of their levels; two levels down a mass counts as nothing."""
     ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
     return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)

@@ -1,4 +1,4 @@
-"""Transport in space: bottleneck transport by maximum flows over the sorted distances."""
+"""Transport in space: bottleneck transport by maximum flows over sorted distances."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from bnpriv.errors import SizeError
 from bnpriv.text import rough_text
 
 # --------------------------------------------------------------------------------------------------
-# Maximum flow from demands to supplies: blocking flows on layers (Dinic), with sets of atoms as bits of integers.
+# Maximum flow from demands to supplies by blocking flows on layers (Dinic), with sets of atoms as bits.
 # --------------------------------------------------------------------------------------------------
 
 DUST = 1e-15
-"""What is left of a demand or a supply counts as nothing below this part of it."""
+"""The remainder of a demand or supply counts as nothing below this share of it."""
 
 ROUNDS = 16
-"""How often rounding is cleared away before a flow is given up."""
+"""The most times that rounding is cleaned up before a flow is given up."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Flow:
-    """What each supply gives to each demand; grows, while more pairs come into reach.
+    """A flow from supplies to demands; it grows while more pairs come within reach.
 
     Parameters
     ----------
@@ -55,15 +55,15 @@ class Flow:
 
     @classmethod
     def empty(cls, need: FloatArray, room: FloatArray) -> Flow:
-        """Return the flow of nothing."""
+        """The empty flow."""
         return cls(need=need, room=room, amounts=[{} for _ in room])
 
     def copy(self) -> Flow:
-        """Return an independent copy."""
+        """An independent copy."""
         return Flow(need=self.need, room=self.room, amounts=[dict(given) for given in self.amounts])
 
     def reversed(self, empty: Flow, factor: float) -> Flow:
-        """Return `factor` times this flow with the two sides exchanged, for the demands and supplies of `empty`."""
+        """The flow times `factor` with the two sides exchanged, for the demands and supplies of `empty`."""
         amounts: list[dict[int, float]] = [{} for _ in empty.room]
         for j, given in enumerate(self.amounts):
             for i, amount in given.items():
@@ -71,13 +71,13 @@ class Flow:
         return Flow(need=empty.need, room=empty.room, amounts=amounts)
 
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the demands and the supplies of all pairs between which something flows."""
+        """The demands and the supplies of all pairs with a positive flow."""
         found = [(i, j) for j, given in enumerate(self.amounts) for i in given]
         both = np.array(found, dtype=np.intp).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
     def served(self) -> tuple[FloatArray, FloatArray]:
-        """Return what each demand gets and each supply gives, added up anew."""
+        """What each demand gets and each supply gives, summed anew."""
         got = [0.0] * len(self.need)
         for row in self.amounts:
             for i, amount in row.items():
@@ -95,6 +95,7 @@ class Flow:
             Otherwise a cut, as bits: demands that reach these supplies only, and ask for more than they have; empty
             if rounding hides which it is.
         """
+        # sums of many amounts drift by rounding: they are added anew, and the flow goes on if that matters
         for _ in range(ROUNDS):
             cut = self._saturate(reach, allowance)
             got, given = self.served()
@@ -103,10 +104,11 @@ class Flow:
             if not np.any(over) and (cut is not None or left <= allowance):
                 return cut
             self._settle()
+        # given up: an empty cut never proves that a width is too small
         return 0, 0
 
     def _settle(self) -> None:
-        """Take up demands and supplies from the amounts, rid of what rounding has piled up."""
+        """Recompute open demands and supplies from the amounts, without accumulated rounding."""
         for j in np.flatnonzero(self.served()[1] > self.room).tolist():
             shrink = float(self.room[j]) / sum(self.amounts[j].values()) * (1 - DUST)
             self.amounts[j] = {i: amount * shrink for i, amount in self.amounts[j].items()}
@@ -131,7 +133,7 @@ class Flow:
     def _layers(
         self, reach: list[int], sources: int, free: int
     ) -> tuple[list[tuple[int, int]], tuple[int, int] | None]:
-        """Walk from the demands that want more, along pairs in reach and back along what flows, to a spare supply."""
+        """Layers of paths from open demands, along pairs in reach and back along flow, to a spare supply."""
         layers: list[tuple[int, int]] = []
         demands, supplies, front = sources, 0, sources
         while front:
@@ -151,7 +153,7 @@ class Flow:
         return layers, (demands, supplies)
 
     def _send(self, reach: list[int], layers: list[tuple[int, int]], source: int) -> bool:
-        """Send along one path through the layers; atoms found to lead nowhere leave them."""
+        """Send along one path through the layers; nodes that lead nowhere are removed from them."""
         depth, path = 0, [source]
         while path:
             demands, supplies = layers[depth]
@@ -177,7 +179,7 @@ class Flow:
         return False
 
     def _push(self, path: list[int]) -> None:
-        """Send what fits along demand, supply, ..., supply: every next demand gives up what the one before gets."""
+        """Send what fits along a path: every next demand gives up what the one before it gets."""
         returns = list(zip(path[1:-1:2], path[2::2], strict=True))
         amount = min(self._wants[path[0]], self._spare[path[-1]], *(self.amounts[j][i] for j, i in returns))
         for i, j in zip(path[::2], path[1::2], strict=True):
@@ -214,26 +216,26 @@ def _bits(flags: list[bool]) -> int:
 
 
 def reach_bits(near: NDArray[np.bool_]) -> list[int]:
-    """Return the rows of a matrix as bits of integers, column 0 lowest."""
+    """The rows of a Boolean matrix as bits of integers, column 0 lowest."""
     packed = np.packbits(near, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
 def flags(bits: int, size: int) -> NDArray[np.bool_]:
-    """Return a set given as bits of an integer as an array of `size` flags."""
+    """A set given as bits of an integer, as an array of `size` flags."""
     raw = np.frombuffer(bits.to_bytes(-(-size // 8), "little"), dtype=np.uint8)
     return np.unpackbits(raw, count=size, bitorder="little").astype(np.bool_)
 
 
 # --------------------------------------------------------------------------------------------------
-# Transport in space: bottleneck transport by maximum flows over the sorted distances, between cheap bounds.
+# Bottleneck transport in space: a search over the sorted distances, between cheap bounds.
 # --------------------------------------------------------------------------------------------------
 
 MOST_DISTANCES = 2**24
-"""Largest matrix of distances that is ever allocated: 128 MiB."""
+"""The largest matrix of distances that is allocated: 128 MiB."""
 
 SHIFT = 690.0
-"""Masses in a flow are multiplied by e^690, near the upper end of doubles, so that those down to 1e-600 are seen."""
+"""Masses in a flow are multiplied by e^690, near the largest double, so that those down to 1e-600 count."""
 
 LEAST_LOG_MASS = -1390.0
 """Log of the least mass in a flow: smaller ones are raised to it as demands, and may be lost as supplies."""
@@ -242,11 +244,11 @@ DISTANCE_ULPS = 16
 """Units in the last place by which a rounded distance is widened."""
 
 MOST_SIGNS = 6
-"""Diagonal projections are taken in up to this many dimensions: there are 2^(d-1)."""
+"""Diagonal projections are used in up to this many dimensions: there are 2^(d-1) of them."""
 
 
 def check_pairs(f: Atoms, g: Atoms) -> None:
-    """Refuse two laws in space whose distances are too many to be computed; laws on a line are never too large.
+    """Refuse two laws in space with too many pairs of atoms; laws on a line are never too large.
 
     Raises
     ------
@@ -290,7 +292,7 @@ class Space:
 
     @classmethod
     def of(cls, f: Atoms, g: Atoms, norm: float) -> Space:
-        """Compute the distances and first bounds.
+        """Compute the distances of two laws, and first bounds on the width.
 
         Raises
         ------
@@ -301,6 +303,7 @@ class Space:
         allowed = slack(f, g)
         distances = lengths((a[:, None] - b[None, :] for a, b in zip(f.points.T, g.points.T, strict=True)), norm)
         low, high = projected(f, g, norm, allowed.band)
+        # every atom must move at least to its nearest partner
         nearest = max(float(np.max(np.min(distances, axis=axis))) for axis in (0, 1))
         top = float(np.max(distances))
         low, high = min(max(low, nearest), top), min(high, top)
@@ -309,22 +312,23 @@ class Space:
 
     @property
     def deep(self) -> bool:
-        """Return whether some masses are too small to be seen as supplies."""
+        """Whether some masses are too small to be seen as supplies."""
         return min(float(np.min(law.logs)) for law in (self.f, self.g)) < LEAST_LOG_MASS
 
     def least_width(self, delta: float) -> Bound:
-        """Return the least width within which all but `delta` of each law can be moved inside the other."""
+        """The least width within which all but `delta` of each law can be moved into the other."""
         allowance = self.slack.allowance(delta) * math.exp(SHIFT)
         low = self._nearest(delta) if delta else self.low
         width, sure, flow = _search(self.distances, _flow(self.f, self.g, self.slack), low, self.high, allowance)
         start = flow.reversed(_flow(self.g, self.f, self.slack), self.slack.factor)
         width, also_sure, _ = _search(self.distances.T, start, width, self.high, allowance)
+        # raising demands and losing supplies only lengthens the way, so that the width stays an upper bound
         if self.deep or not (sure and also_sure):
             return Bound(down(low, self.rounding), up(width, self.rounding), "certified")
         return Bound(down(width, self.rounding), up(width, self.rounding))
 
     def _nearest(self, delta: float) -> float:
-        """Return the least width at which no more than `delta` has nothing in reach."""
+        """The least width at which at most `delta` has nothing in reach."""
         widths = [0.0]
         for law, axis in ((self.f, 1), (self.g, 0)):
             nearest = np.min(self.distances, axis=axis)
@@ -341,7 +345,7 @@ def _flow(source: Atoms, target: Atoms, slack: Slack) -> Flow:
 
 
 def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowance: float) -> tuple[float, bool, Flow]:
-    """Search the distances from `low` to `high`, which passes; what flowed within a smaller width is kept.
+    """Search the distances from `low` to `high`, which passes; the flow within a smaller width is kept.
 
     Found are the least width that passes, whether all smaller ones were seen to fail, and a flow within it.
     """
@@ -358,6 +362,7 @@ def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowanc
         cut = attempt.fill(reach_bits(distances <= widths[trial]), allowance)
         if cut is None:
             best = attempt
+            # pairs farther apart than those in use are not needed
             last = max(first, int(np.searchsorted(widths, np.max(distances[attempt.pairs()], initial=0.0))))
         else:
             flow = attempt
@@ -368,16 +373,17 @@ def _search(distances: FloatArray, flow: Flow, low: float, high: float, allowanc
 
 
 def _opening(distances: FloatArray, flow: Flow, cut: tuple[int, int], allowance: float) -> float | None:
-    """Return the width at which a cut opens, None if rounding may have made it."""
+    """The width at which a cut opens, or None if rounding may have made the cut."""
     demands, supplies = (flags(bits, size) for bits, size in zip(cut, distances.shape, strict=True))
     asked, there = float(np.sum(flow.need[demands])), float(np.sum(flow.room[supplies]))
+    # by weak duality a cut proves that the width is too small, but only by more than the rounding of its two sums
     if not asked * (1 - UNIT_ROUNDOFF * (len(demands) + len(supplies))) > there + allowance:
         return None
     return float(np.min(distances[np.ix_(demands, ~supplies)], initial=math.inf))
 
 
 def lengths(steps: Iterable[FloatArray], norm: float) -> FloatArray:
-    """Return the norms of vectors given by their coordinates, one array each; a few units of rounding."""
+    """The norms of vectors that are given by their coordinates, one array each; a few units of rounding."""
     sizes = (np.abs(step) for step in steps)
     if norm == 1:
         return reduce(np.add, sizes)
@@ -385,7 +391,7 @@ def lengths(steps: Iterable[FloatArray], norm: float) -> FloatArray:
 
 
 def projected(f: Atoms, g: Atoms, norm: float, band: float) -> tuple[float, float]:
-    """Bound the distance by projections that lengthen no vector: from below on the line, from above by couplings."""
+    """Bounds on the distance by projections that lengthen no vector: from below on the line, above by couplings."""
     size = max(float(np.max(np.abs(law.points))) for law in (f, g))
     low, high = 0.0, math.inf
     for direction in _directions(f.dimension, norm):
@@ -400,7 +406,7 @@ def projected(f: Atoms, g: Atoms, norm: float, band: float) -> tuple[float, floa
 
 
 def _coupled(x: FloatArray, y: FloatArray, found: Cuts, norm: float) -> float:
-    """Return the farthest that mass moves if atoms are coupled in the order given."""
+    """The farthest move if atoms are coupled in the order given."""
     fewest, most = found
     first = np.concatenate([[0], fewest])
     count = np.concatenate([most, [len(y) - 1]]) - first + 1
@@ -413,7 +419,7 @@ def _coupled(x: FloatArray, y: FloatArray, found: Cuts, norm: float) -> float:
 
 
 def _directions(d: int, norm: float) -> list[FloatArray]:
-    """Return vectors v with |<v, x>| at most the norm of x: the axes, and in few dimensions all diagonals."""
+    """Vectors v with |<v, x>| at most the norm of x: the axes, and in few dimensions all diagonals."""
     axes = list(np.eye(d))
     if d > MOST_SIGNS:
         return axes
