@@ -30,8 +30,11 @@ def loaded(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-class Ways:
-    """A value with some of its members replaced.
+class Overrides:
+    """An object whose members may be given to the constructor.
+
+    ``NetworkKind(influence="bnpriv.core.influence.finite:finite_influence")`` makes ``kind.influence(...)`` call
+    ``finite_influence(...)``, whose module is imported at the first call.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ def _later(place: str) -> Callable[..., Any]:
     return lambda *args, **named: loaded(place)(*args, **named)
 
 
-class NetworkKind(Ways):
+class NetworkKind(Overrides):
     """What one kind of network does in its own way; by default what follows from its graph and its states.
 
     A kind must know `influence`. All else has a default: it follows from other members, is empty, or is a refusal. A
@@ -208,7 +211,7 @@ ANY_KIND = NetworkKind()
 """Of a network whose class names no kind."""
 
 
-class PrivacyNotion(Ways):
+class PrivacyNotion(Overrides):
     """What one notion of privacy does in its own way: which evidence follows from a framework."""
 
     secret_text: str | None = None

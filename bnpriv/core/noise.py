@@ -155,6 +155,7 @@ class SecureSampler:
 
 
 def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float, ...]:
+    """Values with noise by OpenDP: exact discrete noise on multiples of 2^-1074 is added, and the sum rounded once."""
     from opendp import domains, measurements, metrics
     from opendp.mod import enable_features
 
@@ -167,7 +168,7 @@ def _noisy(law: NoiseLaw, values: Sequence[float], scale: float) -> tuple[float,
             found="a value that is not",
             remedy="Report the query that led here: its answer overflowed.",
         )
-    enable_features("contrib")
+    enable_features("contrib")  # OpenDP marks these measurements so
     # the functions of OpenDP have partial types only
     domain, measure, metric = cast(Any, domains), cast(Any, measurements), cast(Any, metrics)
     if law == "discrete_laplace":
@@ -867,7 +868,7 @@ class NoNoise:
     """
 
     sampler_method: ClassVar[str] = "laplace"
-    """The name of the sampler's method that would draw it."""
+    """Never called; yet a sampler that lacks it is refused with no noise too, so that a mistake in a test is found."""
 
     dimension: int = 1
 

@@ -160,7 +160,7 @@ def subject_of(framework: Framework, query: Query | None) -> ReportTarget:
 def own_subject(framework: DistributionalAttributePrivacy | ValuePrivacy, query: Query | None) -> ReportTarget:
     """The framework's own network and secrets."""
     evidence = influences(framework)
-    found = None if isinstance(evidence, Refusal) or evidence.quilts is not None else evidence
+    found = None if isinstance(evidence, Refusal) or evidence.no_quilts is not None else evidence
     refusal = None if found is None or query is None else found.covers(query.columns)
     if refusal is not None:
         raise refusal.error()

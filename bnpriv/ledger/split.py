@@ -453,8 +453,8 @@ def _checked(accountant: Accountant, queries: Sequence[Query], budget: Budget) -
     evidence = influences(accountant.framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    if evidence.quilts is not None:
-        raise evidence.quilts.error()
+    if evidence.no_quilts is not None:
+        raise evidence.no_quilts.error()
     if budget.delta:
         raise RefusedError("only a budget with delta 0 is split", found="a delta", remedy="Ask one by one.")
     return evidence

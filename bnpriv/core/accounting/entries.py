@@ -98,8 +98,8 @@ def own_law_reason(calibration: Calibration) -> Refusal | None:
     evidence = influences(calibration.framework)
     if isinstance(evidence, Refusal):
         return evidence
-    if evidence.quilts is not None:
-        return evidence.quilts
+    if evidence.no_quilts is not None:
+        return evidence.no_quilts
     if isinstance(calibration.query, GivenAnswer):
         return Refusal(
             required="noise counts by the columns that a query reads",

@@ -88,7 +88,7 @@ def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]
 # The influences of sets of columns on the protected attributes of a framework over a network.
 # --------------------------------------------------------------------------------------------------
 
-OF_STEPS = Refusal(
+CHAIN_REFUSAL = Refusal(
     required="quilts of a network need a DiscreteNetwork",
     found="a MarkovChain",
     remedy="Use MarkovChainMechanism.",
@@ -125,7 +125,7 @@ class Influences:
         From columns to why the model says nothing about one of them, or None.
     moved : callable
         From a query, columns, the schema and the norm (1 or 2) to how far the answer moves where they change.
-    quilts : Refusal or None
+    no_quilts : Refusal or None
         Why noise must not rest on quilts of columns, where the influences are no such quilts.
     """
 
@@ -135,7 +135,7 @@ class Influences:
     assumptions: tuple[str, ...]
     outside: Outside = field(repr=False)
     moved: Moved = field(repr=False)
-    quilts: Refusal | None = None
+    no_quilts: Refusal | None = None
     _known: dict[tuple[str, tuple[str, ...]], Influence] = field(
         default_factory=dict[tuple[str, tuple[str, ...]], Influence], repr=False
     )
@@ -146,8 +146,8 @@ class Influences:
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Why the model says nothing about one of `columns`, or None if it covers all."""
-        on_the_road = drivers(self.network, columns).union(self.secrets)
-        return self.outside(columns) or kind_of(self.network).unsupported(self.network, sorted(on_the_road))
+        needed = drivers(self.network, columns).union(self.secrets)
+        return self.outside(columns) or kind_of(self.network).unsupported(self.network, sorted(needed))
 
     def modelled(self, columns: frozenset[str]) -> frozenset[str]:
         """Those of `columns` that tell something; independent ones never need to be hidden by noise."""
@@ -165,7 +165,7 @@ class Influences:
         SizeError
             If tables or grids would be too large, and no cheaper bound holds.
         """
-        # the influence depends on the frontier only
+        # what lies behind the frontier adds nothing, so that all sets with one frontier share one result
         key = attribute, self.border(columns, attribute)
         if key in self._known:
             return self._known[key]
@@ -227,7 +227,10 @@ def no_influences(secrets: str) -> Refusal:
 
 
 def possible_influences(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences | Refusal:
-    """The structural evidence of a framework, once its secrets are known to be possible."""
+    """The structural evidence of a framework whose secrets are possible.
+
+    Mechanisms have asked `impossibility` before; this is for whoever has not.
+    """
     evidence = structural_evidence(framework)
     return evidence.impossible() or evidence
 
@@ -286,7 +289,7 @@ def _of_chain(framework: ValuePrivacy) -> Influences:
         assumptions=("The records are the steps of one of the declared chains.",),
         outside=lambda columns: _no_nodes(framework.network, columns),
         moved=column_sensitivity,
-        quilts=OF_STEPS,
+        no_quilts=CHAIN_REFUSAL,
     )
 
 

@@ -159,7 +159,8 @@ def finite_influence(
     border = network.graph.frontier(protected, asked)
     tables = RatioTables.of(network, protected, border, pairs, most_work)
     values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
-    # rounded up by the error of all sums; an infinite ratio comes from a declared zero, and is exact
+    # rounded up by the error of all sums; never below 0, which the largest log ratio of two laws cannot be; an infinite
+    # ratio comes from a declared zero, and is exact
     if border:
         values = np.where(np.isfinite(values), np.maximum(values + tables.error, 0.0), values)
     values.flags.writeable = False

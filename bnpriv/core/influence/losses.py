@@ -14,7 +14,7 @@ from bnpriv.core.gaussian_curve import gaussian_excess, gaussian_mu
 from bnpriv.core.noise import ContinuousNoise
 
 LEAST_MARGIN = 1e-9
-"""A quilt whose influence is closer than this to epsilon is not used."""
+"""In nats. A smaller margin would be mostly rounding error of the influence, so that such a quilt is not used."""
 
 MOST_LOSSES = 2**20
 """The most cells, over all pairs and models, whose losses are kept."""

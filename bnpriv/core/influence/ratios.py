@@ -288,6 +288,7 @@ class RatioTables:
             singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
             return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
         first, second = self.side(pair.first), self.side(pair.second)
+        # given one state the parts are independent: the largest sum of log ratios is the sum of the largest
         total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
         for part in self.bounded if pair.is_point else ():
             # both laws of a part sum to one, so that its largest log ratio is at least 0

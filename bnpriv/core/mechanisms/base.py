@@ -341,7 +341,8 @@ class Mechanism(ABC):
         if self.needs_model and framework.kinds_text:
             certificate = replace(certificate, assumptions=(*certificate.assumptions, framework.kinds_text))
         covering, notes = noise, ()
-        if self.needs_model and framework.answer_laws:  # released answers go in steps, exact ones may lie between
+        # where laws of exact answers are declared a release rounds them, and noise may have to cover a step
+        if self.needs_model and framework.answer_laws:
             covering, notes = service("calibration.steps")(framework, asked, noise)
         certificate = replace(certificate, notes=(*certificate.notes, *notes))
         if covering is not noise:
@@ -520,7 +521,7 @@ class Calibration(Shown):
         What the release promises.
     certificate : Certificate
         Why the noise is enough: theorem, decisions and assumptions.
-    shape : Shape, optional
+    shape : PartWeights, optional
         How the parts of the answer were weighed; None for an answer of one part.
     seal : str, optional
         Hash of the calibration and of what its framework held, by which a change of either is noticed.

@@ -71,9 +71,10 @@ class MarkovQuiltMechanism(Mechanism):
         evidence = influences(framework)
         if isinstance(evidence, Refusal):
             return evidence
-        if evidence.quilts is not None:
-            return evidence.quilts
-        if delta and self.noise == "gaussian":  # what the largest loss leaves of epsilon needs Laplace noise
+        if evidence.no_quilts is not None:
+            return evidence.no_quilts
+        # Gaussian noise has no largest loss: it composes with all that columns tell, not with the most they tell
+        if delta and self.noise == "gaussian":
             losses = evidence.influence(frozenset(), next(iter(evidence.secrets))).losses
             if isinstance(losses, Refusal):
                 return losses
@@ -85,18 +86,18 @@ class MarkovQuiltMechanism(Mechanism):
         norm = 1 if self.noise == "laplace" else 2
         # independent columns tell nothing about any secret, so that noise need not hide them
         queried = evidence.modelled(query.columns)
-        apart = separate_columns(query, framework.schema, norm)
+        separate = separate_columns(query, framework.schema, norm)
         search = QuiltSearch(
             evidence=evidence,
             queried=queried,
             sensitivity=lambda near: evidence.sensitivity(query, near, norm),
-            blocks=tuple(block & queried for block in apart if block & queried),
+            blocks=tuple(block & queried for block in separate if block & queried),
             epsilon=epsilon,
             delta=delta,
             noise=self.noise,
             common=self.common_quilt,
             # each protected attribute gets its share of the work, so that none depends on the order
-            most=MOST_SEARCH_CELLS // len(evidence.secrets),
+            work_limit=MOST_SEARCH_CELLS // len(evidence.secrets),
         )
         found = (search.decide(name) for name in evidence.secrets)
         # every attribute must be protected by the one noise: the largest scale decides
@@ -118,5 +119,6 @@ class MarkovQuiltMechanism(Mechanism):
             notes=tuple(dict.fromkeys(search.notes)),
             zero_noise_reason=None if scale else "; ".join(decision.text for decision in decisions),
         )
+        # without noise, and without a loss beyond epsilon, the guarantee is pure
         spent = delta if scale or any(decision.excess for decision in decisions) else 0.0
         return Found(noise_of(self.noise, scale, query.dimension(framework.schema)), certificate, spent)

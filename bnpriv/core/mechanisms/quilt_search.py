@@ -40,7 +40,7 @@ def scales(sensitivity: float, influence: FloatArray, epsilon: float) -> FloatAr
     if sensitivity == 0:
         return np.where(influence <= epsilon, 0.0, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # the margin is rounded down and the quotient up, by more than their own roundings
+        # subtraction and division err by 2^-53 at most; the margins are larger, so that the scale is never too small
         margin = (epsilon - influence) * (1 - 2.0**-51)
         scale = sensitivity / margin * (1 + 2.0**-50)
     return np.where(np.isneginf(influence), 0.0, np.where(margin >= LEAST_MARGIN, scale, np.inf))
@@ -345,9 +345,9 @@ class QuiltSearch:
     delta: float
     noise: ContinuousNoise
     common: bool
-    most: int = MOST_SEARCH_CELLS
+    work_limit: int = MOST_SEARCH_CELLS
     notes: list[str] = field(default_factory=list[str])
-    _left: int = 0
+    _work_left: int = 0
     _paid: set[tuple[str, frozenset[str]]] = field(default_factory=set[tuple[str, frozenset[str]]])
     _asked: set[tuple[str, tuple[str, ...]]] = field(default_factory=set[tuple[str, tuple[str, ...]]])
     _witnesses: dict[tuple[str, int, int], AtLeast] = field(default_factory=dict[tuple[str, int, int], AtLeast])
@@ -358,9 +358,11 @@ class QuiltSearch:
 
     def decide(self, attribute: str) -> Decision:
         """The best near sets for one protected attribute, as the decision that needs the most noise."""
-        self._left = self.most
+        self._work_left = self.work_limit
         none_near = self._influence(frozenset(), attribute)
         best = Best.start(none_near.values)
+        # with these near nothing that is left tells of the attribute, so that every constraint has a finite scale to
+        # start from; `_grow` starts from the other end
         self._offer(best, self._all_near(attribute), none_near)
         self._grow(best, attribute)
         self._take_groups(best, attribute)
@@ -388,7 +390,8 @@ class QuiltSearch:
         """Try near sets that grow by the column with the most influence for its movement, while they may be best."""
         network, near = self.evidence.network, self.evidence.driven(self.queried, attribute)
         worth: dict[str, float] = {}
-        while self._left > self.most // 2 and self._sensitivity(near).upper < self._most * best.scale.max():
+        # a set with sensitivity D needs a scale of D / epsilon at least: a larger D cannot lower the worst scale
+        while self._work_left > self.work_limit // 2 and self._sensitivity(near).upper < self._most * best.scale.max():
             if not self._try(best, near, attribute):
                 return
             border = network.graph.frontier(attribute, drivers(network, self.queried - near))
@@ -405,7 +408,7 @@ class QuiltSearch:
         for group in sorted(groups, key=lambda group: (-self._worth(group, attribute), sorted(group))):
             near |= group
             hopeless = self._sensitivity(near).upper >= self._most * best.scale.max()
-            if hopeless or self._left < self.most // 2 or not self._try(best, near, attribute):
+            if hopeless or self._work_left < self.work_limit // 2 or not self._try(best, near, attribute):
                 return
 
     def _worth(self, columns: frozenset[str], attribute: str) -> float:
@@ -548,9 +551,9 @@ class QuiltSearch:
     def _spend(self, cells: int) -> bool:
         """Take work for a step and `cells` from what is left; False if that is not enough."""
         cells += NAME_WORK * (len(self.evidence.network.attributes) + len(self.queried))
-        if cells > self._left:
+        if cells > self._work_left:
             return False
-        self._left -= cells
+        self._work_left -= cells
         return True
 
     def _pay(self, base: int, columns: frozenset[str], attribute: str) -> bool:

@@ -316,7 +316,7 @@ class DiscreteNetwork(FiniteMethods):
         Number of models in Theta.
     posterior_draws : Posterior, optional
         Where the models were drawn from, if they are draws of a posterior.
-    reading : Reading, optional
+    reading : ImportReport, optional
         How the model was read from another library, and what drives the columns that are no attribute.
     forward : DensityNetwork, optional
         The same model by forward draws of whole tables, where columns are driven by the attributes.
@@ -664,7 +664,7 @@ class IntervalNetwork(FiniteMethods):
         member reaches.
     level : {"parameters", "records"}
         What a node means, as in `DiscreteNetwork`.
-    reading : Reading, optional
+    reading : ImportReport, optional
         What drives the columns that are no attribute.
     missing : tuple of str
         The rows without data, in words: there is any law there.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 # What a query is: named outputs, each a weighted sum over records of indicators, powers and products of columns.
 #
-# Read on in this order: `normal_form` (the same as sums of whole numbers), `cells` and `records` (what one record can
-# add), `diameters` and `clusters` (how far apart that can be), and `sensitivity`, which puts them together.
+# Read on in this order: `normal_form` (the same as sums of whole numbers), `contribution` (what one record can add) and
+# `sensitivity` (how far apart that can be).
 # --------------------------------------------------------------------------------------------------
 
 

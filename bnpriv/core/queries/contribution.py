@@ -297,7 +297,7 @@ def _output(whole: Wholes, totals: Sequence[NDArray[np.int64]]) -> NDArray[np.fl
 #
 # An answer is a sum over records, so how far it moves is a question about one record (see `sensitivity`). The terms
 # of a query fall into parts that share no column, and which therefore move on their own; a part is tabulated over the
-# corners of its columns (see `cells`). All numbers here are per record times the number of records, because tables
+# corners of its columns (above). All numbers here are per record times the number of records, because tables
 # that differ in some columns can differ in the same way in all of their records.
 # --------------------------------------------------------------------------------------------------
 

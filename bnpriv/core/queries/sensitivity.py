@@ -719,7 +719,9 @@ def _sensitivity(query: Query, columns: Iterable[str], schema: Schema, norm: int
 def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fraction) -> Bound:
     """Compute a sensitivity cluster by cluster, each with the rounding of its released doubles."""
     added = replace(asked.whole, moving=moving)
-    extents = [_released(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))]
+    extents = [
+        _with_rounding(asked, cluster, norm, share) for cluster in clusters(added, range(len(asked.form.labels)))
+    ]
     total = combined([extent for extent in extents if extent.upper > 0], cast("Norm", norm))
     close = total.upper - total.lower <= EXACT_WITHIN * total.upper
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
@@ -907,7 +909,7 @@ def answer_range(query: Query, schema: Schema) -> tuple[NDArray[np.float64], NDA
     return np.array([_nearest(low) for low, _ in ranges]), np.array([_nearest(high) for _, high in ranges])
 
 
-def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> Extent:
+def _with_rounding(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> Extent:
     """The change of the exact answer in a share of the records, plus what rounding to doubles can add."""
     of_all = cluster.largest(cast("Norm", norm))
     if of_all.upper == 0:
@@ -915,8 +917,7 @@ def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> 
     found = Extent(of_all.lower * share, of_all.upper * share)
     ranges = [asked.outer(output) for output in cluster.outputs]
     added = [
-        _rounding_of_sensitivity(asked.form, output, *ends)
-        for output, ends in zip(cluster.outputs, ranges, strict=True)
+        _rounding_of_answers(asked.form, output, *ends) for output, ends in zip(cluster.outputs, ranges, strict=True)
     ]
     # the 1-norm of what is added is no smaller than its 2-norm
     slack = sum(added, Fraction(0))
@@ -927,7 +928,7 @@ def _released(asked: Prepared, cluster: Cluster, norm: int, share: Fraction) -> 
     return Extent(max(Fraction(0), found.lower - slack), upper)
 
 
-def _rounding_of_sensitivity(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
+def _rounding_of_answers(form: NormalForm, output: int, low: Fraction, high: Fraction) -> Fraction:
     """How far rounding to doubles can move two answers apart; 0 if all answers are doubles."""
     largest = max(abs(low), abs(high))
     numbers = [weight for weight in (*form.rows[output].values(), form.offset[output]) if weight]

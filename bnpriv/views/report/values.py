@@ -112,7 +112,7 @@ def noise_curves(framework: Framework, query: Query) -> tuple[ScaleCurve, ...] |
     another is left out.
     """
     evidence = influences(framework)
-    if isinstance(evidence, Refusal) or evidence.quilts is not None or evidence.covers(query.columns) is not None:
+    if isinstance(evidence, Refusal) or evidence.no_quilts is not None or evidence.covers(query.columns) is not None:
         return None
     inside = evidence.modelled(query.columns)
     sets = {name: 2 ** len(inside - evidence.driven(inside, name)) for name in evidence.secrets}
