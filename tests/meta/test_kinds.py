@@ -39,8 +39,9 @@ OTHERS = frozenset(
 
 def members(given: type) -> frozenset[str]:
     """Return the public members of a class, with the fields of its values."""
-    fields = (each.name for each in dataclasses.fields(given)) if dataclasses.is_dataclass(given) else ()
-    return frozenset(name for name in (*dir(given), *fields) if not name.startswith("_"))
+    names = dir(given)
+    fields = [each.name for each in dataclasses.fields(given)] if dataclasses.is_dataclass(given) else []
+    return frozenset(name for name in names + fields if not name.startswith("_"))
 
 
 MEMBERS = {
