@@ -72,6 +72,20 @@ class NetworkKind(Overrides):
     keeps_draws: bool = False
     """Whether every draw of a posterior is a model, however many there are: laws in closed form take them all."""
 
+    # which models there are
+
+    def models_text(self, network: Any) -> str:
+        """Which models a network stands for, where that is more than it counts; empty where it counts all."""
+        return ""
+
+    def forward(self, network: Any) -> Any:
+        """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
+        return None
+
+    def unfixed(self, network: Any) -> Any:
+        """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
+        return None
+
     # what columns tell
 
     def influence(self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any]) -> Any:
@@ -108,6 +122,10 @@ class NetworkKind(Overrides):
         """Those of some attributes that the others do not separate from a protected one."""
         return network.graph.frontier(protected, columns)
 
+    def alike(self, network: Any, protected: str) -> tuple[tuple[str, ...], ...]:
+        """The other attributes in groups of which every member tells the same about a protected one."""
+        return tuple((name,) for name in network.attributes if name != protected)
+
     def assumptions(self, network: Any) -> tuple[str, ...]:
         """What must hold of the network for its influences to be right."""
         return ()
@@ -138,6 +156,10 @@ class NetworkKind(Overrides):
 
     def tree_choice(self, network: Any, protected: str, pair: Any, model: int, costs: Any, most: float) -> Any:
         """The attributes that are best hidden from an observer of others, as `TreeChoice`; None where not known."""
+        return None
+
+    def edge_removal(self, network: Any) -> Callable[[str, str], Any] | None:
+        """From the ends of an edge to the network without it; None where that is not known."""
         return None
 
     def gradient(self, influence: Any) -> Any:
@@ -236,6 +258,22 @@ class PrivacyNotion(Overrides):
     def subject(self, framework: Any, query: Any) -> Any:
         """What a report is about, as `Subject`: by default the framework's own network and secrets."""
         return loaded("bnpriv.kinds.report_target:own_subject")(framework, query)
+
+    def networks(self, framework: Any) -> tuple[Any, ...]:
+        """The networks that a framework rests on."""
+        return (framework.network,)
+
+    def models_text(self, framework: Any) -> str:
+        """What the adversary may believe, where the number of models does not say it; else empty."""
+        return ""
+
+    def independent(self, framework: Any) -> frozenset[str] | None:
+        """The columns that are declared independent of all that a network says; None where none can be."""
+        return None
+
+    def stored(self, framework: Any, query: Any) -> Mapping[str, object]:
+        """What a stored calibration says of the models and secrets, as far as an answer depends on them."""
+        return loaded("bnpriv.mechanisms.serialize:stored_network")(framework, query)
 
     def impossibility(self, framework: Any) -> Refusal | None:
         """Why the secrets are no constraint under any model, or None if some are."""

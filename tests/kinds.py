@@ -285,7 +285,7 @@ def ward(prior: tuple[float, float] = (4, 6)) -> bp.types.DensityNetwork:
         parameters={"prevalence": bp.networks.Parameter(name="prevalence", lower=0.0, upper=1.0)},
         model_hash=f"a ward {prior}",
         simulator=drawn_tables,
-        reading=bp.networks.Reading(columns={"ill": ("prevalence",), "coughs": ("prevalence",)}),
+        reading=bp.networks.ImportReport(columns={"ill": ("prevalence",), "coughs": ("prevalence",)}),
     ).with_sampling(draws=2000)
 
 

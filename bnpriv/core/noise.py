@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -674,14 +675,16 @@ class _Continuous(Scaled):
         """The noise itself: it costs privacy."""
         return self
 
+    @abstractmethod
     def _off(self, p: float, dimension: int) -> tuple[float, ...]:
         """For each scale, the error that is exceeded as often as one of `dimension` outputs may exceed its own."""
-        raise NotImplementedError
+        ...
 
     @staticmethod
+    @abstractmethod
     def _tail(x: float) -> float:
         """The probability that noise of scale 1 exceeds x in size."""
-        raise NotImplementedError
+        ...
 
 
 @final

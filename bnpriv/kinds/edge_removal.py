@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from bnpriv.errors import BnprivError, NetworkError
 # --------------------------------------------------------------------------------------------------
 # What a network would say without one of its edges.
 # --------------------------------------------------------------------------------------------------
+
+
+def edge_removal(network: DiscreteNetwork) -> Callable[[str, str], DiscreteNetwork]:
+    """From the ends of an edge to the network without it."""
+    return partial(without_edge, network)
 
 
 def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteNetwork:

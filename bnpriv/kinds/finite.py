@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
 from bnpriv.core.networks.discrete import DiscreteNetwork
@@ -21,6 +23,8 @@ def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
 
 FINITE_KIND = NetworkKind(
     exact_tables=True,
+    forward=attrgetter("forward"),
+    unfixed=attrgetter("unfixed"),
     influence="bnpriv.core.influence.finite:finite_influence",
     losses="bnpriv.core.influence.finite:influence_losses",
     explain="bnpriv.core.influence.finite:explain_tables",
@@ -30,6 +34,7 @@ FINITE_KIND = NetworkKind(
     rows="bnpriv.kinds.junction.rows:finite_rows",
     lower_bound="bnpriv.core.influence.finite:lower_bound",
     tree_choice="bnpriv.core.influence.tree_choice:tree_choice",
+    edge_removal="bnpriv.kinds.edge_removal:edge_removal",
     gradient="bnpriv.kinds.sensitivity:tables_gradient",
     laws_of_parameters="bnpriv.core.evidence.laws:laws_of_tables",
     table_ends=_tables,

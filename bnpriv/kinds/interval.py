@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Literal, final
 
 import numpy as np
@@ -588,6 +589,7 @@ def _is_deterministic(network: IntervalNetwork, name: str) -> bool:
 
 INTERVAL_KIND = NetworkKind(
     by_intervals=True,
+    models_text=attrgetter("models_text"),
     influence="bnpriv.kinds.interval:interval_influence",
     losses=_losses,
     conditional=_conditional,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.kind import PrivacyNotion
 
+
+def _independent(framework: DistributionalAttributePrivacy) -> frozenset[str]:
+    return frozenset(framework.independent)
+
+
 PARAMETER_NOTION = PrivacyNotion(
+    independent=_independent,
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_parameters",
     laws="bnpriv.core.evidence.laws:laws_of_parameters",
@@ -41,8 +50,20 @@ def _own_query(framework: DistributionPrivacy) -> Query | None:
     return framework.query or GivenAnswer(size=framework.dimension)
 
 
+def _networks(framework: DistributionPrivacy) -> tuple[Network, ...]:
+    """The sides of its pairs; none where these are laws of an answer."""
+    return tuple(side for pair in framework.pairs for side in pair if not isinstance(side, (Atoms, Normal)))
+
+
+def _models_text(framework: DistributionPrivacy) -> str:
+    return framework.models_text
+
+
 DISTRIBUTION_NOTION = PrivacyNotion(
     secret_text="the distribution that the table comes from",
+    networks=_networks,
+    models_text=_models_text,
+    stored="bnpriv.mechanisms.serialize:stored_pairs",
     laws="bnpriv.kinds.pairs_of_laws:laws_of_pairs",
     subject="bnpriv.kinds.report_target:pairs_subject",
     own_query=_own_query,

@@ -20,7 +20,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal, SizeError
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.report_target import ReportTarget, subject_of
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan, plan
@@ -325,7 +325,7 @@ def _facts(framework: Framework) -> dict[str, str]:
         "number of records": f"{framework.schema.records:,}",
         "models": str(framework.models),
         "source": framework.source,
-        "declared independent": listing(sorted(getattr(framework, "independent", ()))),
+        "declared independent": listing(sorted(notion_of(framework).independent(framework) or ())),
     }
 
 

@@ -12,7 +12,7 @@ from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import Binned, Categorical
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
-from bnpriv.core.frameworks.question import Framework, own_query
+from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Noise
@@ -23,6 +23,7 @@ from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predi
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
@@ -63,7 +64,7 @@ def model_facts(framework: Framework, query: Query) -> Json:
     schema, names = framework.schema, query.columns
     if not framework.pairs_name_models:
         names |= frozenset(framework.protected)
-    declared = _declared(framework, query, names)
+    declared = {"left_out": DRAWN} if framework.from_draws else notion_of(framework).stored(framework, query)
     size = _size(declared)
     if size > MOST_STORED_NUMBERS:
         # the secrets stay: with the framework file the checker reads the tables and laws from there
@@ -74,23 +75,26 @@ def model_facts(framework: Framework, query: Query) -> Json:
     return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
 
 
-def _declared(framework: Framework, query: Query, names: frozenset[str]) -> Json:
-    if framework.from_draws:
-        return {"left_out": DRAWN}
-    if isinstance(framework, DistributionPrivacy):
-        return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
+def stored_pairs(framework: DistributionPrivacy, query: Query) -> Json:
+    """Both sides of every pair of distributions: a network of tables, or the law of the answer."""
+    return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
+
+
+def stored_network(framework: AttributeFramework, query: Query) -> Json:
+    """The network, the secrets and the laws of columns; only networks of tables are replayed."""
     network = framework.network
-    if not isinstance(network, DiscreteNetwork):
+    if not kind_of(network).exact_tables:
         return {"left_out": f"not covered: a {type(network).__name__}"}
+    names = query.columns.union(framework.protected)
     properties = framework.properties
     if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
         return {"left_out": "not covered: ranges of values"}
     protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}
     if not properties:
         protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
-    facts: Json = {"network": _network(network, names), "protect": protected}
+    facts: Json = {"network": _network(cast(DiscreteNetwork, network), names), "protect": protected}
     # only secrets that are parameters of columns may leave some of these out
-    independent = cast("Iterable[str] | None", getattr(framework, "independent", None))
+    independent = notion_of(framework).independent(framework)
     if independent is not None:
         facts = {**facts, "independent": sorted(query.columns.intersection(independent))}
     if not framework.single_values:
@@ -183,8 +187,8 @@ def _law(law: ColumnLaw) -> Json:
 
 
 def _side(side: PairLaw, query: Query) -> Json:
-    if isinstance(side, DiscreteNetwork):
-        return {"network": _network(side, query.columns)}
+    if kind_of(side).exact_tables:
+        return {"network": _network(cast(DiscreteNetwork, side), query.columns)}
     if not isinstance(side, Atoms):
         return {"left_out": "not covered: a normal law"}
     if side.points.size > MOST_STORED_NUMBERS:

@@ -13,6 +13,7 @@ import bnpriv as bp
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.influence.base import influence_of
 from bnpriv.core.secrets import SecretPairs, all_pairs
+from bnpriv.io.examples import example_path
 from bnpriv.mechanisms import misspecified as module
 from bnpriv.mechanisms.misspecified import counted_tables, within_factor
 from tests import oracles
@@ -182,7 +183,7 @@ def test_an_independent_query_and_a_trivial_quilt_hold_for_every_factor() -> Non
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_what_is_not_worked_out_is_refused(delta: float) -> None:
     framework = bp.example("clinic")
-    query = next(iter(bp.read_queries(bp.adapters.examples.example_path("clinic")).values()))
+    query = next(iter(bp.read_queries(example_path("clinic")).values()))
     mechanism = bp.TightMechanism() if delta == 0 else bp.MarkovQuiltMechanism()
     if delta:
         framework, query = bp.example("student"), bp.linear({"height": 1.0})

@@ -63,7 +63,7 @@ def test_tight_is_best_and_as_large_as_the_one_record_rule_says(hospital) -> Non
 
 
 def test_every_named_query_has_a_plan(hospital) -> None:
-    queries = bp.adapters.framework_file.read_queries(FOLDER / "framework.toml")
+    queries = bp.read_queries(FOLDER / "framework.toml")
     assert len(queries) == 6
     for query in queries.values():
         assert bp.plan(hospital, query, 1.0).calibrations

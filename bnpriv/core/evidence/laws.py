@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from bnpriv.core.evidence.constraints import Laws, WeightedLaws
 from bnpriv.core.evidence.dataset import dataset_laws
 from bnpriv.core.evidence.parameters import parameter_laws
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
-from bnpriv.core.frozen import Cache
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import no_tables
 from bnpriv.core.queries.asked import Weighted
@@ -38,7 +37,7 @@ NO_LAWS = Refusal(
 )
 
 
-def laws(framework: object, query: Query | None) -> Laws | Refusal:
+def laws(framework: Any, query: Query | None) -> Laws | Refusal:
     """The laws of a query's answer under the secrets of a framework, or why they cannot be computed.
 
     The framework keeps those of the last query, which several mechanisms ask for one after the other.
@@ -60,7 +59,7 @@ def laws(framework: object, query: Query | None) -> Laws | Refusal:
             return found
         # closed forms are as fast for the weighted query, and give closer bounds on what grids move
         return notion.laws(framework, query) if found.closed_form else WeightedLaws(found, query.weights)
-    kept: dict[str, tuple[Query | None, Laws | Refusal]] = getattr(framework, "kept", Cache()).table("laws")
+    kept: dict[str, tuple[Query | None, Laws | Refusal]] = framework.kept.table("laws")
     if "last" not in kept or kept["last"][0] is not query:
         kept["last"] = query, notion.laws(framework, query)
     return kept["last"][1]

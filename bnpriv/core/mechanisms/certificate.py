@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.kind import notion_of
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 from bnpriv.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
@@ -32,22 +34,19 @@ Parts of an answer may be weighed in three ways.
 
 def posterior_of(framework: Framework) -> Posterior | None:
     """The posterior that the models of a framework were drawn from, or None."""
-    return cast("Posterior | None", getattr(getattr(framework, "network", None), "posterior_draws", None))
+    return None if framework.pairs_name_models else next(iter(posteriors_of(framework)), None)
 
 
 def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
     """The posteriors of all networks of a framework that were drawn; several for pairs of networks."""
-    network = getattr(framework, "network", None)
-    pairs = cast("tuple[tuple[object, object], ...]", getattr(framework, "pairs", ()))
-    networks = (side for pair in pairs for side in pair) if network is None else (network,)
-    found = (cast("Posterior | None", getattr(network, "posterior_draws", None)) for network in networks)
+    found: Iterator[Posterior | None] = (each.posterior_draws for each in notion_of(framework).networks(framework))
     return tuple(drawn for drawn in found if drawn is not None)
 
 
 def models_text(framework: Framework) -> str:
     """What the adversary may believe, where that is more than the number of models."""
     drawn = posterior_of(framework)
-    return cast(str, getattr(framework, "models_text", "")) if drawn is None else drawn.models_text
+    return notion_of(framework).models_text(framework) if drawn is None else drawn.models_text
 
 
 def model_text(model: int, models: int) -> str:

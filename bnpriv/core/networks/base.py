@@ -14,7 +14,7 @@ from bnpriv.checks import member, type_text
 from bnpriv.core.columns import State
 from bnpriv.core.networks.graph import Graph
 from bnpriv.errors import NetworkError, ParameterError
-from bnpriv.kind import ANY_KIND, NetworkKind
+from bnpriv.kind import ANY_KIND, NetworkKind, kind_of
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 
@@ -524,8 +524,7 @@ def forward_of(network: object) -> Forward | None:
     >>> forward_of(DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": [0, 1]})) is None
     True
     """
-    forward: Forward | None = getattr(network, "forward", None)
-    return forward
+    return kind_of(network).forward(network)
 
 
 def unfixed_of(network: Network, protected: Collection[object]) -> Network:
@@ -543,7 +542,7 @@ def unfixed_of(network: Network, protected: Collection[object]) -> Network:
     network
         The same where nothing of the kind is fixed.
     """
-    unfixed: Network | None = getattr(network, "unfixed", None)
+    unfixed: Network | None = kind_of(network).unfixed(network)
     if unfixed is None or (network.level == "parameters" and frozenset(network.attributes).issuperset(protected)):
         return network
     return unfixed if frozenset(unfixed.attributes).issuperset(protected) else network

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
 from bnpriv.core.secrets import Apart, Pair, interval_pairs, neighbours_text, of_values
@@ -55,6 +56,8 @@ def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pair
 
 
 DENSITY_KIND = NetworkKind(
+    forward=attrgetter("forward"),
+    alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",
     explain="bnpriv.kinds.density.influence:explain_refinement",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import attrgetter
 
 from bnpriv.core.secrets import ValuesApart
 from bnpriv.kind import NetworkKind
@@ -25,6 +26,8 @@ def _centred(network: GaussianNetwork) -> tuple[str, ...]:
 
 GAUSSIAN_KIND = NetworkKind(
     keeps_draws=True,
+    forward=attrgetter("forward"),
+    unfixed=attrgetter("unfixed"),
     influence="bnpriv.kinds.gaussian.influence:gaussian_influence",
     mu="bnpriv.kinds.gaussian.influence:largest_distance",
     losses="bnpriv.kinds.gaussian.influence:gaussian_losses",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
-from typing import Literal, Protocol, cast, final, runtime_checkable
+from typing import Literal, cast, final
 
 import numpy as np
 
@@ -21,16 +21,13 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
 from bnpriv.core.mechanisms.quilt_search import approximate_scales, scales
 from bnpriv.core.networks.base import Network, driven_by, drivers
-from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
-from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.progress import watched
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
-from bnpriv.kinds.edge_removal import without_edge
 from bnpriv.kinds.report_target import ReportTarget
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
@@ -91,7 +88,7 @@ def leak_path(influence: Influence) -> tuple[Edge, ...]:
 def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> tuple[tuple[EdgeEffect, ...], int]:
     """Return what would be left of an influence without each edge, and how many edges were not tried.
 
-    The edge without which most would change comes first; there are none in networks whose tables are not exact.
+    The edge without which most would change comes first; there are none where no network without an edge is known.
 
     Parameters
     ----------
@@ -99,16 +96,14 @@ def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> t
     elsewhere : callable
         What columns tell in another network, given how many rows share the work.
     """
-    try:
-        network = require_discrete(influence.network, "the effect of an edge")
-    except BnprivError:
+    network = influence.network
+    without = kind_of(network).edge_removal(network)
+    if without is None:
         return (), 0
     every = edges_between(network.graph, influence.protected, influence.frontier)
     tried = every[:MOST_EDGES]
     effects = [
-        EdgeEffect(
-            edge=edge, influence=_told(without_edge(network, *edge), influence.columns, elsewhere, len(tried) - place)
-        )
+        EdgeEffect(edge=edge, influence=_told(without(*edge), influence.columns, elsewhere, len(tried) - place))
         for place, edge in enumerate(tried)
     ]
     now = float(influence)
@@ -116,9 +111,7 @@ def edge_effects(influence: Influence, elsewhere: Callable[..., Influence]) -> t
     return tuple(effects), len(every) - len(effects)
 
 
-def _told(
-    network: DiscreteNetwork, columns: Iterable[str], elsewhere: Callable[..., Influence], rows: int
-) -> Influence | None:
+def _told(network: Network, columns: Iterable[str], elsewhere: Callable[..., Influence], rows: int) -> Influence | None:
     try:
         found = elsewhere(network, columns, rows)
     except SizeError:
@@ -141,15 +134,6 @@ MOST_ESTIMATES, MOST_ESTIMATED_QUILTS = 20, 6
 
 LEAST_WORK = 2**14
 """Cells that every influence may take, however little work is left."""
-
-
-@runtime_checkable
-class Grouped(Protocol):
-    """A network that knows which of its attributes tell the same."""
-
-    def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
-        """Return the other attributes in groups of which every member tells the same about a protected one."""
-        ...
 
 
 @final
@@ -235,7 +219,7 @@ def attribute_report(
         subject=subject,
         left=MOST_ELIMINATION_CELLS // len(subject.secrets),
     )
-    groups = _groups(network, protected)
+    groups = kind_of(network).alike(network, protected)
     alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
     alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
@@ -259,13 +243,6 @@ def attribute_report(
         left=sum(map(len, groups[len(alone) :])),
         driven=tuple(_driven(cache)),
     )
-
-
-def _groups(network: Network, protected: str) -> tuple[tuple[str, ...], ...]:
-    """Return the other attributes, those together that tell the same."""
-    if isinstance(network, Grouped):
-        return network.alike(protected)
-    return tuple((name,) for name in network.attributes if name != protected)
 
 
 def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:

@@ -63,7 +63,7 @@ from bnpriv.views.report.sections import (
 )
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
-from bnpriv.views.report.words import Enclosing, headline, lead, model_assumptions, setting_text, witness_text
+from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -465,7 +465,8 @@ def _report(
     kinds = "" if subject.framework is None else subject.framework.kinds_text
     own = (*own, kinds) if kinds else own
     # which models an observer may hold is said there already
-    said = kind_of(subject.network).assumptions(subject.network) if isinstance(subject.network, Enclosing) else ()
+    kind = kind_of(subject.network)
+    said = kind.assumptions(subject.network) if kind.models_text(subject.network) else ()
     certified = tuple(each for each in certified if each not in said)
     approximate = made is not None and any(calibration.delta > 0 for calibration in made.calibrations)
     curves = None
@@ -487,7 +488,7 @@ def _report(
         curves=curves,
         laws=_laws(subject, made),
         answers=() if subject.network is not None or subject.framework is None else answer_influences(subject),
-        further=() if subject.network is None else kind_of(subject.network).extra_tables(subject.network),
+        further=() if subject.network is None else kind.extra_tables(subject.network),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import observer_text
@@ -12,6 +11,7 @@ from bnpriv.core.influence.base import Influence, tells
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
+from bnpriv.kind import kind_of
 from bnpriv.render.document import Name, Paragraph, Text
 from bnpriv.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
 from bnpriv.views.calibration import headline as calibration_headline
@@ -48,16 +48,6 @@ MU = (
     "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
     "deviation 1 whose means are mu apart.",
 )
-
-
-@runtime_checkable
-class Enclosing(Protocol):
-    """A network that stands for more models than it counts."""
-
-    @property
-    def models_text(self) -> str:
-        """Which models they are."""
-        ...
 
 
 def headline(report: Analysis) -> Text:
@@ -264,8 +254,7 @@ def observed_text(network: Network) -> str:
     """Return which models somebody who must not learn the secrets may believe."""
     if network.posterior_draws is not None:
         return network.posterior_draws.models_text
-    own = network.models_text if isinstance(network, Enclosing) else ""
-    return observer_text(network.models, models_text=own)
+    return observer_text(network.models, models_text=kind_of(network).models_text(network))
 
 
 def model_assumptions(network: Network) -> tuple[str, ...]:

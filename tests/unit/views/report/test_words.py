@@ -11,6 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.networks.base import ImportReport, NodeReading
+from bnpriv.io.examples import example_path
 from bnpriv.render.document import Block, Paragraph, Section
 from bnpriv.render.figures import cut_text
 from bnpriv.text import number_text, upper_chance, upper_text
@@ -86,7 +87,7 @@ def test_columns_tell_at_most_what_is_said(name: str) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-3, 0.05])
 def test_the_arithmetic_of_a_scale_comes_out(name: str, delta: float) -> None:
     framework = bp.example(name)
-    for query in bp.read_queries(bp.adapters.examples.example_path(name)).values():
+    for query in bp.read_queries(example_path(name)).values():
         calibration = bp.MarkovQuiltMechanism(large_delta=True).calibrate(framework, query, 1.0, delta)
         for decision in calibration.certificate.decisions:
             said = arithmetic_text(decision, 1.0).replace(",", "")
