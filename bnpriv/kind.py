@@ -305,6 +305,8 @@ def is_framework(value: object) -> bool:
 
 def _named(value: object, other: T) -> T:
     """The object that the class of a value names as its kind; `other` where it names none of that sort."""
+    if isinstance(value, type):  # a class names a kind, and is no network or framework itself
+        return other
     named = getattr(value, "kind", None)
     if isinstance(named, str) and ":" in named:
         named = loaded(named)

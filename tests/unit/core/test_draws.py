@@ -17,7 +17,7 @@ from bnpriv.core.gaussian_mixture import LARGEST_BEND
 from bnpriv.core.mechanisms.law_decision import missed_by
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import normal_form
-from bnpriv.core.transport.distance import closeness
+from bnpriv.core.transport.distance import closeness, w_infinity
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 
@@ -69,7 +69,7 @@ def test_gathered_draws_keep_their_mean_and_stay_near(dimension: int, most: int)
         lost = np.trace(one.empirical().covariance) - np.trace(law.covariance)
         assert lost <= found.variance * (1 + 1e-9)
         if dimension == 1:
-            assert bp.transport.w_infinity(one.empirical(), law).upper <= found.moved / 2 * (1 + 1e-9)
+            assert w_infinity(one.empirical(), law).upper <= found.moved / 2 * (1 + 1e-9)
     assert most < 30 or found.moved < 0.5 * 9 * dimension
 
 

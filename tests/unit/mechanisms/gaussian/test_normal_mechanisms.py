@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.attacks import likelihood_ratio_attack
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
 from bnpriv.core.mechanisms.base import Mechanism
@@ -326,7 +327,7 @@ def test_coarse_bounds_are_refused() -> None:
 def test_no_guesser_beats_the_guarantee(mechanism: Mechanism) -> None:
     framework = with_table(spread=9.0)
     calibration = mechanism.calibrate(framework, framework.query, epsilon=0.4, delta=1e-3)
-    attack = bp.attacks.likelihood_ratio_attack(calibration)
+    attack = likelihood_ratio_attack(calibration)
     assert 0.5 < attack.accuracy <= attack.bound
     rehearsal = bp.rehearse(calibration, draws=400)
     assert rehearsal.correct <= attack.accuracy + rehearsal.margin
