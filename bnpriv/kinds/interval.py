@@ -266,24 +266,11 @@ MOST_TABLE = 2**24
 """Cells of a table over combinations."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class IntervalBounds:
-    """Upper bounds of the influence over all members.
+IntervalBounds = tuple[FloatArray, float, bool]
+"""Upper bounds of the influence over all members, of shape (pairs,); of their rounding error; whether they are least.
 
-    Parameters
-    ----------
-    values : ndarray of shape (pairs,)
-        -inf where a secret has probability zero in every member.
-    error : float
-        Bound on the rounding error of `values`, which is not added yet.
-    exact : bool
-        Whether the values are the least upper bounds, apart from rounding.
-    """
-
-    values: FloatArray
-    error: float
-    exact: bool
+They are -inf where a secret has probability zero in every member; the rounding error is not added yet.
+"""
 
 
 def interval_influence(
@@ -292,10 +279,9 @@ def interval_influence(
     """The influence over all members, for ordered `pairs`."""
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
-    found = interval_bounds(network, protected, border, pairs)
-    exact = found.exact and not network.missing
-    values = np.where(np.isfinite(found.values), np.maximum(found.values + found.error, 0.0), found.values)
-    values = values[np.newaxis]
+    bounds, error, least = interval_bounds(network, protected, border, pairs)
+    exact = least and not network.missing
+    values = np.where(np.isfinite(bounds), np.maximum(bounds + error, 0.0), bounds)[np.newaxis]
     values.flags.writeable = False
     return Influence(
         columns=asked,
@@ -303,7 +289,7 @@ def interval_influence(
         frontier=border,
         pairs=tuple(pairs),
         values=values,
-        error=found.error,
+        error=error,
         kind="exact" if exact else "certified",
         pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
         model=0,
@@ -332,9 +318,8 @@ def interval_bounds(
     most = MOST_COMBINATIONS if most_combinations is None else most_combinations
     middle = network.middle()
     whole = IntervalPart(network=network, middle=middle, protected=protected, seen=border, points=False, most=most)
-    found = _of_pairs(whole, pairs) if border else IntervalBounds(values=np.zeros(len(pairs)), error=0.0, exact=True)
-    values = np.where(_possible(middle, protected, pairs), found.values, -np.inf)
-    return IntervalBounds(values=values, error=found.error, exact=found.exact)
+    values, error, exact = _of_pairs(whole, pairs) if border else (np.zeros(len(pairs)), 0.0, True)
+    return np.where(_possible(middle, protected, pairs), values, -np.inf), error, exact
 
 
 def _possible(middle: DiscreteNetwork, protected: str, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
@@ -355,40 +340,34 @@ def _points(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     parts = [replace(whole, seen=part, points=True) for part in split]
     bounds = [_bounded(part, pairs) for part in parts]
     possible = _possible(whole.middle, whole.protected, pairs)
-    total = np.sum([np.where(possible, bound.values, 0.0) for bound in bounds], axis=0)
-    return IntervalBounds(
-        values=np.where(possible, total, -np.inf),
-        error=sum(bound.error for bound in bounds),
-        exact=all(bound.exact for bound in bounds),
-    )
+    values, errors, exact = zip(*bounds, strict=True)
+    total = np.sum([np.where(possible, each, 0.0) for each in values], axis=0)
+    return np.where(possible, total, -np.inf), sum(errors), all(exact)
 
 
 def _of_pairs(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for any pairs: a set of states tells no more than its most telling member."""
     singles = _singles(pairs)
-    told = _points(whole, singles)
-    each = dict(zip(singles, told.values, strict=True))
+    told, error, exact = _points(whole, singles)
+    each = dict(zip(singles, told, strict=True))
     values = np.array([max(each[single] for single in _singles([pair])) for pair in pairs])
     several = [k for k, pair in enumerate(pairs) if not pair.is_point]
     if not several:
-        return IntervalBounds(values=values, error=told.error, exact=told.exact)
+        return values, error, exact
     mixed = _enumerated(whole, [pairs[k] for k in several])
     if mixed is None:
-        return IntervalBounds(values=values, error=told.error, exact=False)
-    values[several] = np.minimum(values[several], mixed.values)
-    return IntervalBounds(values=values, error=max(told.error, mixed.error), exact=told.exact and mixed.exact)
+        return values, error, False
+    values[several] = np.minimum(values[several], mixed[0])
+    return values, max(error, mixed[1]), exact and mixed[2]
 
 
 def _bounded(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds over combinations if they are not too many, and never more than sums of ends give."""
     found = _enumerated(part, pairs)
-    if found is not None and found.exact:
+    if found is not None and found[2]:
         return found
-    summed = _summed(part, pairs)
-    if found is None:
-        return summed
-    values = np.minimum(found.values, summed.values)
-    return IntervalBounds(values=values, error=max(found.error, summed.error), exact=False)
+    values, error = _summed(part, pairs)
+    return (values, error, False) if found is None else (np.minimum(found[0], values), max(found[1], error), False)
 
 
 def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
@@ -398,7 +377,9 @@ def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBoun
         return None
     try:
         points = points_of(fitting, MOST_POINTS)
-        choices = sorted((choices_of(fitting, name, points) for name in fitting.listed), key=_joint_first)
+        choices = sorted(
+            (choices_of(fitting, name, points) for name in fitting.listed), key=lambda each: each.role != "joint"
+        )
         values, error = np.full(len(pairs), -np.inf), 0.0
         for upper, lower, prior in _tables(fitting, choices):
             values = np.maximum(values, _largest(fitting, pairs, upper, lower, prior.values, choices))
@@ -406,11 +387,7 @@ def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBoun
     except SizeError:
         return None
     exact = not fitting.loose and all(each.role != "lossy" or len(each.logs) == 1 for each in choices)
-    return IntervalBounds(values=values, error=error, exact=exact)
-
-
-def _joint_first(choices: Choices) -> bool:
-    return choices.role != "joint"
+    return values, error, exact
 
 
 def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable, LogTable]]:
@@ -419,7 +396,7 @@ def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[Lo
     They come in blocks of the same joint choice; the two bounds differ if tables are loose.
     """
     sizes = tuple(len(each.logs) for each in choices)
-    block = math.prod(len(each.logs) for each in choices if _joint_first(each))
+    block = math.prod(len(each.logs) for each in choices if each.role != "joint")
     total = math.prod(sizes)
     step = block * max(1, MOST_COMBINATIONS_AT_ONCE // block)
     loose = [{name: _ends_table(part, name, ends) for name in part.loose} for ends in ("upper", "lower")]
@@ -462,7 +439,7 @@ def _best(
     table: LogTable, prior: FloatArray, rows: NDArray[np.intp], choices: Sequence[Choices], better: np.ufunc
 ) -> FloatArray:
     """Return the best log P(seen | secret) over what is chosen apart, for every joint choice, piece and cell."""
-    apart = [each for each in choices if _joint_first(each)]
+    apart = [each for each in choices if each.role != "joint"]
     flat = table.values.reshape(*table.values.shape[:2], math.prod(table.values.shape[2:]))
     chance = log_sum_exp(prior[:, rows], 1)[:, np.newaxis]
     with np.errstate(invalid="ignore"):
@@ -494,8 +471,8 @@ def _error(table: LogTable, prior: LogTable) -> float:
     return 2 * (table.error + prior.error) + UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
 
 
-def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
-    """Return bounds from sums of lower and of upper ends, which need no combinations."""
+def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> tuple[FloatArray, float]:
+    """Return bounds from sums of lower and of upper ends, which need no combinations, and of their rounding error."""
     lower, upper = _joint_of_ends(part, "lower"), _joint_of_ends(part, "upper")
     size = math.prod(lower.values.shape[2:])
     low, high = lower.values[0].reshape(-1, size), upper.values[0].reshape(-1, size)
@@ -513,7 +490,7 @@ def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
         _difference(most[_side(states, pair.first)][0], least[_side(states, pair.second)][0]).max() for pair in pairs
     ]
     error = _error(lower, upper) + UNIT_ROUNDOFF * FUNCTION_ERROR * 4 * size
-    return IntervalBounds(values=np.array(values), error=2 * error, exact=False)
+    return np.array(values), 2 * error
 
 
 def _joint_of_ends(part: IntervalPart, ends: Literal["lower", "upper"]) -> LogTable:
