@@ -580,7 +580,7 @@ class PrivacyLoss(Shown):
         cells = self.cells
         low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.parted))
         for tail in cells.tails:
-            high += float(np.min(np.exp(tail.log_moment(TAIL_POWERS, up=True)) / TAIL_POWERS))
+            high += float(np.min(np.exp(tail(TAIL_POWERS, True)) / TAIL_POWERS))
         high += cells.beyond[1]
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), high + slack)
@@ -619,7 +619,7 @@ class PrivacyLoss(Shown):
             low = min(low, sys.float_info.max)
         # on tails a power of the size of r - 1 is at most 1 + that power of r
         for tail in cells.tails if order > 1 else ():
-            high += math.exp(min(700.0, float(tail.log_moment(np.array([order - 1]), up=True)[0])))
+            high += math.exp(min(700.0, float(tail(np.array([order - 1]), True)[0])))
         high += sum(cells.beyond) if order == 1 else cells.beyond[1]
         # the root is a norm of p / q - 1, so that errors of masses add to it
         x = 4 * cells.rounding
