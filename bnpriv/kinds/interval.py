@@ -43,31 +43,12 @@ MOST_COLUMNS_KEPT = 2**14
 """Columns whose vertices are kept with a network."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """The tables that one attribute may have.
+Choices = tuple[LogTable, ChoiceRole, tuple[int, ...], tuple[bool, ...]]
+"""The tables that one attribute may have, by a leading axis, and how they enter a ratio.
 
-    Parameters
-    ----------
-    name : str
-    logs : ndarray
-        The logs of the tables, with a leading axis for the choices: the product over groups of columns.
-    error : float
-        Bound on the error of `logs`.
-    role : {"joint", "apart", "lossy"}
-    sizes : tuple of int
-        The number of choices for every group, whose product is the length of the leading axis.
-    in_pieces : tuple of bool
-        For every group whether its choices are points in their order on a segment, which can be cut into pieces there.
-    """
-
-    name: str
-    logs: FloatArray
-    error: float
-    role: ChoiceRole
-    sizes: tuple[int, ...]
-    in_pieces: tuple[bool, ...]
+The leading axis runs over the product of the choices for groups of columns: the number of choices of every group is
+told, and whether they are points in their order on a segment, which can be cut into pieces there.
+"""
 
 
 @final
@@ -227,7 +208,8 @@ def choices_of(part: IntervalPart, name: str, points: int) -> Choices:
     finite = np.abs(logs[np.isfinite(logs)])
     error = UNIT_ROUNDOFF * (FUNCTION_ERROR * float(np.max(finite, initial=0.0)) + 16 * shape[0])
     error += SAME_VERTEX if len(made) > 1 else 0.0
-    return Choices(name=name, logs=logs, error=error, role=role, sizes=sizes, in_pieces=in_pieces)
+    table = LogTable(axes=(name, *part.network.graph.parents[name]), values=logs, error=error)
+    return table, role, sizes, in_pieces
 
 
 def _cut(values: FloatArray, points: int) -> FloatArray:
@@ -378,7 +360,7 @@ def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBoun
     try:
         points = points_of(fitting, MOST_POINTS)
         choices = sorted(
-            (choices_of(fitting, name, points) for name in fitting.listed), key=lambda each: each.role != "joint"
+            (choices_of(fitting, name, points) for name in fitting.listed), key=lambda each: each[1] != "joint"
         )
         values, error = np.full(len(pairs), -np.inf), 0.0
         for upper, lower, prior in _tables(fitting, choices):
@@ -386,7 +368,7 @@ def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBoun
             error = max(error, _error(upper, prior), _error(lower, prior))
     except SizeError:
         return None
-    exact = not fitting.loose and all(each.role != "lossy" or len(each.logs) == 1 for each in choices)
+    exact = not fitting.loose and all(role != "lossy" or len(table.values) == 1 for table, role, _, _ in choices)
     return values, error, exact
 
 
@@ -395,18 +377,17 @@ def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[Lo
 
     They come in blocks of the same joint choice; the two bounds differ if tables are loose.
     """
-    sizes = tuple(len(each.logs) for each in choices)
-    block = math.prod(len(each.logs) for each in choices if each.role != "joint")
+    sizes = tuple(len(table.values) for table, _, _, _ in choices)
+    block = math.prod(len(table.values) for table, role, _, _ in choices if role != "joint")
     total = math.prod(sizes)
     step = block * max(1, MOST_COMBINATIONS_AT_ONCE // block)
     loose = [{name: _ends_table(part, name, ends) for name in part.loose} for ends in ("upper", "lower")]
     for start in range(0, total, step):
         numbers = np.arange(start, min(start + step, total))
         tables = dict(part.middle.tables)
-        for each, index in zip(choices, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
-            logs = each.logs[index] if len(each.logs) > 1 else each.logs
-            axes = (each.name, *part.network.graph.parents[each.name])
-            tables[each.name] = LogTable(axes=axes, values=logs, error=each.error)
+        for (table, _, _, _), index in zip(choices, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
+            one = replace(table, values=table.values[index]) if len(table.values) > 1 else table
+            tables[table.axes[0]] = one
         both = [_joint(part, tables | ends, len(numbers), part.seen) for ends in (loose if part.loose else loose[:1])]
         yield both[0], both[-1], _joint(part, tables, len(numbers), ())
 
@@ -439,15 +420,15 @@ def _best(
     table: LogTable, prior: FloatArray, rows: NDArray[np.intp], choices: Sequence[Choices], better: np.ufunc
 ) -> FloatArray:
     """Return the best log P(seen | secret) over what is chosen apart, for every joint choice, piece and cell."""
-    apart = [each for each in choices if each.role != "joint"]
+    apart = [(sizes, in_pieces) for _, role, sizes, in_pieces in choices if role != "joint"]
     flat = table.values.reshape(*table.values.shape[:2], math.prod(table.values.shape[2:]))
     chance = log_sum_exp(prior[:, rows], 1)[:, np.newaxis]
     with np.errstate(invalid="ignore"):
         given = log_sum_exp(flat[:, rows], 1) - chance
     # where the secret has probability zero the combination is no constraint
     given = np.where(np.isneginf(chance), -np.inf if better is np.maximum else np.inf, given)
-    sizes = (size for each in apart for size in each.sizes)
-    in_pieces = [cut for each in apart for cut in each.in_pieces]
+    sizes = (size for each, _ in apart for size in each)
+    in_pieces = [cut for _, each in apart for cut in each]
     return _over_pieces(given.reshape(-1, *sizes, given.shape[1]), in_pieces, better)
 
 
