@@ -282,8 +282,9 @@ def game_of_drawn_pair(pairs: Sequence[SampledPair], constraint: SampledConstrai
 
 
 def _of_draws(given: SampledSide, draws: int, random: np.random.Generator) -> FloatArray:
-    sampler = given.sampler.reseeded(draws, int(random.integers(2**31)))
-    return sampler.answers(given.condition, [given.side])[given.side].values.reshape(draws, -1)
+    sampler, condition, side = given
+    drawn = sampler.reseeded(draws, int(random.integers(2**31))).answers(condition, [side])
+    return drawn[side].values.reshape(draws, -1)
 
 
 def constraint_of(evidence: Laws | Refusal, calibration: Calibration) -> tuple[Constraint, str]:

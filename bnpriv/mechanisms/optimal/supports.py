@@ -325,32 +325,13 @@ class Prices:
         return max(0.0, down(found - question.off))
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Optimum:
-    """The channel with the least error that was found, and what is known of the least error there is.
+Optimum = tuple[Channel, float, float, float, Prices, int]
+"""The channel with the least error that was found, and what is known of the least error there is.
 
-    Parameters
-    ----------
-    channel : Channel
-    value : float
-        The error of the program's solution, before it was made exact.
-    error : float
-        That of the channel, rounded up.
-    bound : float
-        No channel with outputs on the answers has a smaller one.
-    prices : Prices
-        What proves the bound.
-    runs : int
-        Answers that are treated apart; fewer than there are where neighbours were merged.
-    """
-
-    channel: Channel
-    value: float
-    error: float
-    bound: float
-    prices: Prices
-    runs: int
+The error of the program's solution, before it was made exact; that of the channel, rounded up; a bound below which no
+channel with outputs on the answers is; the prices that prove it; and how many answers are treated apart, fewer than
+there are where neighbours were merged.
+"""
 
 
 def optimum(question: Question) -> Optimum:
@@ -366,14 +347,8 @@ def optimum(question: Question) -> Optimum:
     prior = question.normalized(int(np.argmax(means)))
     error = question.rounded_up(float(np.max(means)))
     bound = min(proved, error)
-    return Optimum(
-        channel=Channel(table.points.tolist(), outputs[kept].tolist(), rows, DENOMINATOR, prior),
-        value=min(max(solution.value, bound), error),
-        error=error,
-        bound=bound,
-        prices=prices,
-        runs=len(starts),
-    )
+    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, DENOMINATOR, prior)
+    return channel, min(max(solution.value, bound), error), error, bound, prices, len(starts)
 
 
 ChannelSolution = tuple[IntArray, Solution, Prices, float]
