@@ -317,11 +317,11 @@ def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: 
     return min(1.0, max(found) + math.exp(-(NORMAL_REACH**2) / 2) + (1 + math.exp(min(level, 700.0))) * moved)
 
 
-Cells = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+RatioCells = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Lower and upper ends of cells, and the least and the most that the log of the ratio of two densities is in each."""
 
 
-def _cells(low: FloatArray, high: FloatArray, first: NormalMixture, second: NormalMixture) -> Cells:
+def _cells(low: FloatArray, high: FloatArray, first: NormalMixture, second: NormalMixture) -> RatioCells:
     """Bound the log ratio: the mean of the component given a point grows with the point."""
     at, place = np.unique(np.concatenate([low, high]), return_inverse=True)
     logs, means = first.log_density(at)
@@ -342,7 +342,7 @@ def _cells(low: FloatArray, high: FloatArray, first: NormalMixture, second: Norm
     return low, high, least, most
 
 
-def _cut_up(cells: Cells, first: NormalMixture, second: NormalMixture, level: float) -> list[float]:
+def _cut_up(cells: RatioCells, first: NormalMixture, second: NormalMixture, level: float) -> list[float]:
     """Bound both integrals of positive parts over all cells; cells that are not certain are cut up."""
     total = np.zeros(2)
     for time in range(TIMES_CUT + 1):
@@ -362,7 +362,7 @@ def _cut_up(cells: Cells, first: NormalMixture, second: NormalMixture, level: fl
 
 
 def _bounds(
-    cells: Cells, first: NormalMixture, second: NormalMixture, level: float
+    cells: RatioCells, first: NormalMixture, second: NormalMixture, level: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return bounds of both integrals over each cell, shape (2, cells), and which cells are worth cutting up."""
     low, high, least, largest = cells
