@@ -299,14 +299,12 @@ def notion_of(framework: object) -> PrivacyNotion:
 
 
 def is_framework(value: object) -> bool:
-    """Whether the class of a value names a notion of privacy."""
-    return notion_of(value) is not ANY_NOTION
+    """Whether the class of a value names a notion of privacy; the class itself is no framework."""
+    return not isinstance(value, type) and notion_of(value) is not ANY_NOTION
 
 
 def _named(value: object, other: T) -> T:
     """The object that the class of a value names as its kind; `other` where it names none of that sort."""
-    if isinstance(value, type):  # a class names a kind, and is no network or framework itself
-        return other
     named = getattr(value, "kind", None)
     if isinstance(named, str) and ":" in named:
         named = loaded(named)

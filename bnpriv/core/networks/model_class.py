@@ -67,6 +67,7 @@ def require_discrete(network: Network, what: str) -> DiscreteNetwork:
     NetworkError
         If it is given by intervals, or is of another kind.
     """
+    require_network(network)  # a class of networks names a kind too
     if kind_of(network).exact_tables:
         return cast(DiscreteNetwork, network)
     raise no_tables(network, what)
