@@ -260,8 +260,8 @@ class PrivacyNotion(Overrides):
         return loaded("bnpriv.kinds.report_target:own_subject")(framework, query)
 
     def networks(self, framework: Any) -> tuple[Any, ...]:
-        """The networks that a framework rests on."""
-        return (framework.network,)
+        """The networks that a framework rests on; by default none."""
+        return ()
 
     def models_text(self, framework: Any) -> str:
         """What the adversary may believe, where the number of models does not say it; else empty."""

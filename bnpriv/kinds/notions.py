@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
@@ -14,7 +16,12 @@ def _independent(framework: DistributionalAttributePrivacy) -> frozenset[str]:
     return frozenset(framework.independent)
 
 
+def _own_network(framework: Any) -> tuple[Any, ...]:
+    return (framework.network,)
+
+
 PARAMETER_NOTION = PrivacyNotion(
+    networks=_own_network,
     independent=_independent,
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_parameters",
@@ -25,6 +32,7 @@ PARAMETER_NOTION = PrivacyNotion(
 """Of `DistributionalAttributePrivacy`."""
 
 VALUE_NOTION = PrivacyNotion(
+    networks=_own_network,
     secret_text="secrets that are values of single records",
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_values",
@@ -34,6 +42,7 @@ VALUE_NOTION = PrivacyNotion(
 """Of `ValuePrivacy`."""
 
 DATASET_NOTION = PrivacyNotion(
+    networks=_own_network,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
     subject="bnpriv.kinds.report_target:property_subject",

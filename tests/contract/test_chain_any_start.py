@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.kinds.chain.kind import steps
+from bnpriv.kinds.chain import steps
 from bnpriv.kinds.chain.network import MarkovChain
 from bnpriv.kinds.chain.search import ExactInfluence, chain_scale, together
 from tests.contract.test_chain import brute_force, output_epsilon, paths, quilts, told

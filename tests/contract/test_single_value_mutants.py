@@ -11,7 +11,7 @@ import pytest
 from bnpriv.bound import Bound
 from bnpriv.core.evidence import structural
 from bnpriv.core.queries import sensitivity
-from bnpriv.kinds.chain.kind import search, steps
+from bnpriv.kinds.chain import search, steps
 from bnpriv.kinds.chain.steps import Factors
 from bnpriv.mechanisms import chain
 from tests.contract import test_chain_any_start as any_start

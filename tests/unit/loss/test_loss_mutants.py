@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.unit.divergences import test_loss, test_views
 
 import bnpriv.loss.loss as loss_module
 import bnpriv.loss.views as views_module
@@ -14,6 +13,7 @@ from bnpriv.lab import conversions
 from bnpriv.loss import moments as gaussian_moments
 from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.loss.views import LossCells
+from tests.unit.loss import test_loss, test_views
 
 pytestmark = pytest.mark.mutants
 

@@ -30,8 +30,9 @@ COMMANDS = {
 }
 
 WORKING = {
-    import_module(f"bnpriv.{room}.{name}"): name
-    for room, name in (("mechanisms", "plan"), ("release", "release"), ("report", "influence_report"))
+    import_module("bnpriv.mechanisms.plan"): "plan",
+    import_module("bnpriv.core.release"): "release",
+    import_module("bnpriv.views.report.report"): "influence_report",
 }
 """What works for minutes, by its module, which the shell asks for it."""
 

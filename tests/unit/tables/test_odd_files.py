@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bnpriv import queries
+import bnpriv as queries
 from bnpriv.core.columns import Real
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, DataError, FileError

@@ -8,7 +8,7 @@ import warnings
 import narwhals as nw
 import pytest
 
-from bnpriv import queries
+import bnpriv as queries
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError
