@@ -19,7 +19,6 @@ from bnpriv.core.interrupts import noting
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.paths import with_journals
 from bnpriv.render.outputs import Outputs, outputs, working
-from bnpriv.tables.files import data_files
 from bnpriv.text import lines_text, visible
 
 if TYPE_CHECKING:
@@ -157,6 +156,8 @@ def release(
 
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
+    from bnpriv.tables.files import data_files
+
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
     released: Release | None = None
     with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
@@ -282,6 +283,7 @@ def check(
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.tables.data_check import check_data
+    from bnpriv.tables.files import data_files
 
     reading = [*framework_files(framework), *data_files(data, html, _file(json))]
     with outputs(html, _file(json), reading=reading) as out:
@@ -369,6 +371,8 @@ def _put_started(
     if output is None:
         _print(text.removesuffix("\n"))
         return
+    from bnpriv.tables.files import data_files
+
     reading = [place for each in (data, *read) if each is not None for place in data_files(str(each))]
     with outputs(output, *files, reading=reading) as out:
         for path, content in {**files, output: text}.items():

@@ -11,7 +11,6 @@ module stands at the bottom, and importing their types would lead in a circle.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -23,7 +22,6 @@ TableEnds = tuple[Mapping[str, Any], Mapping[str, Any], tuple[str, ...]]
 """The least and the largest probabilities of every table, and the names of rows that may be any law."""
 
 
-@cache
 def loaded(place: str) -> Any:
     """The object at a place, "module:object", whose module is loaded when it is first asked for."""
     module, _, name = place.partition(":")
