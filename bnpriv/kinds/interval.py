@@ -44,12 +44,31 @@ MOST_COLUMNS_KEPT = 2**14
 """Columns whose vertices are kept with a network."""
 
 
-Choices = tuple[LogTable, ChoiceRole, tuple[int, ...], tuple[bool, ...]]
-"""The tables that one attribute may have, by a leading axis, and how they enter a ratio.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """The tables that one attribute may have.
 
-The leading axis runs over the product of the choices for groups of columns: the number of choices of every group is
-told, and whether they are points in their order on a segment, which can be cut into pieces there.
-"""
+    Parameters
+    ----------
+    name : str
+    logs : ndarray
+        The logs of the tables, with a leading axis for the choices: the product over groups of columns.
+    error : float
+        Bound on the error of `logs`.
+    role : {"joint", "apart", "lossy"}
+    sizes : tuple of int
+        The number of choices for every group, whose product is the length of the leading axis.
+    in_pieces : tuple of bool
+        For every group whether its choices are points in their order on a segment, which can be cut into pieces there.
+    """
+
+    name: str
+    logs: FloatArray
+    error: float
+    role: ChoiceRole
+    sizes: tuple[int, ...]
+    in_pieces: tuple[bool, ...]
 
 
 @final
@@ -209,8 +228,7 @@ def choices_of(part: IntervalPart, name: str, points: int) -> Choices:
     finite = np.abs(logs[np.isfinite(logs)])
     error = UNIT_ROUNDOFF * (FUNCTION_ERROR * float(np.max(finite, initial=0.0)) + 16 * shape[0])
     error += SAME_VERTEX if len(made) > 1 else 0.0
-    table = LogTable(axes=(name, *part.network.graph.parents[name]), values=logs, error=error)
-    return table, role, sizes, in_pieces
+    return Choices(name=name, logs=logs, error=error, role=role, sizes=sizes, in_pieces=in_pieces)
 
 
 def _cut(values: FloatArray, points: int) -> FloatArray:
@@ -249,11 +267,24 @@ MOST_TABLE = 2**24
 """Cells of a table over combinations."""
 
 
-IntervalBounds = tuple[FloatArray, float, bool]
-"""Upper bounds of the influence over all members, of shape (pairs,); of their rounding error; whether they are least.
+@final
+@dataclass(frozen=True, kw_only=True)
+class IntervalBounds:
+    """Upper bounds of the influence over all members.
 
-They are -inf where a secret has probability zero in every member; the rounding error is not added yet.
-"""
+    Parameters
+    ----------
+    values : ndarray of shape (pairs,)
+        -inf where a secret has probability zero in every member.
+    error : float
+        Bound on the rounding error of `values`, which is not added yet.
+    exact : bool
+        Whether the values are the least upper bounds, apart from rounding.
+    """
+
+    values: FloatArray
+    error: float
+    exact: bool
 
 
 def interval_influence(
@@ -262,9 +293,10 @@ def interval_influence(
     """The influence over all members, for ordered `pairs`."""
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
-    bounds, error, least = interval_bounds(network, protected, border, pairs)
-    exact = least and not network.missing
-    values = np.where(np.isfinite(bounds), np.maximum(bounds + error, 0.0), bounds)[np.newaxis]
+    found = interval_bounds(network, protected, border, pairs)
+    exact = found.exact and not network.missing
+    values = np.where(np.isfinite(found.values), np.maximum(found.values + found.error, 0.0), found.values)
+    values = values[np.newaxis]
     values.flags.writeable = False
     return Influence(
         columns=asked,
@@ -272,7 +304,7 @@ def interval_influence(
         frontier=border,
         pairs=tuple(pairs),
         values=values,
-        error=error,
+        error=found.error,
         kind="exact" if exact else "certified",
         pair=None if bool(np.isneginf(values).all()) else pairs[worst_place(values)[1]],
         model=0,
@@ -301,8 +333,9 @@ def interval_bounds(
     most = MOST_COMBINATIONS if most_combinations is None else most_combinations
     middle = network.middle()
     whole = IntervalPart(network=network, middle=middle, protected=protected, seen=border, points=False, most=most)
-    values, error, exact = _of_pairs(whole, pairs) if border else (np.zeros(len(pairs)), 0.0, True)
-    return np.where(_possible(middle, protected, pairs), values, -np.inf), error, exact
+    found = _of_pairs(whole, pairs) if border else IntervalBounds(values=np.zeros(len(pairs)), error=0.0, exact=True)
+    values = np.where(_possible(middle, protected, pairs), found.values, -np.inf)
+    return IntervalBounds(values=values, error=found.error, exact=found.exact)
 
 
 def _possible(middle: DiscreteNetwork, protected: str, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
@@ -323,34 +356,40 @@ def _points(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     parts = [replace(whole, seen=part, points=True) for part in split]
     bounds = [_bounded(part, pairs) for part in parts]
     possible = _possible(whole.middle, whole.protected, pairs)
-    values, errors, exact = zip(*bounds, strict=True)
-    total = np.sum([np.where(possible, each, 0.0) for each in values], axis=0)
-    return np.where(possible, total, -np.inf), sum(errors), all(exact)
+    total = np.sum([np.where(possible, bound.values, 0.0) for bound in bounds], axis=0)
+    return IntervalBounds(
+        values=np.where(possible, total, -np.inf),
+        error=sum(bound.error for bound in bounds),
+        exact=all(bound.exact for bound in bounds),
+    )
 
 
 def _of_pairs(whole: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds for any pairs: a set of states tells no more than its most telling member."""
     singles = _singles(pairs)
-    told, error, exact = _points(whole, singles)
-    each = dict(zip(singles, told, strict=True))
+    told = _points(whole, singles)
+    each = dict(zip(singles, told.values, strict=True))
     values = np.array([max(each[single] for single in _singles([pair])) for pair in pairs])
     several = [k for k, pair in enumerate(pairs) if not pair.is_point]
     if not several:
-        return values, error, exact
+        return IntervalBounds(values=values, error=told.error, exact=told.exact)
     mixed = _enumerated(whole, [pairs[k] for k in several])
     if mixed is None:
-        return values, error, False
-    values[several] = np.minimum(values[several], mixed[0])
-    return values, max(error, mixed[1]), exact and mixed[2]
+        return IntervalBounds(values=values, error=told.error, exact=False)
+    values[several] = np.minimum(values[several], mixed.values)
+    return IntervalBounds(values=values, error=max(told.error, mixed.error), exact=told.exact and mixed.exact)
 
 
 def _bounded(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
     """Return the bounds over combinations if they are not too many, and never more than sums of ends give."""
     found = _enumerated(part, pairs)
-    if found is not None and found[2]:
+    if found is not None and found.exact:
         return found
-    values, error = _summed(part, pairs)
-    return (values, error, False) if found is None else (np.minimum(found[0], values), max(found[1], error), False)
+    summed = _summed(part, pairs)
+    if found is None:
+        return summed
+    values = np.minimum(found.values, summed.values)
+    return IntervalBounds(values=values, error=max(found.error, summed.error), exact=False)
 
 
 def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds | None:
@@ -360,17 +399,19 @@ def _enumerated(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBoun
         return None
     try:
         points = points_of(fitting, MOST_POINTS)
-        choices = sorted(
-            (choices_of(fitting, name, points) for name in fitting.listed), key=lambda each: each[1] != "joint"
-        )
+        choices = sorted((choices_of(fitting, name, points) for name in fitting.listed), key=_joint_first)
         values, error = np.full(len(pairs), -np.inf), 0.0
         for upper, lower, prior in _tables(fitting, choices):
             values = np.maximum(values, _largest(fitting, pairs, upper, lower, prior.values, choices))
             error = max(error, _error(upper, prior), _error(lower, prior))
     except SizeError:
         return None
-    exact = not fitting.loose and all(role != "lossy" or len(table.values) == 1 for table, role, _, _ in choices)
-    return values, error, exact
+    exact = not fitting.loose and all(each.role != "lossy" or len(each.logs) == 1 for each in choices)
+    return IntervalBounds(values=values, error=error, exact=exact)
+
+
+def _joint_first(choices: Choices) -> bool:
+    return choices.role != "joint"
 
 
 def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[LogTable, LogTable, LogTable]]:
@@ -378,17 +419,18 @@ def _tables(part: IntervalPart, choices: Sequence[Choices]) -> Iterator[tuple[Lo
 
     They come in blocks of the same joint choice; the two bounds differ if tables are loose.
     """
-    sizes = tuple(len(table.values) for table, _, _, _ in choices)
-    block = math.prod(len(table.values) for table, role, _, _ in choices if role != "joint")
+    sizes = tuple(len(each.logs) for each in choices)
+    block = math.prod(len(each.logs) for each in choices if _joint_first(each))
     total = math.prod(sizes)
     step = block * max(1, MOST_COMBINATIONS_AT_ONCE // block)
     loose = [{name: _ends_table(part, name, ends) for name in part.loose} for ends in ("upper", "lower")]
     for start in range(0, total, step):
         numbers = np.arange(start, min(start + step, total))
         tables = dict(part.middle.tables)
-        for (table, _, _, _), index in zip(choices, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
-            one = replace(table, values=table.values[index]) if len(table.values) > 1 else table
-            tables[table.axes[0]] = one
+        for each, index in zip(choices, np.unravel_index(numbers, sizes) if sizes else (), strict=True):
+            logs = each.logs[index] if len(each.logs) > 1 else each.logs
+            axes = (each.name, *part.network.graph.parents[each.name])
+            tables[each.name] = LogTable(axes=axes, values=logs, error=each.error)
         both = [_joint(part, tables | ends, len(numbers), part.seen) for ends in (loose if part.loose else loose[:1])]
         yield both[0], both[-1], _joint(part, tables, len(numbers), ())
 
@@ -421,15 +463,15 @@ def _best(
     table: LogTable, prior: FloatArray, rows: NDArray[np.intp], choices: Sequence[Choices], better: np.ufunc
 ) -> FloatArray:
     """Return the best log P(seen | secret) over what is chosen apart, for every joint choice, piece and cell."""
-    apart = [(sizes, in_pieces) for _, role, sizes, in_pieces in choices if role != "joint"]
+    apart = [each for each in choices if _joint_first(each)]
     flat = table.values.reshape(*table.values.shape[:2], math.prod(table.values.shape[2:]))
     chance = log_sum_exp(prior[:, rows], 1)[:, np.newaxis]
     with np.errstate(invalid="ignore"):
         given = log_sum_exp(flat[:, rows], 1) - chance
     # where the secret has probability zero the combination is no constraint
     given = np.where(np.isneginf(chance), -np.inf if better is np.maximum else np.inf, given)
-    sizes = (size for each, _ in apart for size in each)
-    in_pieces = [cut for _, each in apart for cut in each]
+    sizes = (size for each in apart for size in each.sizes)
+    in_pieces = [cut for each in apart for cut in each.in_pieces]
     return _over_pieces(given.reshape(-1, *sizes, given.shape[1]), in_pieces, better)
 
 
@@ -453,8 +495,8 @@ def _error(table: LogTable, prior: LogTable) -> float:
     return 2 * (table.error + prior.error) + UNIT_ROUNDOFF * (8 * largest + 8 * table.values.shape[1] + 64)
 
 
-def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> tuple[FloatArray, float]:
-    """Return bounds from sums of lower and of upper ends, which need no combinations, and of their rounding error."""
+def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> IntervalBounds:
+    """Return bounds from sums of lower and of upper ends, which need no combinations."""
     lower, upper = _joint_of_ends(part, "lower"), _joint_of_ends(part, "upper")
     size = math.prod(lower.values.shape[2:])
     low, high = lower.values[0].reshape(-1, size), upper.values[0].reshape(-1, size)
@@ -472,7 +514,7 @@ def _summed(part: IntervalPart, pairs: Sequence[SecretPair]) -> tuple[FloatArray
         _difference(most[_side(states, pair.first)][0], least[_side(states, pair.second)][0]).max() for pair in pairs
     ]
     error = _error(lower, upper) + UNIT_ROUNDOFF * FUNCTION_ERROR * 4 * size
-    return np.array(values), 2 * error
+    return IntervalBounds(values=np.array(values), error=2 * error, exact=False)
 
 
 def _joint_of_ends(part: IntervalPart, ends: Literal["lower", "upper"]) -> LogTable:

@@ -30,6 +30,7 @@ from bnpriv.kinds.draws.laws import (
     SampledConstraint,
     SampledLaws,
     SampledPair,
+    SampledSide,
     columns_refusal,
 )
 
@@ -141,7 +142,7 @@ def _drawn(framework: DistributionPrivacy, query: Query | None, sampling: Sampli
         refusal = shared_refusal(known[place] for place in pair.places)
         if refusal is not None:
             return refusal
-        first, second = ((known[place], None, None) for place in pair.places)
+        first, second = (SampledSide(sampler=known[place]) for place in pair.places)
         drawn = SampledPair(pair=pair, label=_label(framework, k), first=first, second=second)
         asked.append(SampledConstraint(protected=DISTRIBUTION, model=k, pairs=(drawn,)))
     drawn = (source.believed for source in known.values())

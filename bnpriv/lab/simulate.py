@@ -109,8 +109,8 @@ def simulate(
         model=checks.whole("model", model, least=0),
         random=np.random.default_rng(checks.whole("seed", seed, least=0)),
     )
-    columns, probability = notion_sampler(framework).table(framework, asked)
-    table = pd.DataFrame(dict(columns))
-    if asked.secret and probability is not None:
-        table.attrs[PROBABILITY] = probability
+    found = notion_sampler(framework).table(framework, asked)
+    table = pd.DataFrame(dict(found.columns))
+    if asked.secret and found.probability is not None:
+        table.attrs[PROBABILITY] = found.probability
     return table

@@ -331,6 +331,16 @@ def steps_of(losses: FloatArray, masses: FloatArray, *, joined: bool) -> list[tu
     return [corner for end, low, high in rows for corner in ((end, low), (end, high))]
 
 
+def plot_steps(ax: Axes | None, steps: Sequence[tuple[float, float]]) -> Axes:
+    """Draw a distribution function of the privacy loss."""
+    drawn = axes(ax)
+    if steps:
+        drawn.plot(*zip(*steps, strict=True))
+    drawn.set_xlabel("privacy loss (nats)")
+    drawn.set_ylabel("probability of at most so much")
+    return drawn
+
+
 def plot_curve(ax: Axes | None, views: Views, asked: tuple[float, float] | None) -> Axes:
     """Draw delta over epsilon."""
     drawn = axes(ax)
@@ -570,7 +580,7 @@ class PrivacyLoss(Shown):
         cells = self.cells
         low, high = (float(views.kullback_leibler(*pair)) for pair in (cells.inner, cells.parted))
         for tail in cells.tails:
-            high += float(np.min(np.exp(tail(TAIL_POWERS, True)) / TAIL_POWERS))
+            high += float(np.min(np.exp(tail.log_moment(TAIL_POWERS, up=True)) / TAIL_POWERS))
         high += cells.beyond[1]
         slack = self._slack(high)
         return self._bound(max(0.0, low - slack), high + slack)
@@ -609,7 +619,7 @@ class PrivacyLoss(Shown):
             low = min(low, sys.float_info.max)
         # on tails a power of the size of r - 1 is at most 1 + that power of r
         for tail in cells.tails if order > 1 else ():
-            high += math.exp(min(700.0, float(tail(np.array([order - 1]), True)[0])))
+            high += math.exp(min(700.0, float(tail.log_moment(np.array([order - 1]), up=True)[0])))
         high += sum(cells.beyond) if order == 1 else cells.beyond[1]
         # the root is a norm of p / q - 1, so that errors of masses add to it
         x = 4 * cells.rounding
@@ -740,12 +750,7 @@ class PrivacyLoss(Shown):
         MissingExtraError
             If matplotlib is not installed.
         """
-        drawn = axes(ax)
-        if self.steps:
-            drawn.plot(*zip(*self.steps, strict=True))
-        drawn.set_xlabel("privacy loss (nats)")
-        drawn.set_ylabel("probability of at most so much")
-        return drawn
+        return plot_steps(ax, self.steps)
 
     @property
     def document(self) -> Document:

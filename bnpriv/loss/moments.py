@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial, singledispatch
+from functools import cached_property, singledispatch
 from typing import final
 
 import numpy as np
@@ -16,7 +16,7 @@ from bnpriv.core.gaussian_mixture import NormalMixture
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.core.privacy_curves import LaplacePair, common_logs, from_left, from_right, smoothing_error
 from bnpriv.errors import LawError, Refusal, SizeError
-from bnpriv.loss.views import LossCells, Tail, losses
+from bnpriv.loss.views import LossCells, losses
 from bnpriv.mechanisms.gaussian.laws import CELL_MASS_ERROR, LOG_RATIO_ERROR
 from bnpriv.mechanisms.optimal.channel import Channel
 
@@ -77,12 +77,14 @@ def gaussian_cells(first: Atoms, second: Atoms, scale: float) -> LossCells:
     least = (means[0][:-1] - means[1][1:] - slack[1:]) * width
     up, down = np.maximum(most, 0.0), np.minimum(least, 0.0)
     masses = [log_masses(law, ends) for law in mixtures]
-    lows, highs, tails = zip(*(_tail(mixtures, ends[k], loss[k], error[k], right=k != 0) for k in (0, -1)), strict=True)
+    tails = tuple(_tail(mixtures, ends[k], loss[k], error[k], right=k != 0) for k in (0, -1))
     return LossCells(
         # the loss at the ends of all steps bounds the tails on one side where their slope has one sign
-        low=np.concatenate([lows[:1], np.maximum(loss[:-1] - error[:-1] + down, loss[1:] - error[1:] - up), lows[1:]]),
+        low=np.concatenate(
+            [[tails[0].low], np.maximum(loss[:-1] - error[:-1] + down, loss[1:] - error[1:] - up), [tails[1].low]]
+        ),
         high=np.concatenate(
-            [highs[:1], np.minimum(loss[:-1] + error[:-1] + up, loss[1:] + error[1:] - down), highs[1:]]
+            [[tails[0].high], np.minimum(loss[:-1] + error[:-1] + up, loss[1:] + error[1:] - down), [tails[1].high]]
         ),
         first=masses[0],
         second=masses[1],
@@ -138,48 +140,63 @@ def log_masses(mixture: NormalMixture, ends: FloatArray) -> FloatArray:
     return log_sum_exp(rows + mixture.logs, 1)
 
 
-def _tail(
-    mixtures: list[NormalMixture], end: float, loss: float, error: float, *, right: bool
-) -> tuple[float, float, Tail]:
-    """Return bounds of the loss on all outputs beyond an end, infinite if it has none, and of its moments there.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GaussianTail:
+    """All outputs beyond an end, where the loss may grow or fall without bound, but no faster than a straight line.
 
-    The loss may grow or fall without bound, but no faster than a straight line.
+    Parameters
+    ----------
+    means, logs : ndarray of shape (k,)
+        Atoms of the first law, measured outwards from the end in standard deviations, and their log masses.
+    low, high : float
+        Bounds of the loss on the tail; infinite if it has none.
+    start : (float, float)
+        Bounds of the loss at the end.
+    slopes : (float, float)
+        Bounds of its slope outwards, per standard deviation.
     """
+
+    means: FloatArray
+    logs: FloatArray
+    low: float
+    high: float
+    start: tuple[float, float]
+    slopes: tuple[float, float]
+
+    def log_moment(self, powers: FloatArray, *, up: bool) -> FloatArray:
+        """Return bounds of the log of the mean of exp(power times the loss) on the tail, under the first law."""
+        from scipy.special import log_ndtr
+
+        larger = (powers > 0) == up
+        start, slope = (np.where(larger, ends[1], ends[0]) for ends in (self.start, self.slopes))
+        tilt = (powers * slope)[:, None]
+        logs = self.logs + tilt * self.means + tilt**2 / 2 + np.asarray(log_ndtr(self.means + tilt))
+        error = LOG_RATIO_ERROR * (
+            1 + np.abs(powers * start) + np.max(np.abs(tilt * self.means), axis=1) + tilt[:, 0] ** 2
+        )
+        return powers * start + log_sum_exp(logs, 1) + (error if up else -error)
+
+
+def _tail(mixtures: list[NormalMixture], end: float, loss: float, error: float, *, right: bool) -> GaussianTail:
     sign = 1.0 if right else -1.0
     first, second = (np.sort(sign * law.means) for law in mixtures)
     _, centres = zip(*(law.log_density(np.array([end])) for law in mixtures), strict=True)
     slack = LOG_RATIO_ERROR * (1 + abs(float(centres[0][0])) + abs(float(centres[1][0])))
-    # of the loss at the end, and of its slope outwards, per standard deviation: given outputs further out, the atom is
-    # further out, and at most the outermost
-    start = (loss - error, loss + error)
+    # given outputs further out, the atom is further out, and at most the outermost
     slopes = (
         sign * float(centres[0][0]) - float(second[-1]) - slack,
         float(first[-1]) - sign * float(centres[1][0]) + slack,
     )
-    moment = partial(_tail_moment, sign * (mixtures[0].means - end), mixtures[0].logs, start, slopes)
-    return start[0] if slopes[0] >= 0 else -math.inf, start[1] if slopes[1] <= 0 else math.inf, moment
-
-
-def _tail_moment(
-    means: FloatArray,
-    masses: FloatArray,
-    starts: tuple[float, float],
-    slopes: tuple[float, float],
-    powers: FloatArray,
-    up: bool,
-) -> FloatArray:
-    """Return bounds of the log of the mean of exp(power times the loss) on the tail, under the first law.
-
-    Its atoms are measured outwards from the end in standard deviations, with log masses.
-    """
-    from scipy.special import log_ndtr
-
-    larger = (powers > 0) == up
-    start, slope = (np.where(larger, ends[1], ends[0]) for ends in (starts, slopes))
-    tilt = (powers * slope)[:, None]
-    logs = masses + tilt * means + tilt**2 / 2 + np.asarray(log_ndtr(means + tilt))
-    error = LOG_RATIO_ERROR * (1 + np.abs(powers * start) + np.max(np.abs(tilt * means), axis=1) + tilt[:, 0] ** 2)
-    return powers * start + log_sum_exp(logs, 1) + (error if up else -error)
+    start = (loss - error, loss + error)
+    return GaussianTail(
+        means=sign * (mixtures[0].means - end),
+        logs=mixtures[0].logs,
+        low=start[0] if slopes[0] >= 0 else -math.inf,
+        high=start[1] if slopes[1] <= 0 else math.inf,
+        start=start,
+        slopes=slopes,
+    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -256,7 +273,7 @@ def near_zero(cells: LossCells, mean: Bound) -> tuple[float, float]:
     for tail in cells.tails:
         # x^2 is at most 2 exp(|x|)
         for sign in (1.0, -1.0):
-            most = tail(np.array([sign, sign + power, sign - power]), True).max()
+            most = tail.log_moment(np.array([sign, sign + power, sign - power]), up=True).max()
             variance += 2 * math.exp(min(700.0, float(most) + abs(centre)))
     return power, variance * math.exp(2 * power * spread) * (1 + 4 * cells.rounding)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -240,11 +240,12 @@ MOST_AT_ONCE = 2**21
 """Powers times outputs whose moments are worked out at once."""
 
 
-Tail = Callable[[FloatArray, bool], FloatArray]
-"""Bounds of the log of the mean of exp(power times the loss), under the first law, on outputs beyond all cells.
+class Tail(Protocol):
+    """Outputs beyond all cells, on which the loss is not bounded; their masses count as cells too."""
 
-From powers, and whether upper bounds are asked for. The loss is not bounded there; their masses count as cells too.
-"""
+    def log_moment(self, powers: FloatArray, *, up: bool) -> FloatArray:
+        """Return bounds of the log of the mean of exp(power times the loss) on them, under the first law."""
+        ...
 
 
 @final
@@ -348,7 +349,7 @@ class LossCells:
         kept = self.bounded
         inside = _moments(self.parted if up else (self.first[kept], self.second[kept]), powers)
         # two at a time: where the tails are as good as nothing, a log that is nearly 0 keeps all its digits
-        return np.logaddexp.reduce(np.stack([inside, *(tail(powers, up) for tail in self.tails)]), axis=0)
+        return np.logaddexp.reduce(np.stack([inside, *(tail.log_moment(powers, up=up) for tail in self.tails)]), axis=0)
 
     @property
     def bounded(self) -> NDArray[np.bool_]:

@@ -396,14 +396,14 @@ def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     network, pairs = influence.network, cast("tuple[SecretPair, ...]", influence.pairs)
     rows: list[FloatArray] = []
     for model in range(network.models):
-        bounds, error, _ = interval_bounds(
+        found = interval_bounds(
             within_factor(network, factor, model),
             influence.protected,
             influence.frontier,
             pairs,
             most_combinations=most,
         )
-        rows.append(np.maximum(bounds + error, np.where(np.isneginf(bounds), -np.inf, 0.0)))
+        rows.append(np.maximum(found.values + found.error, np.where(np.isneginf(found.values), -np.inf, 0.0)))
     return np.stack(rows)
 
 

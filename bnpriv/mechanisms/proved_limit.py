@@ -21,7 +21,7 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.secrets import Apart, Secret, pairs
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import BnprivError, Refusal
-from bnpriv.mechanisms.optimal.channel import AT_THE_LIMIT, Averaged, comparable
+from bnpriv.mechanisms.optimal.channel import AT_THE_LIMIT, Averaged
 from bnpriv.mechanisms.optimal.laws import LawTable, law_table
 from bnpriv.mechanisms.optimal.supports import Constraints
 from bnpriv.mechanisms.usefulness import Calibrated
@@ -164,7 +164,7 @@ class Limit:
         None where that is not known, or the two are averaged over different answers.
         """
         own = calibration.averaged_over
-        if own is not None and (self.averaged_over is None or not comparable(own, self.averaged_over)):
+        if own is not None and (self.averaged_over is None or not own.alike(self.averaged_over)):
             return None
         if calibration.expected_error == 0:
             return 1.0
@@ -263,7 +263,7 @@ def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: in
     if solved is None:
         return Limit(reason="the linear program took too long")
     reached, multipliers = solved
-    averaged = dict(zip(table.points.tolist(), table.mean.tolist(), strict=True))
+    averaged = Averaged(tuple(table.points.tolist()), table.mean)
     least = max(0.0, down(program.bound(multipliers) - table.rounding))
     if least == 0:
         # that a solver finds no error is no proof that there may be none: it overlooks what is rare

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar, cast, final
 
 import numpy as np
@@ -87,8 +86,23 @@ LOWEST_PLOTTED_DENSITY = 5e-3
 ACROSS = 400
 
 
-ConditionalDensities = tuple[FloatArray, FloatArray, FloatArray]
-"""Values of a parameter, and its densities there given two secrets; masses if it has finitely many values."""
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConditionalDensities:
+    """What is drawn of a parameter given two secrets.
+
+    Parameters
+    ----------
+    values : ndarray of shape (points,)
+    first, second : ndarray of shape (points,)
+        Densities, or masses if the parameter has finitely many values.
+    finite : bool
+    """
+
+    values: FloatArray
+    first: FloatArray
+    second: FloatArray
+    finite: bool
 
 
 def conditional(grid: QuadratureGrid, name: str) -> ConditionalDensities:
@@ -111,7 +125,7 @@ def _conditional(grid: QuadratureGrid, name: str, points: int) -> ConditionalDen
     if grid.parameter(name).states is not None:
         axis = grid.axis(name, points, grid.base)
         first, second = _given(grid, name, axis.coordinates, points)
-        return axis.values, first, second
+        return ConditionalDensities(values=axis.values, first=first, second=second, finite=True)
     coarse = np.linspace(*grid.reach(name, grid.base), 4 * ACROSS)
     scale = grid.scale(name)
     densities = np.stack(_given(grid, name, coarse, points))
@@ -119,7 +133,7 @@ def _conditional(grid: QuadratureGrid, name: str, points: int) -> ConditionalDen
     ends = scale.values(coarse[[low, high]])
     fine = np.unique(scale.coordinates(np.linspace(float(ends[0]), float(ends[1]), ACROSS)))
     first, second = _given(grid, name, fine, points)
-    return scale.values(fine), first, second
+    return ConditionalDensities(values=scale.values(fine), first=first, second=second, finite=False)
 
 
 def _worth_drawing(densities: FloatArray, masses: FloatArray) -> tuple[int, int]:
@@ -172,12 +186,24 @@ RoughDensities = dict[tuple[tuple[str, ...], int, int], tuple[FloatArray, FloatA
 """Log densities given either secret: of what is seen, by the points of what is integrated out and of what is seen."""
 
 
-LossCurve = tuple[Losses, float, bool]
-"""The losses of a frontier for one pair of secrets in both directions, by how much the curve moved last, if it settled.
+@final
+@dataclass(frozen=True, kw_only=True)
+class LossCurve:
+    """The losses of a frontier for one pair of secrets.
 
-What the grid lost, and by how much the privacy curve moved last, count as fully telling. It settled if finer grids of
-what is not seen moved it no more.
-"""
+    Parameters
+    ----------
+    losses : Losses
+        In both directions. What the grid lost, and by how much the curve moved last, count as fully telling.
+    change : float
+        By how much the privacy curve moved last.
+    settled : bool
+        Whether finer grids of what is not seen moved it no more.
+    """
+
+    losses: Losses
+    change: float
+    settled: bool
 
 
 def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> LossCurve:
@@ -200,7 +226,7 @@ def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> Los
     if impossible(grid):
         nothing = np.zeros((1, 2, 1))
         losses = Losses(ratios=nothing, masses=nothing, possible=np.zeros((1, 2), dtype=np.bool_))
-        return losses, 0.0, True
+        return LossCurve(losses=losses, change=0.0, settled=True)
     axes = max(1, sum(grid.parameter(name).states is None for name in border))
     finest, first = FINEST.get(axes, FEWEST_CURVE_POINTS), FIRST.get(axes, FEWEST_FIRST)
 
@@ -212,7 +238,7 @@ def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> Los
     # one after the other: what is integrated out, what is seen, and where losses are added up
     first_level, gap = _shown(grid, border, start)
     if gap > LOOSE:
-        return _everything(), 1.0, False
+        return LossCurve(losses=_everything(), change=1.0, settled=False)
     level, change, losses = _until_stable(at, first_level)
     change += math.expm1(gap) if gap > CURVE_DRAW_TOLERANCE else 0.0  # a share of the mass of the cells
 
@@ -222,7 +248,7 @@ def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> Los
     finer, second, losses = _until_stable(finer_at, 0)
     third = _moved(losses, at(level, finer, finest // 2))
     total = min(1.0, change + second + third)
-    return _with_lost(losses, total), total, max(change, second) <= CURVE_TOLERANCE
+    return LossCurve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= CURVE_TOLERANCE)
 
 
 def _shown(grid: QuadratureGrid, border: Sequence[str], start: int) -> tuple[int, float]:
@@ -231,14 +257,14 @@ def _shown(grid: QuadratureGrid, border: Sequence[str], start: int) -> tuple[int
     level, gap = start, math.inf
     for finer in range(start, CURVE_LEVELS):
         try:
-            gap, level = monte_carlo_check(parts, points_at(finer), grid.base)[0], finer
+            gap, level = monte_carlo_check(parts, points_at(finer), grid.base).gap, finer
         except SizeError:
             if start == 0 and finer == 0:
                 raise
             break
         if gap <= CURVE_DRAW_TOLERANCE:
             break
-    return (0, monte_carlo_check(parts, points_at(0), grid.base)[0]) if math.isinf(gap) and start else (level, gap)
+    return (0, monte_carlo_check(parts, points_at(0), grid.base).gap) if math.isinf(gap) and start else (level, gap)
 
 
 def _everything() -> Losses:
@@ -380,12 +406,12 @@ class DensityLosses:
     ----------
     values : ndarray of shape (1, pairs)
         As `Influence.values`.
-    curves : tuple of Losses
+    curves : tuple of Curve
         One for every pair; none where the largest value is all that is known.
     """
 
     values: FloatArray
-    curves: tuple[Losses, ...] = ()
+    curves: tuple[LossCurve, ...] = ()
 
     def excess(self, epsilon: float, law: ContinuousNoise = "laplace", shift: FloatArray | float = 0.0) -> FloatArray:
         """Return the hockey-stick divergence of the columns together with a noisy number, as `Losses.excess` does.
@@ -399,7 +425,9 @@ class DensityLosses:
         if not self.curves:
             return told
         moved = np.broadcast_to(np.asarray(shift, dtype=np.float64), self.values.shape)
-        both = [losses.excess(epsilon, law, moved[:, k : k + 1]).max(axis=1) for k, losses in enumerate(self.curves)]
+        both = [
+            curve.losses.excess(epsilon, law, moved[:, k : k + 1]).max(axis=1) for k, curve in enumerate(self.curves)
+        ]
         return np.where(np.isneginf(self.values), 0.0, np.minimum(np.stack(both, axis=1), told))
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:
@@ -423,10 +451,10 @@ def density_losses(influence: Influence) -> DensityLosses:
         If a table would be too large.
     """
     found, lattices = influence.details
-    curves: list[Losses] = []
-    for lattice, each in zip(lattices, found, strict=False):
-        border, start = influence.frontier, max(0, len(each.history) - 3)
-        curves.append(_told(lattice, (border, start), partial(curve_of, lattice, border, start))[0])
+    curves = (
+        _curve(lattice, influence.frontier, max(0, len(each.history) - 3))
+        for lattice, each in zip(lattices, found, strict=False)
+    )
     return DensityLosses(values=influence.values, curves=tuple(curves))
 
 
@@ -449,13 +477,12 @@ def density_conditional(influence: Influence, column: str) -> TwoCurves:
         If a table would be too large.
     """
     worst = int(np.argmax(influence.values[0]))
-    grid, pair = influence.details[1][worst], influence.pairs[worst]
-    values, first, second = (each.tolist() for each in conditional(grid, column))
+    found, pair = conditional(influence.details[1][worst], column), influence.pairs[worst]
     return TwoCurves(
-        values=values,
-        first=first,
-        second=second,
-        finite=grid.parameter(column).states is not None,
+        values=found.values.tolist(),
+        first=found.first.tolist(),
+        second=found.second.tolist(),
+        finite=found.finite,
         names=(f"{influence.protected}: {pair.first}", f"{influence.protected}: {pair.second}"),
         title=f"{column} given two secrets",
         desc=overlap_text(column, str(pair)),
@@ -565,6 +592,11 @@ def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> Qua
 def _settled(lattice: QuadratureGrid, border: tuple[str, ...]) -> Refinement:
     """Return what refinement leads to for a frontier; the grids keep the latest."""
     return _told(lattice, (border,), lambda: refined(lattice, border))
+
+
+def _curve(lattice: QuadratureGrid, border: tuple[str, ...], start: int) -> LossCurve:
+    """Return the losses of a frontier; the grids keep the latest."""
+    return _told(lattice, (border, start), lambda: curve_of(lattice, border, start=start))
 
 
 def _told(lattice: QuadratureGrid, key: tuple[object, ...], find: Callable[[], T]) -> T:

@@ -41,11 +41,132 @@ ParameterValues = Mapping[str, FloatArray]
 """Values of parameters by name, in arrays that broadcast."""
 
 
-WeightedDraws = tuple[ParameterValues, FloatArray, int]
-"""Draws of everything that the observed parameters depend on, log weights of them, and a number.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WeightedDraws:
+    """Draws of everything that the observed parameters depend on.
 
-The sum of the exponentials of the weights over that number is the probability, or density, of the secret.
-"""
+    Parameters
+    ----------
+    values : mapping from str to ndarray of shape (rows,)
+        Of all parameters that matter.
+    log_weights : ndarray of shape (rows,)
+        The sum of their exponentials over `total` is the probability, or density, of the secret.
+    total : int
+    """
+
+    values: ParameterValues
+    log_weights: FloatArray
+    total: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ForwardDraws:
+    """Forward draws for parameters that are observed together, under either secret of a pair.
+
+    Parameters
+    ----------
+    grid : QuadratureGrid
+    names : tuple of str
+        What is seen.
+    """
+
+    grid: QuadratureGrid
+    names: tuple[str, ...]
+
+    @property
+    def secrets(self) -> tuple[Interval, Interval]:
+        """Return both secrets."""
+        return self.grid.pair.first, self.grid.pair.second
+
+    @cached_property
+    def all(self) -> tuple[str, ...]:
+        """Return all parameters that matter."""
+        return tuple(sorted(self.grid.network.graph.ancestral((self.grid.protected, *self.names))))
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """Return those that are neither seen nor protected."""
+        return tuple(name for name in self.all if name not in (*self.names, self.grid.protected))
+
+    @cached_property
+    def tied(self) -> bool:
+        """Return whether something that is not seen lies below what is."""
+        graph, seen = self.grid.network.graph, set(self.names)
+        return any(graph.ancestral((name,)) & seen for name in (*self.hidden, self.grid.protected))
+
+    def density(self, name: str, values: ParameterValues) -> FloatArray:
+        """Return the log density of a parameter given its parents."""
+        parameter = self.grid.parameter(name)
+        return log_density(parameter, values[name], [values[parent] for parent in parameter.parents])
+
+    def holds_value(self, side: int) -> bool:
+        """Return whether a secret is a single value."""
+        return self.grid.sides(NODES)[side].points == 1
+
+    def sampled(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
+        """Return draws given a secret, and with what is seen set to values if there are any."""
+        name, secret, axis = self.grid.protected, self.secrets[side], self.grid.sides(NODES)[side]
+        if axis.points > 1 and self.grid.parameter(name).states is None:
+            free = self._simulated(seen or {}, FORWARD_DRAWS)
+            inside = (free[name] >= secret.low) & (free[name] <= secret.high)
+            if np.count_nonzero(inside) >= ENOUGH:
+                values = {each: found[inside] for each, found in free.items()}
+                return WeightedDraws(values=values, log_weights=np.zeros(np.count_nonzero(inside)), total=FORWARD_DRAWS)
+        parts = [
+            self._simulated({**(seen or {}), name: float(value)}, max(1, FORWARD_DRAWS // axis.points))
+            for value in axis.values
+        ]
+        values = {each: np.concatenate([part[each] for part in parts]) for each in self.all}
+        weights = np.repeat(axis.log_weights, len(parts[0][name]))
+        total = len(parts[0][name])
+        return WeightedDraws(values=values, log_weights=weights + self.density(name, values), total=total)
+
+    def _simulated(self, given: Mapping[str, float], draws: int) -> dict[str, FloatArray]:
+        network = self.grid.network
+        found = network.simulator(self.all, draws, seed=network.sampling.seed + 1, given=given, records=1)
+        return {name: np.asarray(found[name], dtype=np.float64).reshape(draws) for name in self.all}
+
+    @cached_property
+    def sides(self) -> tuple[WeightedDraws, WeightedDraws]:
+        """Return draws given either secret."""
+        return self.sampled(0), self.sampled(1)
+
+    def telling(self, most: int) -> ParameterValues:
+        """Return draws of what is seen, of shape (points,): those that tell most, and some as they come.
+
+        What a draw tells is how much more probable it is given its own secret, or given what is hidden behind it, than
+        given others.
+        """
+        rows: list[FloatArray] = []
+        for side, drawn in enumerate(self.sides):
+            values = drawn.values
+            seen = np.stack([values[name] for name in self.names], axis=1)
+            scores = (self._about_secret(values, side), self._about_hidden(values))
+            found = [np.argsort(-score)[:most] for score in scores]
+            chosen = np.unique(np.concatenate([*found, np.arange(min(most, len(seen)))]))
+            rows.append(seen[chosen])
+        points = np.unique(np.concatenate(rows), axis=0)
+        return {name: points[:, k] for k, name in enumerate(self.names)}
+
+    def _about_secret(self, values: ParameterValues, side: int) -> FloatArray:
+        """Return the log ratio of whole draws between their own secret and the other."""
+        protected, other = self.grid.protected, self.grid.sides(NODES)[1 - side].values
+        exchanged = {**values, protected: np.full(len(values[protected]), other[len(other) // 2])}
+        below = [n for n in self.all if n != protected and protected in self.grid.parameter(n).parents]
+        return _differences([(self.density(n, values), self.density(n, exchanged)) for n in below], values[protected])
+
+    def _about_hidden(self, values: ParameterValues) -> FloatArray:
+        """Return the log ratio of what is seen between what is hidden behind it and what is behind other draws."""
+        rows, random = len(values[self.grid.protected]), np.random.default_rng(0)
+        apart: list[FloatArray] = []
+        for _ in range(SHUFFLES):
+            order = random.permutation(rows)
+            mixed = {name: array if name in self.names else array[order] for name, array in values.items()}
+            pairs = [(self.density(n, values), self.density(n, mixed)) for n in self.names]
+            apart.append(_differences(pairs, values[self.grid.protected]))
+        return np.min(apart, axis=0)
 
 
 def _differences(pairs: Iterable[tuple[FloatArray, FloatArray]], like: FloatArray) -> FloatArray:
@@ -88,12 +209,21 @@ FAR = 20.0
 """Sums along lines that differ by this factor differ, whatever their spread."""
 
 
-MonteCarloCheck = tuple[float, tuple[Coordinates, ...]]
-"""What a comparison of grids with draws led to.
+@final
+@dataclass(frozen=True, kw_only=True)
+class MonteCarloCheck:
+    """What a comparison of grids with draws led to.
 
-By how much, beyond the error of both, log ratios of the grid differ from what draws show, at most; and a draw at which
-the log ratio of the grid is larger than what was found, if there is one.
-"""
+    Parameters
+    ----------
+    gap : float
+        By how much, beyond the error of both, log ratios of the grid differ from what draws show, at most.
+    higher : tuple of Place
+        A draw at which the log ratio of the grid is larger than what was found, if there is one.
+    """
+
+    gap: float
+    higher: tuple[Coordinates, ...] = ()
 
 
 @final
@@ -127,7 +257,7 @@ class GridComparison:
         """
         part = DensityPart(grid=self.grid, names=self.names, points=points, depth=depth)
         if any(bool(np.isneginf(top)) for top in part.tops):
-            return math.inf, ()
+            return MonteCarloCheck(gap=math.inf)
         densities = self._by_grid(part)
         names = sorted({*self._integrated(0), *self._integrated(1)})
         gaps = [tuple(self._mean_gaps(side, densities[side]) for side in (0, 1))]
@@ -137,13 +267,17 @@ class GridComparison:
         best = int(np.argmax(ratios))
         higher = bool(ratios[best] > top + 1e-6 * (1 + abs(top)))
         gap = max(float(np.max(_apart(first, second))) for first, second in gaps)
-        place = (tuple(float(axis.coordinates[0]) for axis in self._axes(slice(best, best + 1))),) if higher else ()
-        return gap, place
+        return MonteCarloCheck(gap=gap, higher=(self._place(best),) if higher else ())
+
+    @cached_property
+    def forward(self) -> ForwardDraws:
+        """The draws."""
+        return ForwardDraws(grid=self.grid, names=self.names)
 
     @cached_property
     def seen(self) -> ParameterValues:
         """The points of what is seen at which grids and draws are compared."""
-        found = self.telling(TELLING[len(self.hidden) > 1])
+        found = self.forward.telling(TELLING[len(self.forward.hidden) > 1])
         return {name: self._rounded(name, values) for name, values in found.items()}
 
     def _rounded(self, name: str, values: FloatArray) -> FloatArray:
@@ -156,6 +290,9 @@ class GridComparison:
     @property
     def _count(self) -> int:
         return len(self.seen[self.names[0]])
+
+    def _place(self, k: int) -> Coordinates:
+        return tuple(float(axis.coordinates[0]) for axis in self._axes(slice(k, k + 1)))
 
     def _axes(self, rows: slice) -> list[Axis]:
         """Points of what is seen as axes."""
@@ -181,8 +318,8 @@ class GridComparison:
     def _means(self) -> tuple[tuple[FloatArray, FloatArray, FloatArray], ...]:
         """For either secret, by draws: log densities, their relative standard errors, draws in effect."""
         found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-        for side, (_, weights, total) in enumerate(self.sides):
-            secret, behind = _mean_of(weights, total)
+        for side, drawn in enumerate(self.forward.sides):
+            secret, behind = _mean_of(drawn.log_weights, drawn.total)
             if behind < FEWEST_EFFECTIVE_DRAWS:  # such draws do not tell how probable the secret is
                 nothing = np.full(self._count, -math.inf)
                 found.append((nothing, nothing, nothing))
@@ -195,9 +332,10 @@ class GridComparison:
 
     def _mean(self, side: int, k: int) -> tuple[float, float]:
         point = {name: float(self.seen[name][k]) for name in self.names}
-        drawn, weights, total = self.sampled(side, point) if self.tied else self.sides[side]
-        values = {**drawn, **{name: np.full(len(weights), point[name]) for name in self.names}}
-        return _mean_of(weights + sum((self.density(name, values) for name in self.names), 0.0), total)
+        drawn = self.forward.sampled(side, point) if self.forward.tied else self.forward.sides[side]
+        values = {**drawn.values, **{name: np.full(len(drawn.log_weights), point[name]) for name in self.names}}
+        logs = drawn.log_weights + sum((self.forward.density(name, values) for name in self.names), 0.0)
+        return _mean_of(logs, drawn.total)
 
     def _mean_gaps(self, side: int, densities: FloatArray) -> FloatArray:
         """By how much draws show more than a grid, in logs and beyond chance."""
@@ -232,7 +370,7 @@ class GridComparison:
 
     def _free(self, side: int) -> list[str]:
         """What varies given a secret and what is seen."""
-        return [*self.hidden, *([] if self.holds_value(side) else [self.grid.protected])]
+        return [*self.forward.hidden, *([] if self.forward.holds_value(side) else [self.grid.protected])]
 
     def _integrated(self, side: int) -> list[str]:
         """What of it is continuous."""
@@ -245,7 +383,7 @@ class GridComparison:
         settings = self._settings(side)
         points = min(ON_LINE, LINE_CELLS[settings > 1] // (self._count * settings))
         if name == self.grid.protected:
-            return self.grid.side(self.secrets[side], points)
+            return self.grid.side(self.forward.secrets[side], points)
         return steps(self.grid.scale(name), *self.grid.reach(name, 2 * self.grid.base), points)
 
     def _along(self, side: int, name: str, axis: Axis, *, prior: bool = False) -> FloatArray:
@@ -253,112 +391,19 @@ class GridComparison:
 
         With `prior` the densities of what is seen, and of the secret, are left out.
         """
-        settings, (drawn, weights, _) = self._settings(side), self.sides[side]
-        rows = np.linspace(0, len(weights) - 1, settings).astype(int)
-        values: dict[str, FloatArray] = {each: drawn[each][rows][:, np.newaxis] for each in self.all}
+        forward, settings = self.forward, self._settings(side)
+        drawn = forward.sides[side]
+        rows = np.linspace(0, len(drawn.log_weights) - 1, settings).astype(int)
+        values: dict[str, FloatArray] = {each: drawn.values[each][rows][:, np.newaxis] for each in forward.all}
         values |= {each: self.seen[each][:, np.newaxis, np.newaxis] for each in self.names}
         values[name] = axis.values
         free = self._free(side)
         logs = np.zeros((1, settings, axis.points))
-        for each in self.all:
+        for each in forward.all:
             moves = name in (each, *self.grid.parameter(each).parents)
             if (moves and each in free) if prior else (moves or each not in free):
-                logs = logs + self.density(each, values)
+                logs = logs + forward.density(each, values)
         return np.asarray(log_sum_exp(logs + axis.log_weights, 2))
-
-    # --- forward draws, under either secret of the pair ---
-
-    @property
-    def secrets(self) -> tuple[Interval, Interval]:
-        """Return both secrets."""
-        return self.grid.pair.first, self.grid.pair.second
-
-    @cached_property
-    def all(self) -> tuple[str, ...]:
-        """Return all parameters that matter."""
-        return tuple(sorted(self.grid.network.graph.ancestral((self.grid.protected, *self.names))))
-
-    @cached_property
-    def hidden(self) -> tuple[str, ...]:
-        """Return those that are neither seen nor protected."""
-        return tuple(name for name in self.all if name not in (*self.names, self.grid.protected))
-
-    @cached_property
-    def tied(self) -> bool:
-        """Return whether something that is not seen lies below what is."""
-        graph, seen = self.grid.network.graph, set(self.names)
-        return any(graph.ancestral((name,)) & seen for name in (*self.hidden, self.grid.protected))
-
-    def density(self, name: str, values: ParameterValues) -> FloatArray:
-        """Return the log density of a parameter given its parents."""
-        parameter = self.grid.parameter(name)
-        return log_density(parameter, values[name], [values[parent] for parent in parameter.parents])
-
-    def holds_value(self, side: int) -> bool:
-        """Return whether a secret is a single value."""
-        return self.grid.sides(NODES)[side].points == 1
-
-    def sampled(self, side: int, seen: Mapping[str, float] | None = None) -> WeightedDraws:
-        """Return draws given a secret, and with what is seen set to values if there are any."""
-        name, secret, axis = self.grid.protected, self.secrets[side], self.grid.sides(NODES)[side]
-        if axis.points > 1 and self.grid.parameter(name).states is None:
-            free = self._simulated(seen or {}, FORWARD_DRAWS)
-            inside = (free[name] >= secret.low) & (free[name] <= secret.high)
-            if np.count_nonzero(inside) >= ENOUGH:
-                values = {each: found[inside] for each, found in free.items()}
-                return values, np.zeros(np.count_nonzero(inside)), FORWARD_DRAWS
-        parts = [
-            self._simulated({**(seen or {}), name: float(value)}, max(1, FORWARD_DRAWS // axis.points))
-            for value in axis.values
-        ]
-        values = {each: np.concatenate([part[each] for part in parts]) for each in self.all}
-        weights = np.repeat(axis.log_weights, len(parts[0][name]))
-        total = len(parts[0][name])
-        return values, weights + self.density(name, values), total
-
-    def _simulated(self, given: Mapping[str, float], draws: int) -> dict[str, FloatArray]:
-        network = self.grid.network
-        found = network.simulator(self.all, draws, seed=network.sampling.seed + 1, given=given, records=1)
-        return {name: np.asarray(found[name], dtype=np.float64).reshape(draws) for name in self.all}
-
-    @cached_property
-    def sides(self) -> tuple[WeightedDraws, WeightedDraws]:
-        """Return draws given either secret."""
-        return self.sampled(0), self.sampled(1)
-
-    def telling(self, most: int) -> ParameterValues:
-        """Return draws of what is seen, of shape (points,): those that tell most, and some as they come.
-
-        What a draw tells is how much more probable it is given its own secret, or given what is hidden behind it, than
-        given others.
-        """
-        rows: list[FloatArray] = []
-        for side, (values, _, _) in enumerate(self.sides):
-            seen = np.stack([values[name] for name in self.names], axis=1)
-            scores = (self._about_secret(values, side), self._about_hidden(values))
-            found = [np.argsort(-score)[:most] for score in scores]
-            chosen = np.unique(np.concatenate([*found, np.arange(min(most, len(seen)))]))
-            rows.append(seen[chosen])
-        points = np.unique(np.concatenate(rows), axis=0)
-        return {name: points[:, k] for k, name in enumerate(self.names)}
-
-    def _about_secret(self, values: ParameterValues, side: int) -> FloatArray:
-        """Return the log ratio of whole draws between their own secret and the other."""
-        protected, other = self.grid.protected, self.grid.sides(NODES)[1 - side].values
-        exchanged = {**values, protected: np.full(len(values[protected]), other[len(other) // 2])}
-        below = [n for n in self.all if n != protected and protected in self.grid.parameter(n).parents]
-        return _differences([(self.density(n, values), self.density(n, exchanged)) for n in below], values[protected])
-
-    def _about_hidden(self, values: ParameterValues) -> FloatArray:
-        """Return the log ratio of what is seen between what is hidden behind it and what is behind other draws."""
-        rows, random = len(values[self.grid.protected]), np.random.default_rng(0)
-        apart: list[FloatArray] = []
-        for _ in range(SHUFFLES):
-            order = random.permutation(rows)
-            mixed = {name: array if name in self.names else array[order] for name, array in values.items()}
-            pairs = [(self.density(n, values), self.density(n, mixed)) for n in self.names]
-            apart.append(_differences(pairs, values[self.grid.protected]))
-        return np.min(apart, axis=0)
 
 
 def _mean_of(logs: FloatArray, total: int) -> tuple[float, float]:
@@ -392,7 +437,7 @@ def monte_carlo_check(
 ) -> MonteCarloCheck:
     """What the comparisons of all parts of a frontier led to; what they add up to is `top`."""
     found = [each.at(points, depth, top if len(parts) == 1 else math.inf) for each in parts]
-    return sum(gap for gap, _ in found), found[0][1] if len(found) == 1 else ()
+    return MonteCarloCheck(gap=sum(each.gap for each in found), higher=found[0].higher if len(found) == 1 else ())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -499,7 +544,7 @@ def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
         )
         if found is not None or still:
             agreed = monte_carlo_check(shown, points, depth, suprema[-1].value)
-            places += agreed[1]
+            places += agreed.higher
             if _agrees(agreed, suprema[-1].value):
                 return _with_draws(found or _unsettled(history, suprema[-1]), agreed)
     found = _unsettled(history, suprema[-1])
@@ -510,16 +555,15 @@ def refined(grid: QuadratureGrid, border: Sequence[str]) -> Refinement:
 
 def _agrees(agreed: MonteCarloCheck, value: float) -> bool:
     """Whether draws show next to nothing that a grid does not."""
-    return agreed[0] <= max(COARSE, SLIGHT * value) and not agreed[1]
+    return agreed.gap <= max(COARSE, SLIGHT * value) and not agreed.higher
 
 
 def _with_draws(found: Refinement, agreed: MonteCarloCheck) -> Refinement:
     """Add to a value what draws show that the grids miss; where that is much there is no value at all."""
-    gap, higher = agreed
-    missed = 2 * gap if gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
+    missed = 2 * agreed.gap if agreed.gap > max(GRID_DRAW_TOLERANCE, SLIGHT * found.value) else 0.0
     if _agrees(agreed, found.value):
         return replace(found, value=found.value + missed, change=found.change + missed)
-    value = found.value + missed if gap <= LOOSE and not higher else math.inf
+    value = found.value + missed if agreed.gap <= LOOSE and not agreed.higher else math.inf
     reason = "Not settled: forward draws show what lies between the points of every grid."
     return replace(found, value=value, change=max(found.change, missed), settled=False, reason=reason)
 
@@ -537,12 +581,7 @@ def _conclusion(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Re
         return None
     clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
     if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
-        last = history[-1].influence
-        where = "one point is approached" if supremum.spike else "the range widens"
-        how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
-        if math.isinf(last):
-            how = "One of the secrets rules out what is possible under the other."
-        return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
+        return _endless(history, supremum)
     # more lost mass takes more levels
     levels = LEAST_LEVELS if step.lost > LOST else 1
     still = all(each.change <= _tolerance(supremum) for each in history[-levels:])
@@ -660,6 +699,15 @@ def _faster(history: Sequence[GridLevel]) -> bool:
     if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
         return False
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
+
+
+def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
+    last = history[-1].influence
+    where = "one point is approached" if supremum.spike else "the range widens"
+    how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
+    if math.isinf(last):
+        how = "One of the secrets rules out what is possible under the other."
+    return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
 def _unsettled(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:

@@ -21,7 +21,7 @@ from bnpriv.core.secrets import Interval
 from bnpriv.errors import RefusedError
 from bnpriv.kinds.density.network import DensityNetwork, Given, Sampling
 from bnpriv.kinds.draws.conditions import Condition, SecretSide, inside, side_words
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers, weighted_rows
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers, weighted_rows, weighted_size
 
 # --------------------------------------------------------------------------------------------------
 # What draws answers: the members that it has, and one that draws from an exact law.
@@ -106,11 +106,38 @@ PARTS = 32
 """Equal parts of a secret, in each of which one point is tried for every draw of the posterior."""
 
 
-RareDraws = tuple[RowNumbers, FloatArray, FloatArray, FloatArray]
-"""Points of a secret: the draw of the posterior that each goes with, its value, how probable it is, and sums of that.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RareDraws:
+    """Points of a secret, each with the draw of the posterior that it goes with, and how probable it is.
 
-The sums are over the points of each draw of the posterior, of which each goes with `PARTS`.
-"""
+    Parameters
+    ----------
+    rows : ndarray of shape (points,)
+    values : ndarray of shape (points,)
+    weights : ndarray of shape (points,)
+    draws : int
+        Of the posterior, of which each goes with `PARTS` points.
+    """
+
+    rows: RowNumbers
+    values: FloatArray
+    weights: FloatArray
+    draws: int
+
+    def taken(self, count: int, random: np.random.Generator) -> RowNumbers:
+        """Return so many of the points, each as often as its weight asks for."""
+        return weighted_rows(np.arange(len(self.rows)), self.weights, count, random)
+
+    @property
+    def size(self) -> float:
+        """Return how many draws of equal weight they are worth: of the posterior, or of points if those are fewer."""
+        return min(weighted_size(self.by_draw), weighted_size(self.weights))
+
+    @property
+    def by_draw(self) -> FloatArray:
+        """Return the weight of the points of each draw of the posterior."""
+        return self.weights.reshape(self.draws, -1).sum(axis=1)
 
 
 def importance_points(
@@ -135,7 +162,7 @@ def importance_points(
         largest = float(np.max(logs))
         weights = np.exp(logs - largest) if np.isfinite(largest) else np.zeros(len(logs))
         known.clear()  # of one secret at a time: they are large
-        known[key] = rows, values, weights, weights.reshape(drawn.draws, -1).sum(axis=1)
+        known[key] = RareDraws(rows=rows, values=values, weights=weights, draws=drawn.draws)
     return known[key]
 
 
@@ -288,10 +315,8 @@ class AnswerSampler:
         self._check_work(1.0, self._width(None))
         found, path = self.rare(condition, side), (*words(condition.name), *words(repr(side)))
         assert found is not None
-        (rows, values, weights, _), random = found, np.random.default_rng(self._seed((*path, DRAWN_ABOVE)))
-        # each as often as its weight asks for
-        places = weighted_rows(np.arange(len(rows)), weights, self.sampling.draws, random)
-        return self._tables(path, {condition.name: values[places]}, (), rows[places])
+        places = found.taken(self.sampling.draws, np.random.default_rng(self._seed((*path, DRAWN_ABOVE))))
+        return self._tables(path, {condition.name: found.values[places]}, (), found.rows[places])
 
     def _set(self, condition: Condition, given: Mapping[str, float]) -> Draws:
         """Draw with parameters set, which is to condition on them where nothing that varies is above them."""

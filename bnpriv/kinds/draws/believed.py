@@ -15,7 +15,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource
 from bnpriv.kinds.draws.conditions import Condition, SecretSide, side_words
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws, largest_shape, tail_shape, weighted_size
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws, largest_shape, tail_shape
 from bnpriv.text import number_text
 
 LEAST_EFFECTIVE = 100
@@ -44,9 +44,7 @@ def effective_of(
     rare = None if condition is None or side is None else source.rare(condition, side)
     if rare is not None:
         above = source.network.graph.ancestral(condition.parameters if condition is not None else ())
-        # draws of equal weight: of the posterior, or of points if those are fewer
-        size = min(map(weighted_size, rare[2:]))
-        return size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
+        return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
     every = drawn.size(np.arange(drawn.draws)) if condition is None else drawn.sum_of_weights * share
     return every * correlated
 
@@ -126,7 +124,7 @@ def _weights(source: AnswerSampler, condition: Condition | None, side: SecretSid
     """Return the weights that a law given a secret rests on; none where all draws count alike."""
     rare = None if condition is None or side is None else source.rare(condition, side)
     if rare is not None:
-        return list(rare[2:])
+        return [rare.weights, rare.by_draw]
     drawn = source.believed
     if drawn is None or drawn.weights is None:
         return []

@@ -6,7 +6,6 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, cast, final
@@ -82,7 +81,7 @@ class DrawCache:
         """
         if isinstance(network, DensityNetwork):
             self.drawers.setdefault(network.model_hash, network.simulator)
-            simulator = partial(self._remembered, network.simulator, network.model_hash)
+            simulator = _Remembered(network.simulator, network.model_hash, self)
             return cast(ForwardNetwork, replace(network, simulator=simulator))
         if network.forward is None:
             raise NetworkError(
@@ -92,20 +91,6 @@ class DrawCache:
             )
         forward, unfixed = self.attached(network.forward), network.unfixed and self.attached(network.unfixed)
         return cast(ForwardNetwork, network.read_as(network.reading, forward=forward, unfixed=unfixed))
-
-    def _remembered(self, simulator: Simulator, model: str, names: Iterable[str], draws: int, **how: Any) -> Drawn:
-        """Return what a simulator draws, which is kept by all that it depends on, the version of the library too."""
-        wanted = tuple(names)
-        facts = repr((CACHE_FORMAT, version("bnpriv"), model, wanted, draws))
-        key = sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
-        if key not in self.kept:
-            found = dict(simulator(wanted, draws, **how))
-            if self.size + sum(values.nbytes for values in found.values()) > self.limit:
-                return found
-            for values in found.values():
-                values.flags.writeable = False
-            self.kept[key] = found
-        return self.kept[key]
 
     def save(self, path: str | Path) -> None:
         """Write all draws to a file of NumPy's, npz.
@@ -163,6 +148,34 @@ class DrawCache:
 
     def __repr__(self) -> str:
         return f"DrawCache(batches={len(self.kept)}, bytes={self.size})"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Remembered:
+    """A simulator whose draws are kept."""
+
+    simulator: Simulator
+    model: str
+    cache: DrawCache
+
+    def __call__(self, names: Iterable[str], draws: int, **how: Any) -> Drawn:
+        wanted = tuple(names)
+        key = _key(self.model, wanted, draws, how)
+        if key not in self.cache.kept:
+            found = dict(self.simulator(wanted, draws, **how))
+            if self.cache.size + sum(values.nbytes for values in found.values()) > self.cache.limit:
+                return found
+            for values in found.values():
+                values.flags.writeable = False
+            self.cache.kept[key] = found
+        return self.cache.kept[key]
+
+
+def _key(model: str, names: tuple[str, ...], draws: int, how: Mapping[str, Any]) -> str:
+    """A hash of all that draws depend on; another version of the library may draw in another way."""
+    facts = repr((CACHE_FORMAT, version("bnpriv"), model, names, draws))
+    return sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
 
 
 def _parts(value: Any) -> Iterator[str | FloatArray]:

@@ -34,11 +34,26 @@ from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 # --------------------------------------------------------------------------------------------------
 
 
-SampledSide = tuple[AnswerSource, Condition | None, SecretSide | None]
-"""What answers are drawn from for one secret: a sampler, what has a value of the secret, and the secret.
+@final
+@dataclass(frozen=True, kw_only=True)
+class SampledSide:
+    """What answers are drawn from for one secret.
 
-Where all tables of the sampler count there is neither condition nor secret.
-"""
+    Parameters
+    ----------
+    sampler : AnswerSource
+    condition : Condition or None
+        What has a value of the secret; None where all tables of the sampler count.
+    side : secret or None
+    """
+
+    sampler: AnswerSource
+    condition: Condition | None = None
+    side: SecretSide | None = None
+
+    def effective(self, share: float) -> float | None:
+        """Return how many draws of a posterior the law rests on; `share` says which share of the tables was kept."""
+        return effective_of(self.sampler, self.condition, self.side, share)
 
 
 @final
@@ -125,10 +140,10 @@ class SampledLaws:
         pairs = [pair for each in self.asked if not isinstance(each.pairs, Refusal) for pair in each.pairs]
         sides = dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second))
         first = next(iter(sides), None)
-        if first is None or not isinstance(first[0], AnswerSampler) or first[0].row is None:
+        if first is None or not isinstance(first.sampler, AnswerSampler) or first.sampler.row is None:
             return DrawTime(tables=0, seconds=0.0)
         try:
-            return first[0].time(first[1], len(sides))
+            return first.sampler.time(first.condition, len(sides))
         except BnprivError:  # drawing will say why it cannot be done
             return DrawTime(tables=0, seconds=0.0)
 
@@ -151,7 +166,7 @@ class SampledLaws:
     def _pair(self, pair: SampledPair, first: Draws, second: Draws) -> LawPair:
         sampling = self.sampling
         laws = gathered(first, second, sampling.told_apart(first.dimension))
-        sizes = (effective_of(*side, draws.share) for side, draws in ((pair.first, first), (pair.second, second)))
+        sizes = (side.effective(draws.share) for side, draws in ((pair.first, first), (pair.second, second)))
         return LawPair(
             pair=pair.label,
             first=laws.first,
@@ -172,9 +187,9 @@ class SampledLaws:
 
 def _sizes_refusal(shares: Mapping[SampledSide, float]) -> Refusal | None:
     """Return why too few draws of a posterior lie in one of some secrets, by how often each comes up."""
-    sizes = {side: effective_of(*side, share) for side, share in shares.items()}
+    sizes = {side: side.effective(share) for side, share in shares.items()}
     for side in sorted(sizes, key=lambda side: math.inf if sizes[side] is None else sizes[side] or 0.0):
-        refusal = size_refusal(*side, sizes[side])
+        refusal = size_refusal(side.sampler, side.condition, side.side, sizes[side])
         if refusal is not None:
             return refusal
     return None
@@ -185,18 +200,18 @@ def _draw(sides: Iterable[SampledSide], known: dict[SampledSide, Draws]) -> None
     groups: dict[tuple[AnswerSource, Condition | None], list[SampledSide]] = {}
     for side in dict.fromkeys(sides):
         if side not in known:
-            groups.setdefault(side[:2], []).append(side)
+            groups.setdefault((side.sampler, side.condition), []).append(side)
     for (sampler, condition), members in groups.items():
-        drawn = sampler.answers(condition, [side for _, _, side in members])
-        known.update({member: drawn[member[2]] for member in members})
+        drawn = sampler.answers(condition, [member.side for member in members])
+        known.update({member: drawn[member.side] for member in members})
 
 
 def conditioned(
     sampler: AnswerSource, condition: Condition, pair: IntervalPair | SecretPair, declared: Pair | None = None
 ) -> SampledPair:
     """Return a pair of secrets about one number, drawn by one sampler, and called as it was declared."""
+    first, second = (SampledSide(sampler=sampler, condition=condition, side=side) for side in (pair.first, pair.second))
     called = pair if declared is None else declared
-    first, second = (sampler, condition, pair.first), (sampler, condition, pair.second)
     return SampledPair(pair=called, label=str(called), first=first, second=second)
 
 

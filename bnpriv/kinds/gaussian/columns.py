@@ -16,15 +16,15 @@ from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form, numeric
+from bnpriv.core.queries.normal_form import NormalForm, normal_form, numeric
 from bnpriv.core.secrets import farthest_values
 from bnpriv.errors import Refusal
 from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 from bnpriv.kinds.gaussian.normal import (
     LinearForm,
-    LinearLaws,
     NormalSecret,
     Translation,
+    linear_rounding,
     plausible_values,
     rounded_down,
     translation,
@@ -188,16 +188,50 @@ class _Below:
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NormalColumnLaws(LinearLaws):
+class NormalColumnLaws:
     """The laws of an answer that is linear in columns which are normal about affine functions of normal parameters.
 
     Parameters
     ----------
+    network : GaussianNetwork
+        Of the parameters.
+    form : NormalForm
+        The query.
+    linear : LinearForm
+        The same, in the means of the columns.
     columns : tuple of NormalColumn
         Those of `linear`, in its order.
+    secrets : tuple of NormalSecret
+    assumptions : tuple of str
+        What must hold outside the library.
     """
 
+    network: GaussianNetwork
+    form: NormalForm
+    linear: LinearForm
     columns: tuple[NormalColumn, ...]
+    secrets: tuple[NormalSecret, ...]
+    assumptions: tuple[str, ...]
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def dimension(self) -> int:
+        """Return how many numbers the answer has."""
+        return len(self.linear.weights)
+
+    @property
+    def rounding(self) -> float:
+        """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
+        return linear_rounding(self.linear, self.form)
+
+    @property
+    def closed_form(self) -> bool:
+        """The laws are normal."""
+        return True
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """Return one constraint per protected parameter and model."""
+        return self._constraints
 
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
@@ -219,8 +253,9 @@ class NormalColumnLaws(LinearLaws):
 
     def values(self, protected: str, model: int) -> tuple[float, float]:
         """Return the two values of a secret that stand for all pairs of it."""
+        secret = next(each for each in self.secrets if each.name == protected)
         place = self.network.attributes.index(protected)
-        return farthest_values(self.secret(protected).farthest, float(self.network.mean[self._model(model), place]))
+        return farthest_values(secret.farthest, float(self.network.mean[self._model(model), place]))
 
     def _pair(self, secret: NormalSecret, model: int, below: _Below) -> LawPair:
         """Return the laws of the answer under the two values of a secret that are the farthest apart."""

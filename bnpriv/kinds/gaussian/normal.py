@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -241,9 +240,10 @@ class NormalSecret:
         return (first, second) if isinstance(pair, ValuesApart) else (first - at, second - at)
 
 
+@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LinearLaws:
-    """What the laws of linear answers have in common, whose columns are normal given a secret.
+class NormalLaws:
+    """The laws of a linear answer under secrets of a jointly normal model.
 
     Parameters
     ----------
@@ -253,6 +253,9 @@ class LinearLaws:
     linear : LinearForm
         The same, in the means of the columns.
     secrets : tuple of NormalSecret
+    own : mapping from str to float, or None
+        For every queried column the variance of a record about the parameter of its column; None where the network is
+        one of records.
     assumptions : tuple of str
         What must hold outside the library.
     """
@@ -261,6 +264,7 @@ class LinearLaws:
     form: NormalForm
     linear: LinearForm
     secrets: tuple[NormalSecret, ...]
+    own: Mapping[str, float] | None
     assumptions: tuple[str, ...]
     dropped: tuple[str, ...] = ()
 
@@ -272,13 +276,7 @@ class LinearLaws:
     @property
     def rounding(self) -> float:
         """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
-        moved = [
-            float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
-            + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
-            for column in (numeric(name, self.form.schema) for name in self.linear.columns)
-        ]
-        return up(float(np.abs(self.linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(self.form), 8)
+        return linear_rounding(self.linear, self.form)
 
     @property
     def closed_form(self) -> bool:
@@ -286,32 +284,8 @@ class LinearLaws:
         return True
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """Return what each protected attribute asks for under each model."""
+        """Return one constraint per protected attribute and model."""
         return self._constraints
-
-    @cached_property
-    @abstractmethod
-    def _constraints(self) -> tuple[Constraint, ...]:
-        """What `constraints` returns, found once."""
-
-    def secret(self, name: str) -> NormalSecret:
-        """Return what is secret of a protected attribute."""
-        return next(each for each in self.secrets if each.name == name)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NormalLaws(LinearLaws):
-    """The laws of a linear answer under secrets of a jointly normal model.
-
-    Parameters
-    ----------
-    own : mapping from str to float, or None
-        For every queried column the variance of a record about the parameter of its column; None where the network is
-        one of records.
-    """
-
-    own: Mapping[str, float] | None
 
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
@@ -323,7 +297,7 @@ class NormalLaws(LinearLaws):
 
     def values(self, protected: str, model: int) -> tuple[float, float]:
         """Return the two values of a secret that stand for all pairs of it."""
-        secret = self.secret(protected)
+        secret = next(each for each in self.secrets if each.name == protected)
         return farthest_values(secret.farthest, self._law(secret, model).centre + secret.constant)
 
     def _law(self, secret: NormalSecret, model: int) -> Translation:
@@ -404,6 +378,18 @@ class NormalLaws(LinearLaws):
                 worst = max(worst, 1.0 if gaps.min() <= 0 else float(tails.sum()))
             total += self.form.schema.records * worst
         return min(1.0, total * (1 + 1e-9))
+
+
+def linear_rounding(linear: LinearForm, form: NormalForm) -> float:
+    """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
+    steps = [numeric(name, form.schema) for name in linear.columns]
+    # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
+    moved = [
+        float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
+        + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
+        for column in steps
+    ]
+    return up(float(np.abs(linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(form), 8)
 
 
 def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,31 @@ GROUP_CELLS = 64
 """Own nodes of a clique are taken together up to so many cells."""
 
 
-ColumnSource = tuple[tuple[int, ...], WeightTable, slice]
-"""Nodes at or below a clique whose states are told by few nodes of the clique.
+@final
+class ColumnSource:
+    """Nodes at or below a clique whose states are told by few nodes of the clique.
 
-The places of these few nodes in the clique, ascending; P(state | these few nodes), of shape (models, cells of these few
-nodes, columns); and which columns of the laws of all pairs the states are.
-"""
+    Parameters
+    ----------
+    places : tuple of int
+        The places of these few nodes in the clique, ascending.
+    laws : WeightTable
+        P(state | these few nodes), of shape (models, cells of these few nodes, columns).
+    columns : slice
+        Which columns of the laws of all pairs the states are.
+    """
+
+    __slots__ = ("columns", "laws", "places")
+
+    def __init__(self, places: tuple[int, ...], laws: WeightTable, columns: slice) -> None:
+        self.places = places
+        self.laws = laws
+        self.columns = columns
+
+    @property
+    def width(self) -> int:
+        """How many states are told."""
+        return self.columns.stop - self.columns.start
 
 
 def own_groups(clique: Clique, start: int) -> list[tuple[tuple[int, ...], slice]]:
@@ -92,17 +112,17 @@ def pair_laws(calibrated: CliqueLaws) -> FloatArray:
             sizes = tuple(clique.sizes[k] for k in places)
             # those of a node of many states are not kept
             told = indicators(sizes) if math.prod(sizes) <= GROUP_CELLS else np.eye(sizes[0])[np.newaxis]
-            sources.append((places, WeightTable(told, 0.0), columns))
+            sources.append(ColumnSource(places, WeightTable(told, 0.0), columns))
         own = len(sources)
         for child in clique.children:
             laws, columns = sent.pop(child)
-            sources.append((clique.places(tree.cliques[child]), laws, columns))
+            sources.append(ColumnSource(clique.places(tree.cliques[child]), laws, columns))
         _meet(calibrated.laws[k], sources, own, found)
         if clique.parent >= 0 and clique.shared:
-            sources.sort(key=lambda source: source[2].start)
-            to, told_of = tuple(range(clique.shared)), [source[:2] for source in sources]
+            sources.sort(key=lambda source: source.columns.start)
+            to, told_of = tuple(range(clique.shared)), [(source.places, source.laws) for source in sources]
             laws = laws_given(calibrated.below[k], calibrated.shared[k], to, told_of)
-            sent[k] = laws, slice(sources[0][2].start, max(columns.stop for _, _, columns in sources))
+            sent[k] = laws, slice(sources[0].columns.start, max(each.columns.stop for each in sources))
     return found
 
 
@@ -123,25 +143,24 @@ def laws_given(
 def _meet(law: WeightTable, sources: list[ColumnSource], own: int, found: FloatArray) -> None:
     """Write the joint laws of nodes of different sources, and the laws of the clique's own nodes."""
     sizes = law.values.shape[1:]
-    for places, laws, columns in sources[:own]:
-        alone = summed(law.values, places)[:, :, np.newaxis]
-        found[:, columns, columns] = laws.values.transpose(0, 2, 1) @ np.ascontiguousarray(alone * laws.values)
+    for source in sources[:own]:
+        alone = summed(law.values, source.places)[:, :, np.newaxis]
+        table = source.laws.values
+        found[:, source.columns, source.columns] = table.transpose(0, 2, 1) @ np.ascontiguousarray(alone * table)
     for one, other in combinations(sources, 2):
-        swapped = _cost(one, other, sizes) > _cost(other, one, sizes)
-        (to, laws, rows), (given, given_laws, columns) = (other, one) if swapped else (one, other)
-        floor = product_floor(law, given_laws)
-        joint = WeightTable(carried(law.values, to, given, given_laws.values), floor)
-        product_floor(laws, joint)
-        met = laws.values.transpose(0, 2, 1) @ joint.values
-        found[:, rows, columns] = met
-        found[:, columns, rows] = met.transpose(0, 2, 1)
+        to, given = (one, other) if _cost(one, other, sizes) <= _cost(other, one, sizes) else (other, one)
+        floor = product_floor(law, given.laws)
+        joint = WeightTable(carried(law.values, to.places, given.places, given.laws.values), floor)
+        product_floor(to.laws, joint)
+        met = to.laws.values.transpose(0, 2, 1) @ joint.values
+        found[:, to.columns, given.columns] = met
+        found[:, given.columns, to.columns] = met.transpose(0, 2, 1)
 
 
 def _cost(to: ColumnSource, given: ColumnSource, sizes: tuple[int, ...]) -> int:
     """Return roughly how long it takes to carry one source to the nodes of the other and to meet there."""
-    carrying = math.prod([sizes[k] for k in {*to[0], *given[0]}])
-    width, given_width = (columns.stop - columns.start for _, _, columns in (to, given))
-    return (CARRYING * carrying + to[1].values.shape[1] * width) * given_width
+    carrying = math.prod([sizes[k] for k in {*to.places, *given.places}])
+    return (CARRYING * carrying + to.laws.values.shape[1] * to.width) * given.width
 
 
 def peak_cells(tree: JunctionTree) -> int:

@@ -174,8 +174,8 @@ PairStates = tuple[list[int], list[int]]
 
 @final
 @dataclass(frozen=True)
-class Passes:
-    """All that the models of a network have in common, without names, and how laws are found in the limit of memory.
+class TreeNumbers:
+    """All that the models of a network have in common, without names.
 
     Parameters
     ----------
@@ -184,6 +184,20 @@ class Passes:
         Every node with its parents, in the order of the axes of its table.
     pairs : dict from int to list of pairs
         The pairs of the rows that are not about all pairs of states.
+    """
+
+    tree: JunctionTree
+    families: list[tuple[int, ...]]
+    pairs: dict[int, list[PairStates]]
+
+
+@final
+@dataclass(frozen=True)
+class Passes:
+    """How the laws of pairs are found within the limit of memory.
+
+    Parameters
+    ----------
     whole : bool
         All pairs at once, or else a sweep for each block of rows.
     rows : list of list of int
@@ -194,16 +208,13 @@ class Passes:
         How many states of one row are swept together.
     """
 
-    tree: JunctionTree
-    families: list[tuple[int, ...]]
-    pairs: dict[int, list[PairStates]]
     whole: bool
     rows: list[list[int]]
     models: int
     states: int = 1
 
     @classmethod
-    def of(cls, numbered: NumberedNetwork, rows: Sequence[int], pairs: dict[int, list[PairStates]]) -> Passes:
+    def of(cls, tree: JunctionTree, rows: Sequence[int]) -> Passes:
         """Choose the passes for some rows.
 
         Raises
@@ -211,15 +222,14 @@ class Passes:
         SizeError
             If even one row would take too much.
         """
-        chosen, tree = frozenset(rows), numbered.tree
+        chosen = frozenset(rows)
         order = [node for node in tree.order if node in chosen]
         states, width = sum(tree.sizes), sum(tree.sizes[node] for node in order)
         largest = max(clique.cells for clique in tree.cliques)
         cells = peak_cells(tree)
         if largest <= MOST_TABLE_CELLS and cells <= MOST_TREE_CELLS and SWEEP_FACTOR * width >= states:
             step = max(1, BLOCK_CELLS // states)
-            blocks, models = _blocks(order, tree.sizes, step), max(1, BLOCK_CELLS // cells)
-            return cls(tree, numbered.families, pairs, whole=True, rows=blocks, models=models)
+            return cls(True, _blocks(order, tree.sizes, step), max(1, BLOCK_CELLS // cells))
         tables = 3 * sum(clique.cells for clique in tree.cliques)
         each = sweep_cells(tree)
         room = (MOST_TREE_CELLS - tables) // each
@@ -230,8 +240,7 @@ class Passes:
                 remedy="Ask for fewer attributes, or merge states.",
             )
         width = min(width, room)
-        blocks, models = _blocks(order, tree.sizes, room), max(1, BLOCK_CELLS // (tables + each * width))
-        return cls(tree, numbered.families, pairs, whole=False, rows=blocks, models=models, states=room)
+        return cls(False, _blocks(order, tree.sizes, room), max(1, BLOCK_CELLS // (tables + each * width)), room)
 
 
 def _blocks(order: Sequence[int], sizes: Sequence[int], most: int) -> list[list[int]]:
@@ -248,12 +257,13 @@ def _blocks(order: Sequence[int], sizes: Sequence[int], most: int) -> list[list[
 
 
 def largest_ratios(
-    passes: Passes, logs: Sequence[FloatArray]
+    numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray]
 ) -> tuple[dict[int, FloatArray], dict[int, NDArray[np.bool_]]]:
     """For every row the largest ratio P(q | a) / P(q | b) over some models, states q of a column, and pairs.
 
     Parameters
     ----------
+    numbers : TreeNumbers
     passes : Passes
     logs : sequence of ndarray
         The tables of the models, of shape (models, *sizes); one model where all agree.
@@ -271,13 +281,13 @@ def largest_ratios(
     OutOfRangeError
         If probabilities are too small for doubles.
     """
-    tree = passes.tree
+    tree = numbers.tree
     starts = column_starts(tree)[:-1]
     order = np.argsort(tree.order)
     ratios: dict[int, FloatArray] = {}
     impossible: dict[int, NDArray[np.bool_]] = {}
     with np.errstate(divide="ignore", invalid="ignore"):
-        laws = CliqueLaws(tree, passes.families, weights_of(logs))
+        laws = CliqueLaws(tree, numbers.families, weights_of(logs))
         for rows, table, prior in _tables(laws, passes):
             inside = [0, *accumulate(tree.sizes[node] for node in rows)]
             worst = _all_pairs(table / prior[:, :, np.newaxis], inside[:-1], starts)[:, order]
@@ -285,8 +295,8 @@ def largest_ratios(
                 own = slice(inside[k], inside[k + 1])
                 impossible[node] = prior[:, own] == 0
                 ratios[node] = worst[k]
-                if node in passes.pairs:
-                    ratios[node] = _chosen(table[:, own], prior[:, own], passes.pairs[node], starts)[order]
+                if node in numbers.pairs:
+                    ratios[node] = _chosen(table[:, own], prior[:, own], numbers.pairs[node], starts)[order]
     return ratios, impossible
 
 
@@ -351,12 +361,13 @@ ImpossibleStates = dict[int, NDArray[np.bool_]]
 
 
 def ratios_of_models(
-    passes: Passes, logs: Sequence[FloatArray], workers: int | None
+    numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray], workers: int | None
 ) -> tuple[RowRatios, ImpossibleStates]:
     """What `largest_ratios` does, of any number of models.
 
     Parameters
     ----------
+    numbers : TreeNumbers
     passes : Passes
     logs : sequence of ndarray
         The tables of the models, of shape (models, *sizes); one model where all agree.
@@ -370,19 +381,21 @@ def ratios_of_models(
     """
     models = _count(logs)
     if models == 1:
-        return largest_ratios(passes, logs)
+        return largest_ratios(numbers, passes, logs)
     with _one_thread():
         if workers == 1:
-            found = [ratios_by_blocks(passes, logs)]
+            found = [ratios_by_blocks(numbers, passes, logs)]
         else:
-            found = _shared_out(passes, logs, workers)
+            found = _shared_out(numbers, passes, logs, workers)
     parts = [each for each in found if each is not None]
     if len(parts) < len(found):
         raise OutOfRangeError
     return _joined(parts)
 
 
-def ratios_by_blocks(passes: Passes, logs: Sequence[FloatArray]) -> tuple[RowRatios, ImpossibleStates] | None:
+def ratios_by_blocks(
+    numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray]
+) -> tuple[RowRatios, ImpossibleStates] | None:
     """What `largest_ratios` does, in blocks; None where probabilities of one model are too small for doubles.
 
     This is what a worker does. The libraries of linear algebra share a product out among threads in ways that may show
@@ -391,28 +404,30 @@ def ratios_by_blocks(passes: Passes, logs: Sequence[FloatArray]) -> tuple[RowRat
     parts: list[tuple[RowRatios, ImpossibleStates]] = []
     with _one_thread():
         for start in range(0, _count(logs), passes.models):
-            part = _block(passes, _cut(logs, start, start + passes.models))
+            part = _block(numbers, passes, _cut(logs, start, start + passes.models))
             if part is None:
                 return None
             parts.append(part)
     return _joined(parts)
 
 
-def _block(passes: Passes, logs: Sequence[FloatArray]) -> tuple[RowRatios, ImpossibleStates] | None:
+def _block(
+    numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray]
+) -> tuple[RowRatios, ImpossibleStates] | None:
     try:
-        return largest_ratios(passes, logs)
+        return largest_ratios(numbers, passes, logs)
     except OutOfRangeError:
         models = _count(logs)
         if models == 1:
             return None
     # the smallest entries of two tables may be those of two models, and their product may not happen in either
-    first = _block(passes, _cut(logs, 0, models // 2))
-    second = None if first is None else _block(passes, _cut(logs, models // 2, models))
+    first = _block(numbers, passes, _cut(logs, 0, models // 2))
+    second = None if first is None else _block(numbers, passes, _cut(logs, models // 2, models))
     return None if first is None or second is None else _joined([first, second])
 
 
 def _shared_out(
-    passes: Passes, logs: Sequence[FloatArray], workers: int | None
+    numbers: TreeNumbers, passes: Passes, logs: Sequence[FloatArray], workers: int | None
 ) -> list[tuple[RowRatios, ImpossibleStates] | None]:
     import joblib
 
@@ -421,7 +436,9 @@ def _shared_out(
     share = math.ceil(models / (TASKS_PER_WORKER * max(1, library.effective_n_jobs(workers))))
     share = min(share, max(1, MOST_SENT_CELLS // cells))
     work = library.delayed(ratios_by_blocks)
-    tasks: Iterator[object] = (work(passes, _cut(logs, start, start + share)) for start in range(0, models, share))
+    tasks: Iterator[object] = (
+        work(numbers, passes, _cut(logs, start, start + share)) for start in range(0, models, share)
+    )
     return list(library.Parallel(n_jobs=workers)(tasks))
 
 
@@ -487,7 +504,8 @@ def junction_rows(
         for row in pairs
         for states in [numbered.states(row)]
     }
-    worst, impossible = ratios_of_models(Passes.of(numbered, rows, sides), numbered.logs(), workers)
+    numbers = TreeNumbers(numbered.tree, numbered.families, sides)
+    worst, impossible = ratios_of_models(numbers, Passes.of(numbered.tree, rows), numbered.logs(), workers)
     return _rounded_up(numbered, rows, pairs, worst, impossible)
 
 

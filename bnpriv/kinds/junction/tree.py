@@ -116,40 +116,50 @@ def elimination_order(near: Sequence[int], sizes: Sequence[int], rule: Rule) -> 
     return order
 
 
-Triangulation = tuple[list[int], list[list[int]]]
-"""The maximal cliques of a triangulated graph, and for every clique those next to it in a tree.
+@final
+@dataclass(frozen=True)
+class Triangulation:
+    """The maximal cliques of a triangulated graph.
 
-It is a forest where the graph is not connected; what two cliques share lies in all cliques between them.
-"""
-
-
-def triangulation(order: Sequence[tuple[int, int]]) -> Triangulation:
-    """Collect the cliques of an elimination.
-
-    A node with its neighbours at its turn, its bucket, hangs below the bucket of the neighbour that comes first. Where
-    the neighbours are the whole of that bucket, it is no clique of its own.
+    Parameters
+    ----------
+    cliques : list of int
+    near : list of list of int
+        For every clique those next to it in a tree (a forest where the graph is not connected): what two cliques share
+        lies in all cliques between them.
     """
-    turn = {node: k for k, (node, _) in enumerate(order)}
-    below: list[list[int]] = [[] for _ in order]
-    cliques: list[int] = []
-    near: list[list[int]] = []
-    clique_of: list[int] = []
-    for k, (node, around) in enumerate(order):
-        bucket = around | 1 << node
-        whole = next((each for each in below[k] if order[each][1] == bucket), None)
-        if whole is None:
-            clique_of.append(len(cliques))
-            cliques.append(bucket)
-            near.append([])
-        else:
-            clique_of.append(clique_of[whole])
-        for each in below[k]:
-            if each != whole:
-                near[clique_of[k]].append(clique_of[each])
-                near[clique_of[each]].append(clique_of[k])
-        if around:
-            below[min(turn[each] for each in members(around))].append(k)
-    return cliques, near
+
+    cliques: list[int]
+    near: list[list[int]]
+
+    @classmethod
+    def of(cls, order: Sequence[tuple[int, int]]) -> Triangulation:
+        """Collect the cliques of an elimination.
+
+        A node with its neighbours at its turn, its bucket, hangs below the bucket of the neighbour that comes first.
+        Where the neighbours are the whole of that bucket, it is no clique of its own.
+        """
+        turn = {node: k for k, (node, _) in enumerate(order)}
+        below: list[list[int]] = [[] for _ in order]
+        cliques: list[int] = []
+        near: list[list[int]] = []
+        clique_of: list[int] = []
+        for k, (node, around) in enumerate(order):
+            bucket = around | 1 << node
+            whole = next((each for each in below[k] if order[each][1] == bucket), None)
+            if whole is None:
+                clique_of.append(len(cliques))
+                cliques.append(bucket)
+                near.append([])
+            else:
+                clique_of.append(clique_of[whole])
+            for each in below[k]:
+                if each != whole:
+                    near[clique_of[k]].append(clique_of[each])
+                    near[clique_of[each]].append(clique_of[k])
+            if around:
+                below[min(turn[each] for each in members(around))].append(k)
+        return cls(cliques, near)
 
 
 def best_triangulation(near: Sequence[int], sizes: Sequence[int]) -> Triangulation:
@@ -158,8 +168,8 @@ def best_triangulation(near: Sequence[int], sizes: Sequence[int]) -> Triangulati
     for rule, least in ORDER_RULES:
         if best is not None and (best[0][0] <= least or (rule == "weighted fill" and len(sizes) > MANY_NODES)):
             break
-        found = triangulation(elimination_order(near, sizes, rule))
-        cells = [math.prod(sizes[node] for node in members(clique)) for clique in found[0]]
+        found = Triangulation.of(elimination_order(near, sizes, rule))
+        cells = [math.prod(sizes[node] for node in members(clique)) for clique in found.cliques]
         cost = sum(cells), max(cells)
         if best is None or cost < best[0]:
             best = cost, found
@@ -270,15 +280,14 @@ def _roots(found: Triangulation, sizes: Sequence[int]) -> list[int]:
     What a clique sends towards the root costs its cells for every state of the nodes at and below it. Moving the root
     to a neighbour changes only who is below whom at the edge between them.
     """
-    cliques, near = found
-    cells = [math.prod([sizes[node] for node in members(clique)]) for clique in cliques]
+    cells = [math.prod([sizes[node] for node in members(clique)]) for clique in found.cliques]
     seen: set[int] = set()
     roots: list[int] = []
     for start in range(len(cells)):
         if start not in seen:
-            above = _spanned(near, start)
+            above = _spanned(found.near, start)
             seen |= above.keys()
-            roots.append(_cheapest(cliques, above, cells, sizes))
+            roots.append(_cheapest(found.cliques, above, cells, sizes))
     return roots
 
 
@@ -326,7 +335,7 @@ def _rooted(
     while todo:
         k, above, parent = todo.pop()
         place = len(cliques)
-        all_nodes = list(members(found[0][k]))
+        all_nodes = list(members(found.cliques[k]))
         own = [node for node in all_nodes if node not in rank]
         for node in own:
             rank[node] = len(order)
@@ -345,7 +354,7 @@ def _rooted(
         )
         if parent >= 0:
             cliques[parent].children.append(place)
-        todo += [(each, k, place) for each in found[1][k] if each != above]
+        todo += [(each, k, place) for each in found.near[k] if each != above]
     for node, family in enumerate(families):
         cliques[home[max(family, key=rank.__getitem__)]].tables.append(node)
     return JunctionTree(cliques=cliques, order=order, sizes=tuple(sizes))

@@ -131,11 +131,11 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
     terms = [form.terms[place] for place in places]
     powers = [None if isinstance(term, Indicator) else term.powers for term in terms]
     summed = frozenset(name for each in powers if each is not None for name in each)
-    parts = [
-        _column_cells(form.schema[name], _leaves(terms, name), laws[name], summed=name in summed) for name in columns
-    ]
-    held, masses, moments, single = (dict(zip(columns, each, strict=True)) for each in zip(*parts, strict=True))
-    shape = tuple(map(len, masses.values()))
+    parts = {
+        name: _column_cells(form.schema[name], _leaves(terms, name), laws[name], summed=name in summed)
+        for name in columns
+    }
+    shape = tuple(len(part.probabilities) for part in parts.values())
     if math.prod(shape) * len(terms) > MOST_SUM_CELLS:
         raise SizeError(
             f"a rehearsal may look at {MOST_SUM_CELLS:,} combinations of comparisons",
@@ -145,17 +145,17 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
 
     def spread(name: str, values: NDArray[Any]) -> NDArray[Any]:
         """Numbers per cell of one column as numbers per combination of cells."""
-        along = [-1 if name == other else 1 for other in columns]
+        along = [-1 if name == other else 1 for other in parts]
         return np.broadcast_to(values.reshape(along), shape).ravel()
 
     def mean_of(product: Mapping[str, int]) -> FloatArray:
         """The mean of a product of powers of grid steps in each combination."""
-        return reduce(np.multiply, (spread(name, moments[name][k]) for name, k in product.items()))
+        return reduce(np.multiply, (spread(name, parts[name].moments[k]) for name, k in product.items()))
 
     def holds(leaf: Leaf) -> Truths:
-        return spread(leaf.column, held[leaf.column][leaf])
+        return spread(leaf.column, parts[leaf.column].truth[leaf])
 
-    chances = reduce(np.multiply.outer, masses.values()).ravel()
+    chances = reduce(np.multiply.outer, (part.probabilities for part in parts.values())).ravel()
     values = np.stack(
         [
             truth(term.predicate, holds).astype(np.float64) if isinstance(term, Indicator) else mean_of(term.powers)
@@ -172,7 +172,7 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
     covariance = (values * chances) @ values.T - np.outer(mean, mean) + within
     most = np.array([float(most_of(term, form.schema)) for term in terms])
     law = RecordLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
-    if not all(single[name] for name in summed):
+    if not all(parts[name].single for name in summed):
         return law
     cells, alike = np.unique(values, axis=1, return_inverse=True)
     if summed and cells.shape[1] > MOST_COUNTED:
@@ -181,13 +181,13 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
     return replace(law, cells=cells, probabilities=merged / merged.sum())
 
 
-def _column_cells(
-    column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, summed: bool
-) -> tuple[Mapping[Leaf, Truths], FloatArray, FloatArray, bool]:
-    """Cut a column into cells by comparisons.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ColumnCells:
+    """A column cut into cells by comparisons.
 
-    Returns
-    -------
+    Parameters
+    ----------
     truth : mapping from leaf to ndarray of shape (cells,)
     probabilities : ndarray of shape (cells,)
     moments : ndarray of shape (5, cells)
@@ -195,6 +195,14 @@ def _column_cells(
     single : bool
         Whether each cell is a single grid step.
     """
+
+    truth: Mapping[Leaf, Truths]
+    probabilities: FloatArray
+    moments: FloatArray
+    single: bool
+
+
+def _column_cells(column: Column, leaves: Sequence[Leaf], law: ColumnLaw, *, summed: bool) -> _ColumnCells:
     cuts = [float(value) for leaf in leaves for value in leaf.constants if not isinstance(value, str)]
     values, chances = law.atoms(cuts)
     values, chances = values[chances > 0], chances[chances > 0]
@@ -213,7 +221,7 @@ def _column_cells(
     masses: FloatArray = np.bincount(cell, weights=chances).astype(np.float64)
     moments = np.stack([np.bincount(cell, weights=chances * steps**power) for power in range(5)]) / masses
     truth = {leaf: pattern > 0 for leaf, pattern in zip(leaves, patterns, strict=False)}
-    return truth, masses, moments, single
+    return _ColumnCells(truth=truth, probabilities=masses, moments=moments, single=single)
 
 
 def _leaves(terms: Sequence[IntegerTerm], name: str) -> tuple[Leaf, ...]:
@@ -247,8 +255,29 @@ TIE = 1e-9
 """Log likelihoods that are closer than this are equal: the guesser throws a coin."""
 
 
-Settings = tuple[FloatArray, FloatArray, Callable[[int], Mapping[str, int]]]
-"""How likely every combination of parameter states is under two secrets, and the places of the states in each."""
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Settings:
+    """How likely every combination of parameter states is under two secrets.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The attributes that drive the queried columns.
+    shape : tuple of int
+        How many states each has.
+    first, second : ndarray of shape (combinations,)
+        Probabilities under the two secrets.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    first: FloatArray
+    second: FloatArray
+
+    def states(self, place: int) -> Mapping[str, int]:
+        """Return the places of the states in a combination."""
+        return dict(zip(self.names, map(int, np.unravel_index(place, self.shape)), strict=True))
 
 
 def settings(
@@ -274,11 +303,7 @@ def settings(
         sides.append((given / given.sum()).ravel())
     names = (protected, *others) if protected in read else others
     shape = tuple(len(network.states[name]) for name in names)
-
-    def states(place: int) -> Mapping[str, int]:
-        return dict(zip(names, map(int, np.unravel_index(place, shape)), strict=True))
-
-    return sides[0], sides[1], states
+    return Settings(names=names, shape=shape, first=sides[0], second=sides[1])
 
 
 @final
@@ -374,8 +399,7 @@ def weighed(
     bool
         Whether the guesser knew all combinations of parameter states, or only the likeliest.
     """
-    *chances, states = settings
-    total = chances[0] + chances[1]
+    total = settings.first + settings.second
     order = np.argsort(-total, kind="stable")[: max(50, MOST_GUESSER_WORK // (first.size + second.size))]
     places = [int(place) for place in order if total[place] > 0]
     shares: list[float] = []
@@ -383,7 +407,7 @@ def weighed(
         one = np.full(len(values), -np.inf)
         other = one.copy()
         for place in places:
-            mean, covariance = answers.moments(states(place))
+            mean, covariance = answers.moments(settings.states(place))
             if isinstance(noise, Laplace):
                 spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
                 density = normal_laplace(values - mean, spread, np.array(noise.scales)).sum(axis=1)
@@ -391,8 +415,8 @@ def weighed(
                 extra = np.square(noise.scales) if isinstance(noise, Gaussian) else answers.resolution
                 density = _normal(values - mean, covariance + np.diag(extra))
             with np.errstate(divide="ignore"):
-                one = np.logaddexp(one, np.log(chances[0][place]) + density)
-                other = np.logaddexp(other, np.log(chances[1][place]) + density)
+                one = np.logaddexp(one, np.log(settings.first[place]) + density)
+                other = np.logaddexp(other, np.log(settings.second[place]) + density)
         with np.errstate(invalid="ignore"):
             difference = np.where(one == other, 0.0, one - other)
         shares.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
@@ -469,8 +493,20 @@ MOST_WEIGHED = 2**26
 """Atoms times answers that are weighed at once."""
 
 
-Accuracy = tuple[float, int]
-"""How often a guess at even odds is right, and from how many made-up answers it was counted: 0 if it was computed."""
+@final
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """How often a guess at even odds is right.
+
+    Parameters
+    ----------
+    value : float
+    draws : int
+        From how many made-up answers it was counted; 0 where it was computed.
+    """
+
+    value: float
+    draws: int = 0
 
 
 def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, seed: int = 0) -> Attack:
@@ -517,14 +553,14 @@ def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, se
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     pairs = _pairs(calibration)
     found = [(accuracy(pair.first, pair.second, calibration.noise, draws, random), pair, name) for pair, name in pairs]
-    (best, counted), pair, name = max(found, key=lambda each: each[0][0])
+    best, pair, name = max(found, key=lambda each: each[0].value)
     return Attack(
         method="likelihood ratio",
         query=str(calibration.query),
         secrets=f"{name}: {pair.pair}",
-        accuracy=best,
-        interval=share_interval(best, 2 * counted) if counted else (best, best),
-        answers=2 * counted,
+        accuracy=best.value,
+        interval=share_interval(best.value, 2 * best.draws) if best.draws else (best.value, best.value),
+        answers=2 * best.draws,
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
         mechanism=str(calibration.mechanism),
@@ -579,7 +615,7 @@ def _unknown(found: str) -> RefusedError:
 
 
 def _from_variation(variation: float) -> Accuracy:
-    return float(min(1.0, (1 + variation) / 2 + CLOSED_FORM_ERROR)), 0
+    return Accuracy(value=float(min(1.0, (1 + variation) / 2 + CLOSED_FORM_ERROR)))
 
 
 def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.random.Generator) -> Accuracy:
@@ -612,7 +648,7 @@ def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.
         values = noisy(noise, drawn_from(law, draws, random), NumpySampler(random))
         one, other = (_log_density(values, each, noise) for each in (first, second))
         rights.append(float(np.mean(np.where(one == other, 0.5, np.where(one > other, right, 1 - right)))))
-    return float(np.mean(rights)), draws
+    return Accuracy(value=float(np.mean(rights)), draws=draws)
 
 
 def _log_density(values: FloatArray, law: Atoms, noise: Laplace | Gaussian | DiscreteLaplace) -> FloatArray:
@@ -647,7 +683,7 @@ def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random:
         values = random.multivariate_normal(*side, size=draws)
         likelier = _log_normal(values, *one) > _log_normal(values, *other)
         rights.append(float(np.mean(likelier if side is one else ~likelier)))
-    return float(np.mean(rights)), draws
+    return Accuracy(value=float(np.mean(rights)), draws=draws)
 
 
 def _along(noise: DirectionalLaplace, first: Normal, second: Normal) -> tuple[FloatArray, float, float] | None:

@@ -61,7 +61,7 @@ class ChainSampler(KindSampler):
                 law = _step_laws(one, step, asked.model)[-1]
                 share = float(sum(law[chain.state_space.index(state)] for state in inside))
         values = state_values(schema, chain.column, chain.state_space)
-        return {chain.column: values[np.concatenate(parts)]}, min(1.0, share)
+        return MadeUp({chain.column: values[np.concatenate(parts)]}, min(1.0, share))
 
     def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
         """The game of the two states of a step that move the answer most; of the step that decided the noise."""

@@ -86,7 +86,7 @@ class DensitySampler(KindSampler):
         network, schema = framework.forward, framework.schema
         assert network is not None
         if not asked.secret:
-            return self.columns(network, schema, asked), None
+            return MadeUp(self.columns(network, schema, asked))
         _check_columns(network, schema)
         ((name, known),) = asked.secret.items()
         low, high = ends_of(name, known, "a value of the property")
@@ -109,7 +109,7 @@ class DensitySampler(KindSampler):
                 found=f"{condition.name} in {side_words(side)} in {met}",
                 remedy="Choose a wider or a more probable interval.",
             )
-        return {column: held(schema[column], found[column]) for column in schema.columns}, met / tried
+        return MadeUp({column: held(schema[column], found[column]) for column in schema.columns}, met / tried)
 
     def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
         """The game of two secrets of a parameter."""
@@ -149,7 +149,7 @@ def table_below(framework: DistributionalAttributePrivacy, network: DensityNetwo
     columns = {name: held(schema[name], found[name][met[0]]) for name in drawn}
     for name in framework.independent:
         columns[name] = framework.column_laws[name][0].sample(asked.records, asked.random)
-    return {name: columns[name] for name in schema.columns}, share
+    return MadeUp({name: columns[name] for name in schema.columns}, share)
 
 
 def _numbers(network: DensityNetwork, secret: Assumed) -> tuple[dict[str, float], dict[str, Interval]]:
@@ -255,7 +255,7 @@ class GaussianSampler(KindSampler):
                 columns[name] = held(column, values)
             else:
                 columns[name] = law.sample(asked.records, asked.random)
-        return columns, share
+        return MadeUp(columns, share)
 
     def table_of_property(self, framework: DatasetAttributePrivacy, asked: SimulationRequest) -> MadeUp:
         """A table of records with a given value of a linear property, or one in an interval.
@@ -279,7 +279,7 @@ class GaussianSampler(KindSampler):
             value, share = _between(low, high, centre, deviation, asked.random)
             drawn = drawn + carried / (carried @ weights) * (value - float(weights @ drawn.mean(axis=0)) - constant)
         columns = dict(zip(network.attributes, drawn.T, strict=True))
-        return {name: held(schema[name], columns[name]) for name in schema.columns}, share
+        return MadeUp({name: held(schema[name], columns[name]) for name in schema.columns}, share)
 
     def game_of_parameters(self, framework: DistributionalAttributePrivacy, calibration: Calibration) -> AttackGame:
         """The game of two values of a parameter, by their normal laws or by forward draws."""

@@ -70,8 +70,20 @@ class SimulationRequest:
     random: np.random.Generator
 
 
-MadeUp = tuple[MadeUpColumns, float | None]
-"""The columns of a made-up table, and how probable what was assumed is under the model; None where no model says it."""
+@final
+@dataclass(frozen=True, eq=False)
+class MadeUp:
+    """A made-up table.
+
+    Parameters
+    ----------
+    columns : mapping from str to ndarray of shape (records,)
+    probability : float, optional
+        How probable what was assumed is under the model; None where no model says it.
+    """
+
+    columns: MadeUpColumns
+    probability: float | None = None
 
 
 def held(column: Column, values: NDArray[Any]) -> NDArray[Any]:
@@ -282,9 +294,8 @@ def game_of_drawn_pair(pairs: Sequence[SampledPair], constraint: SampledConstrai
 
 
 def _of_draws(given: SampledSide, draws: int, random: np.random.Generator) -> FloatArray:
-    sampler, condition, side = given
-    drawn = sampler.reseeded(draws, int(random.integers(2**31))).answers(condition, [side])
-    return drawn[side].values.reshape(draws, -1)
+    sampler = given.sampler.reseeded(draws, int(random.integers(2**31)))
+    return sampler.answers(given.condition, [given.side])[given.side].values.reshape(draws, -1)
 
 
 def constraint_of(evidence: Laws | Refusal, calibration: Calibration) -> tuple[Constraint, str]:
@@ -465,7 +476,7 @@ class PairSampler(NotionSampler):
             )
         side: Any = sides[str(chosen[0])] if chosen else next(iter(sides.values()))
         network = forward_of(side) if draws_tables(side) else side
-        return kind_sampler(network).columns(network, framework.schema, asked), None
+        return MadeUp(kind_sampler(network).columns(network, framework.schema, asked))
 
     def game(self, framework: DistributionPrivacy, calibration: Calibration) -> AttackGame:
         """The game of two distributions; answers to record networks are drawn record by record."""

@@ -232,7 +232,7 @@ class TablesSampler(KindSampler):
                 law = framework.column_laws[name][framework.law_place(name, places)]
                 columns[name] = law.sample(asked.records, asked.random)
         columns = {name: columns[name] for name in schema.columns}
-        return columns, secret_probability(network, asked.secret, asked.model)
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
 
     def table_of_values(self, framework: ValuePrivacy, asked: SimulationRequest) -> MadeUp:
         """Independent records, the one in the middle given the secret."""
@@ -244,19 +244,19 @@ class TablesSampler(KindSampler):
             for name, state in one.items():
                 places[name][asked.records // 2] = network.states[name].index(state)
         columns = record_columns(network, schema, {}, places, asked.random)
-        return columns, secret_probability(network, asked.secret, asked.model)
+        return MadeUp(columns, secret_probability(network, asked.secret, asked.model))
 
     def table_of_property(self, framework: DatasetAttributePrivacy, asked: SimulationRequest) -> MadeUp:
         """Independent records whose property has the value that is assumed, or one of several."""
         network, schema = cast("DiscreteNetwork", framework.network), framework.schema
         if not asked.secret:
             places = draw_places(network, asked.records, asked.random, asked.model)
-            return record_columns(network, schema, framework.column_laws, places, asked.random), None
+            return MadeUp(record_columns(network, schema, framework.column_laws, places, asked.random))
         ((name, known),) = asked.secret.items()
         hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
         numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
         columns = draw_with_property(hidden, numerators, asked.random)
-        return columns, min(1.0, math.exp(hidden.total.log_mass(numerators)))
+        return MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
 
     def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> Draw:
         """Answers to tables of independent records."""
@@ -272,12 +272,11 @@ class TablesSampler(KindSampler):
         require_laws(framework, sorted(query.columns))
         protected, pair, model = _decided_states(framework, calibration)
         chances = settings(framework, query.columns, protected, pair, model)
-        *sides, states = chances
         known = Answers(framework=framework, form=form)
 
         def drawn(shares: FloatArray, draws: int, random: np.random.Generator) -> FloatArray:
             counts = random.multinomial(draws, shares)
-            parts = [known.draw(states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
+            parts = [known.draw(chances.states(int(k)), int(counts[k]), random) for k in np.flatnonzero(counts)]
             return random.permutation(np.concatenate(parts))
 
         def by_weight(first: FloatArray, second: FloatArray, noise: Noise) -> Guessed | None:
@@ -298,7 +297,7 @@ class TablesSampler(KindSampler):
             protected=protected,
             pair=pair,
             model=model,
-            sides=(partial(drawn, sides[0]), partial(drawn, sides[1])),
+            sides=(partial(drawn, chances.first), partial(drawn, chances.second)),
             formula=by_weight,
             require=lambda noise: isinstance(noise, Channel) or known_noise(noise),
         )

@@ -26,15 +26,13 @@ from bnpriv.mechanisms.gaussian.laws import (
     TOO_FAR,
     Approximated,
     NormalPair,
-    Outcome,
+    Trial,
     approximated,
     delta_for_one_covariance,
     laws_by_pairs,
     normal_ratio,
     not_normal,
-    outcomes,
     relaxation_refusal,
-    relaxed_decision,
 )
 from bnpriv.text import upper_chance
 
@@ -158,8 +156,8 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
             standing = approximated(pairs, self._standing(query))
             if isinstance(standing, Refusal):
                 return standing
-            outcome = outcomes(epsilon, delta, self.relaxation, self.constant, free=free)
-            return partial(self._search_relaxed, outcome, evidence, standing, framework, query)
+            trial = Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
+            return partial(self._search_relaxed, trial, evidence, standing, framework, query)
         refusal = not_normal(pairs)
         if refusal is not None:
             return refusal
@@ -189,19 +187,20 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         return [(first.weighted(weights), second.weighted(weights)) for first, second in self.approximations]
 
     def _search_relaxed(
-        self, outcome: Outcome, evidence: Laws, pairs: list[Approximated], framework: Framework, query: Query
+        self, trial: Trial, evidence: Laws, pairs: list[Approximated], framework: Framework, query: Query
     ) -> Found:
-        decisions = sorted((relaxed_decision(each, outcome) for each in pairs), key=lambda d: -d.scale)
+        decisions = sorted((trial.decide(each) for each in pairs), key=lambda d: -d.scale)
         scale = decisions[0].scale
         if math.isinf(scale):
             raise TOO_FAR.error()
-        _, deltas, distances = zip(*(outcome(each, scale) for each in pairs), strict=True)
+        outcomes = [trial.outcome(each, scale) for each in pairs]
         theorem = "Attribute-private Gaussian mechanism for laws near normal ones"
         certificate = self._certificate(framework, query, evidence, decisions, theorem)
-        close = f"({self.relaxation:g}, {upper_chance(max(distances))})-close"
+        close = f"({trial.level:g}, {upper_chance(max(outcome.closeness for outcome in outcomes))})-close"
         note = f"Normal laws stand for those of the answer: with the noise they are {close}."
         certificate = replace(certificate, claim="normal_approximations.md", notes=(*certificate.notes, note))
-        return Found(noise_of("gaussian", scale, evidence.dimension), certificate, max(deltas))
+        spent = max(outcome.delta for outcome in outcomes)
+        return Found(noise_of("gaussian", scale, evidence.dimension), certificate, spent)
 
 
 def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:

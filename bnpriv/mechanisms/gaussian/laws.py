@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from typing import NamedTuple, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -307,7 +306,7 @@ def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: 
             remedy="Use TightMechanism or WassersteinMechanism.",
         )
     ends = np.linspace(low, high, math.ceil((high - low) / width) + 1)
-    found = _cut_up(_cells(ends[:-1], ends[1:], centred, normal), centred, normal, level)
+    found = _cut_up(_Ends.of(ends[:-1], ends[1:], centred, normal), centred, normal, level)
     # what lies beyond the grid, and that means were rounded when they were centred
     moved = (
         UNIT_ROUNDOFF
@@ -317,32 +316,46 @@ def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: 
     return min(1.0, max(found) + math.exp(-(NORMAL_REACH**2) / 2) + (1 + math.exp(min(level, 700.0))) * moved)
 
 
-RatioCells = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Lower and upper ends of cells, and the least and the most that the log of the ratio of two densities is in each."""
+@final
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Cells, with bounds of the log of the ratio of the two densities in each."""
+
+    low: FloatArray
+    high: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @staticmethod
+    def of(low: FloatArray, high: FloatArray, first: NormalMixture, second: NormalMixture) -> _Ends:
+        """Bound the log ratio: the mean of the component given a point grows with the point."""
+        at, place = np.unique(np.concatenate([low, high]), return_inverse=True)
+        logs, means = first.log_density(at)
+        others, _ = second.log_density(at)
+        ratio = logs - others
+        error = LOG_RATIO_ERROR * (1 + np.abs(logs) + np.abs(others))
+        left, right = place[: low.size], place[low.size :]
+        bend = 1 / second.variance - 1 / first.variance
+        shift = float(second.means[0]) / second.variance
+        rises = [means[each] / first.variance - shift for each in (left, right)]
+        slack = LOG_RATIO_ERROR * (1 + np.abs(rises[0]) + np.abs(rises[1]) + abs(shift))
+        steepest = rises[1] + np.maximum(low * bend, high * bend) + slack
+        flattest = rises[0] + np.minimum(low * bend, high * bend) - slack
+        length = high - low
+        up, down = np.maximum(steepest, 0) * length, np.minimum(flattest, 0) * length
+        most = np.minimum(ratio[left] + error[left] + up, ratio[right] + error[right] - down)
+        least = np.maximum(ratio[left] - error[left] + down, ratio[right] - error[right] - up)
+        return _Ends(low, high, least, most)
+
+    def cut(self, some: NDArray[np.bool_], first: NormalMixture, second: NormalMixture) -> _Ends:
+        """Return some of the cells, cut into smaller ones."""
+        shares = np.arange(CUTS + 1) / CUTS
+        ends = self.low[some][:, None] + (self.high - self.low)[some][:, None] * shares
+        ends[:, -1] = self.high[some]
+        return _Ends.of(ends[:, :-1].ravel(), ends[:, 1:].ravel(), first, second)
 
 
-def _cells(low: FloatArray, high: FloatArray, first: NormalMixture, second: NormalMixture) -> RatioCells:
-    """Bound the log ratio: the mean of the component given a point grows with the point."""
-    at, place = np.unique(np.concatenate([low, high]), return_inverse=True)
-    logs, means = first.log_density(at)
-    others, _ = second.log_density(at)
-    ratio = logs - others
-    error = LOG_RATIO_ERROR * (1 + np.abs(logs) + np.abs(others))
-    left, right = place[: low.size], place[low.size :]
-    bend = 1 / second.variance - 1 / first.variance
-    shift = float(second.means[0]) / second.variance
-    rises = [means[each] / first.variance - shift for each in (left, right)]
-    slack = LOG_RATIO_ERROR * (1 + np.abs(rises[0]) + np.abs(rises[1]) + abs(shift))
-    steepest = rises[1] + np.maximum(low * bend, high * bend) + slack
-    flattest = rises[0] + np.minimum(low * bend, high * bend) - slack
-    length = high - low
-    up, down = np.maximum(steepest, 0) * length, np.minimum(flattest, 0) * length
-    most = np.minimum(ratio[left] + error[left] + up, ratio[right] + error[right] - down)
-    least = np.maximum(ratio[left] - error[left] + down, ratio[right] - error[right] - up)
-    return low, high, least, most
-
-
-def _cut_up(cells: RatioCells, first: NormalMixture, second: NormalMixture, level: float) -> list[float]:
+def _cut_up(cells: _Ends, first: NormalMixture, second: NormalMixture, level: float) -> list[float]:
     """Bound both integrals of positive parts over all cells; cells that are not certain are cut up."""
     total = np.zeros(2)
     for time in range(TIMES_CUT + 1):
@@ -354,27 +367,23 @@ def _cut_up(cells: RatioCells, first: NormalMixture, second: NormalMixture, leve
         total += found[:, ~unsure].sum(axis=1) * (1 + CELL_MASS_ERROR)
         if not unsure.any():
             break
-        low, high = cells[0][unsure], cells[1][unsure]
-        ends = low[:, None] + (high - low)[:, None] * (np.arange(CUTS + 1) / CUTS)
-        ends[:, -1] = high
-        cells = _cells(ends[:, :-1].ravel(), ends[:, 1:].ravel(), first, second)
+        cells = cells.cut(unsure, first, second)
     return total.tolist()
 
 
 def _bounds(
-    cells: RatioCells, first: NormalMixture, second: NormalMixture, level: float
+    cells: _Ends, first: NormalMixture, second: NormalMixture, level: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return bounds of both integrals over each cell, shape (2, cells), and which cells are worth cutting up."""
-    low, high, least, largest = cells
-    masses = [law.mass(low, high) * (1 + CELL_MASS_ERROR) for law in (first, second)]
+    masses = [law.mass(cells.low, cells.high) * (1 + CELL_MASS_ERROR) for law in (first, second)]
     # how far the log of the ratio is above the level, for either direction: at most, and surely
-    most = np.maximum(np.stack([largest, -least]) - level, 0.0)
-    sure = np.stack([least, -largest]) > level
+    most = np.maximum(np.stack([cells.most, -cells.least]) - level, 0.0)
+    sure = np.stack([cells.least, -cells.most]) > level
     found = np.stack(masses) * -np.expm1(-most)
     for way in range(2):
         exact = masses[way] - math.exp(min(level, 700.0)) * masses[1 - way] * (1 - 3 * CELL_MASS_ERROR)
         found[way] = np.where(sure[way], np.minimum(found[way], np.maximum(exact, 0.0)), found[way])
-    unsure = np.any((most > 0) & ~sure, axis=0) & (largest - least > SETTLED_RATIO)
+    unsure = np.any((most > 0) & ~sure, axis=0) & (cells.most - cells.least > SETTLED_RATIO)
     return found, unsure
 
 
@@ -545,13 +554,23 @@ class Approximated(NamedTuple):
         return min(1.0, found * (1 + 1e-12))
 
 
-Outcome = Callable[[Approximated, float], tuple[float, float, float]]
-"""What noise of one scale costs by theorem 4.6 of the paper: a length, a delta, and how close laws are after the noise.
+class Relaxed(NamedTuple):
+    """What noise of one scale costs by theorem 4.6 of the paper.
 
-The length is the gap of the normal laws over what is private; at most 1 if the scale is enough. The delta is what the
-guarantee needs at that length: more than was asked for only beyond the proof of a constant. Close are the laws and the
-normal laws that stand for them.
-"""
+    Parameters
+    ----------
+    length : float
+        The gap of the normal laws over what is private; at most 1 if the scale is enough.
+    delta : float
+        What the guarantee needs at that length: more than was asked for only beyond the proof of a constant.
+    closeness : float
+        How close laws and normal laws are after the noise.
+    """
+
+    length: float
+    delta: float
+    closeness: float
+
 
 SMALLER_EPSILONS = 12
 """Smaller epsilons that are tried where laws that stand for others leave little of delta."""
@@ -641,8 +660,10 @@ def smaller_epsilons(epsilon: float, delta: float, level: float, closeness: floa
     return [epsilon, *(each for each in smaller if 2 * level < each < epsilon)]
 
 
-def outcomes(epsilon: float, delta: float, level: float, constant: GaussianConstant, *, free: bool) -> Outcome:
-    """Return what noise of one scale costs a pair.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A question to which scales of noise are tried.
 
     Parameters
     ----------
@@ -655,46 +676,55 @@ def outcomes(epsilon: float, delta: float, level: float, constant: GaussianConst
         Whether rounding the answer costs nothing where no noise is added.
     """
 
-    def outcome(each: Approximated, scale: float) -> tuple[float, float, float]:
-        if not math.isfinite(scale * scale):
-            return math.inf, 1.0, 1.0
-        closeness = 1.0
-        if scale != 0 or not each.laws.pair.rounding or free:
-            with suppress(SizeError):
-                closeness = each.closeness(level, scale)
-        tried = smaller_epsilons(epsilon, delta, level, closeness)
-        return min((at(smaller, each, scale, closeness) for smaller in tried), key=lambda found: found[0])
+    epsilon: float
+    delta: float
+    level: float
+    constant: GaussianConstant
+    free: bool
 
-    def at(smaller: float, each: Approximated, scale: float, closeness: float) -> tuple[float, float, float]:
-        inner = down(smaller - 2 * level)
-        left = delta_left(smaller, delta, level, closeness)
+    def outcome(self, each: Approximated, scale: float) -> Relaxed:
+        """Return what noise of one scale costs a pair."""
+        if not math.isfinite(scale * scale):
+            return Relaxed(math.inf, 1.0, 1.0)
+        closeness = self._closeness(each, scale)
+        levels = smaller_epsilons(self.epsilon, self.delta, self.level, closeness)
+        return min((self._at(level, each, scale, closeness) for level in levels), key=lambda found: found.length)
+
+    def _at(self, epsilon: float, each: Approximated, scale: float, closeness: float) -> Relaxed:
+        inner = down(epsilon - 2 * self.level)
+        left = delta_left(epsilon, self.delta, self.level, closeness)
         if not (inner > 0 and left > 0):
-            return math.inf, 1.0, closeness
-        ratio = gaussian_ratio(inner, left, constant)
+            return Relaxed(math.inf, 1.0, closeness)
+        ratio = gaussian_ratio(inner, left, self.constant)
         covariance = each.normals[0].covariance + scale * scale * (1 - 2.0**-50) * np.eye(len(each.gap))
         length = mahalanobis(each.gap, covariance) / ratio
-        more = max(0.0, gaussian_delta(ratio, inner) - left) * math.exp(level)
-        return up(length), delta + up(more), closeness
+        more = max(0.0, gaussian_delta(ratio, inner) - left) * math.exp(self.level)
+        return Relaxed(up(length), self.delta + up(more), closeness)
 
-    return outcome
+    def _closeness(self, each: Approximated, scale: float) -> float:
+        if scale == 0 and each.laws.pair.rounding and not self.free:
+            return 1.0
+        try:
+            return each.closeness(self.level, scale)
+        except SizeError:
+            return 1.0
 
+    def decide(self, each: Approximated) -> LawDecision:
+        """Return what one pair needs."""
+        guess = math.hypot(*each.gap.tolist()) + math.sqrt(float(np.max(np.diag(each.normals[0].covariance))))
 
-def relaxed_decision(each: Approximated, outcome: Outcome) -> LawDecision:
-    """Return what one pair needs."""
-    guess = math.hypot(*each.gap.tolist()) + math.sqrt(float(np.max(np.diag(each.normals[0].covariance))))
+        def length(scale: float) -> float:
+            return self.outcome(each, scale).length
 
-    def length(scale: float) -> float:
-        return outcome(each, scale)[0]
-
-    # where no noise brings the laws close enough, half of the trials would find that out
-    hopeless = math.isinf(length(guess * FARTHEST_TRIAL))
-    return LawDecision.of(
-        *each.laws,
-        rule=RELAXED_RULE,
-        kind=weakest([each.laws.pair.kind, "certified"]),
-        scale=math.inf if hopeless else least_scale(length, 1.0, guess, APPROXIMATION_PRECISION),
-        noise="gaussian",
-    )
+        # where no noise brings the laws close enough, half of the trials would find that out
+        hopeless = math.isinf(length(guess * FARTHEST_TRIAL))
+        return LawDecision.of(
+            *each.laws,
+            rule=RELAXED_RULE,
+            kind=weakest([each.laws.pair.kind, "certified"]),
+            scale=math.inf if hopeless else least_scale(length, 1.0, guess, APPROXIMATION_PRECISION),
+            noise="gaussian",
+        )
 
 
 def _own(first: AnswerLaw, second: AnswerLaw) -> tuple[Normal, Normal]:

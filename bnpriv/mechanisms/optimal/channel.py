@@ -34,18 +34,32 @@ SAME_CHANCES = 1e-9
 TAKE_IT_WHOLE = "Take the channel that OptimalMechanism calibrated."
 
 
-Averaged = Mapping[float, float]
-"""What a mean error is averaged over: exact answers with their probabilities."""
+@final
+@dataclass(frozen=True, eq=False)
+class Averaged:
+    """What a mean error is averaged over: exact answers with their probabilities.
+
+    Parameters
+    ----------
+    answers : tuple of float
+    chances : array of the same length
+        At least 0, with a sum of 1.
+    """
+
+    answers: tuple[float, ...]
+    chances: FloatArray
+
+    def alike(self, other: Averaged) -> bool:
+        """Return whether both say how probable each answer is alike, but for rounding."""
+        chances = dict(zip(self.answers, self.chances.tolist(), strict=True))
+        for answer, chance in zip(other.answers, other.chances.tolist(), strict=True):
+            chances[answer] = chances.get(answer, 0.0) - chance
+        return math.fsum(map(abs, chances.values())) <= SAME_CHANCES
 
 
 def comparable(one: Averaged | None, other: Averaged | None) -> bool:
-    """Return whether mean errors may be compared: those of noise that is added, told by None, always are.
-
-    Other ones are if both say how probable each answer is alike, but for rounding.
-    """
-    if one is None or other is None:
-        return True
-    return math.fsum(abs(one.get(x, 0.0) - other.get(x, 0.0)) for x in {**one, **other}) <= SAME_CHANCES
+    """Return whether mean errors may be compared: of added noise, told by None, they are the same over any answers."""
+    return one is None or other is None or one.alike(other)
 
 
 @final
@@ -156,7 +170,7 @@ class Channel:
     @property
     def averaged_over(self) -> Averaged:
         """Return what errors and quantiles are averaged over: the prior."""
-        return dict(zip(self.inputs, self.prior.tolist(), strict=True))
+        return Averaged(self.inputs, self.prior)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean absolute error under the prior; of one number every norm is its size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, final
@@ -170,14 +170,12 @@ def table_of(evidence: Laws) -> LawTable | Refusal:
     if evidence.dimension != 1:
         return _refusal("be of one number", f"{evidence.dimension} numbers", "Ask for one number.")
     pairs = list[LawPair]()
-    for constraint in evidence.constraints():
-        if isinstance(constraint.pairs, Refusal):
-            return constraint.pairs
-        for pair in constraint.pairs:
-            refusal = _unknown(pair)
-            if refusal is not None:
-                return refusal
-            pairs.append(pair)
+    for each in _pairs(evidence):
+        refusal = each if isinstance(each, Refusal) else _unknown(each)
+        if refusal is not None:
+            return refusal
+        if isinstance(each, LawPair):
+            pairs.append(each)
     sizes = {id(law): law.size for pair in pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)}
     if sum(sizes.values()) * len(sizes) > MOST_MASSES:
         cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} laws"
@@ -185,6 +183,14 @@ def table_of(evidence: Laws) -> LawTable | Refusal:
             f"have at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets."
         )
     return LawTable.of(pairs)
+
+
+def _pairs(evidence: Laws) -> Iterator[LawPair | Refusal]:
+    for constraint in evidence.constraints():
+        if isinstance(constraint.pairs, Refusal):
+            yield constraint.pairs
+        else:
+            yield from constraint.pairs
 
 
 def _unknown(pair: LawPair) -> Refusal | None:

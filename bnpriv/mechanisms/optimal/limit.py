@@ -49,5 +49,5 @@ def least_error(evidence: Laws, epsilon: float, delta: float = 0.0, error: Loss 
     if all(pair.free for pair in pairs) and Constraints(table, epsilon, delta).hold_unchanged():
         return Bound(0.0, 0.0, table.kind)
     question = Question(table=table, error=error, priors=table.mean[np.newaxis], epsilon=epsilon, delta=delta)
-    _, _, least, bound, _, _ = optimum(question)
-    return Bound(min(bound, least), least, table.kind)
+    found = optimum(question)
+    return Bound(min(found.bound, found.error), found.error, table.kind)

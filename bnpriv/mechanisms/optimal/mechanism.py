@@ -83,7 +83,7 @@ def stored_optimum(question: Question, record: Record) -> Optimum:
     if not bound <= value <= error * (1 + STORED_TOLERANCE):
         raise _refusal("the program's value must lie between bound and error", "another one")
     bound = min(bound, error)
-    return channel, min(value, error), error, bound, prices, len(starts)
+    return Optimum(channel=channel, value=min(value, error), error=error, bound=bound, prices=prices, runs=len(starts))
 
 
 def _channel(question: Question, noise: Record) -> Channel:
@@ -305,11 +305,11 @@ class OptimalMechanism(Mechanism):
         priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
         question = Question(table=table, error=self.error, priors=priors, epsilon=epsilon, delta=delta)
         found = optimum(question) if record is None else stored_optimum(question, record)
-        channel, rows = found[0], found[0].numerators.astype(object)
-        spends = delta > 0 and not Constraints(table, epsilon, 0.0).hold(rows, channel.denominator)
-        meanings = meanings_of(channel, table, pairs, math.inf if spends else epsilon)
+        rows = found.channel.numerators.astype(object)
+        spends = delta > 0 and not Constraints(table, epsilon, 0.0).hold(rows, found.channel.denominator)
+        meanings = meanings_of(found.channel, table, pairs, math.inf if spends else epsilon)
         facts = self._facts(found, table, meanings)
-        return Found(channel, replace(certificate, channel=facts, notes=facts.notes), delta if spends else 0.0)
+        return Found(found.channel, replace(certificate, channel=facts, notes=facts.notes), delta if spends else 0.0)
 
     def _restored(
         self, framework: Framework, query: Query, epsilon: float, delta: float, record: Record
@@ -320,20 +320,19 @@ class OptimalMechanism(Mechanism):
         return self._search(evidence, framework, query, epsilon, delta, record)
 
     def _facts(self, found: Optimum, table: LawTable, meanings: Sequence[Meaning]) -> ChannelFacts:
-        _, value, error, bound, prices, runs = found
         by = "averaged over the given prior" if self.prior is not None else OVER_ALL
         likely = sorted(meanings, key=lambda each: (-round(each.chance, CHANCE_DIGITS), each.output))[:MOST_MEANINGS]
         return ChannelFacts(
             loss=self.error,
             prior="under the secret where it is largest" if self.worst_case else by,
-            value=value,
-            error=error,
-            bound=bound,
+            value=found.value,
+            error=found.error,
+            bound=found.bound,
             answers=table.size,
-            runs=runs,
+            runs=found.runs,
             meanings=tuple(sorted(likely, key=lambda each: each.output)),
             outputs=len(meanings),
-            prices=prices.to_json(),
+            prices=found.prices.to_json(),
             kind=table.kind,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -325,20 +325,40 @@ class Prices:
         return max(0.0, down(found - question.off))
 
 
-Optimum = tuple[Channel, float, float, float, Prices, int]
-"""The channel with the least error that was found, and what is known of the least error there is.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Optimum:
+    """The channel with the least error that was found, and what is known of the least error there is.
 
-The error of the program's solution, before it was made exact; that of the channel, rounded up; a bound below which no
-channel with outputs on the answers is; the prices that prove it; and how many answers are treated apart, fewer than
-there are where neighbours were merged.
-"""
+    Parameters
+    ----------
+    channel : Channel
+    value : float
+        The error of the program's solution, before it was made exact.
+    error : float
+        That of the channel, rounded up.
+    bound : float
+        No channel with outputs on the answers has a smaller one.
+    prices : Prices
+        What proves the bound.
+    runs : int
+        Answers that are treated apart; fewer than there are where neighbours were merged.
+    """
+
+    channel: Channel
+    value: float
+    error: float
+    bound: float
+    prices: Prices
+    runs: int
 
 
 def optimum(question: Question) -> Optimum:
     """Return the best channel that was found, exact, and a lower bound of the error of all."""
     table = question.table
-    starts, (places, solution, prices, proved) = finest(question), solve(question)
-    outputs = table.points[places]
+    found = solve(question)
+    starts, solution = finest(question), found.solution
+    outputs = table.points[found.outputs]
     losses = table.losses(question.error, outputs)
     home = int(np.argmin(np.max(question.priors @ losses, axis=0)))
     constraints = Constraints(table, question.epsilon, question.delta)
@@ -346,16 +366,42 @@ def optimum(question: Question) -> Optimum:
     means = question.means(outputs[kept], rows / DENOMINATOR)
     prior = question.normalized(int(np.argmax(means)))
     error = question.rounded_up(float(np.max(means)))
-    bound = min(proved, error)
-    channel = Channel(table.points.tolist(), outputs[kept].tolist(), rows, DENOMINATOR, prior)
-    return channel, min(max(solution.value, bound), error), error, bound, prices, len(starts)
+    bound = min(found.bound, error)
+    return Optimum(
+        channel=Channel(table.points.tolist(), outputs[kept].tolist(), rows, DENOMINATOR, prior),
+        value=min(max(solution.value, bound), error),
+        error=error,
+        bound=bound,
+        prices=found.prices,
+        runs=len(starts),
+    )
 
 
-ChannelSolution = tuple[IntArray, Solution, Prices, float]
-"""The answers that are outputs, a channel to them that a solver found, the prices that prove most, and what they prove.
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChannelSolution:
+    """A channel that a solver found, with some of the answers as outputs, and a lower bound for channels to all.
 
-The prices prove a lower bound for channels to all answers.
-"""
+    Parameters
+    ----------
+    outputs : ndarray of shape (M,)
+        The answers that are outputs.
+    solution : Solution
+    prices : Prices
+        Those that prove most.
+    bound : float
+        What they prove.
+    """
+
+    outputs: IntArray
+    solution: Solution
+    prices: Prices
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """Return the relative difference of value and lower bound."""
+        return (self.solution.value - self.bound) / max(self.solution.value, LEAST_VALUE)
 
 
 def solve(question: Question) -> ChannelSolution:
@@ -364,7 +410,7 @@ def solve(question: Question) -> ChannelSolution:
     levels = [starts]
     while len(levels[-1]) * len(starts) * len(question.table.ways) > SMALL_WORK and len(levels[-1]) > FEWEST:
         levels.append(levels[-1][::OUTPUTS_A_LEVEL])
-    wanted = next((gap for most, gap in GAPS if len(starts) <= most), LARGE_GAP)
+    wanted = _gap(len(starts))
     last: ChannelSolution | None = None
     best: ChannelSolution | None = None
     for outputs in reversed(levels):
@@ -374,10 +420,9 @@ def solve(question: Question) -> ChannelSolution:
         except UnsolvedError:
             break
         prices = Prices(outputs=outputs, prices=solution.prices, shares=solution.shares)
-        last = outputs, solution, prices, prices.bound(question)
+        last = ChannelSolution(outputs=outputs, solution=solution, prices=prices, bound=prices.bound(question))
         best = last if best is None else _better(best, last)
-        # the relative difference of value and lower bound
-        if (best[1].value - best[3]) / max(best[1].value, LEAST_VALUE) <= wanted:
+        if best.gap <= wanted:
             break
     return best or _nothing_told(question.merged(starts, starts), starts)
 
@@ -389,13 +434,19 @@ def _nothing_told(program: Program, outputs: IntArray) -> ChannelSolution:
     rows[:, int(np.argmin(costs))] = 1.0
     prices, shares = np.zeros((len(program.ways), len(outputs))), np.full(len(program.costs), 1 / len(program.costs))
     solution = Solution(rows=rows, prices=prices, shares=shares, value=float(np.min(costs)), bound=0.0)
-    return outputs, solution, Prices(outputs=outputs, prices=prices, shares=shares), 0.0
+    nothing = Prices(outputs=outputs, prices=prices, shares=shares)
+    return ChannelSolution(outputs=outputs, solution=solution, prices=nothing, bound=0.0)
 
 
 def _better(one: ChannelSolution, other: ChannelSolution) -> ChannelSolution:
     """Return the channel with the least value, and the largest lower bound."""
-    found = other if other[1].value <= one[1].value else one
-    return (*found[:2], *(one if one[3] > other[3] else other)[2:])
+    found = other if other.solution.value <= one.solution.value else one
+    proved = one if one.bound > other.bound else other
+    return replace(found, prices=proved.prices, bound=proved.bound)
+
+
+def _gap(runs: int) -> float:
+    return next((gap for most, gap in GAPS if runs <= most), LARGE_GAP)
 
 
 def run_of(starts: IntArray, size: int) -> IntArray:
@@ -421,8 +472,8 @@ def _level(program: Program, outputs: IntArray, coarse: ChannelSolution | None, 
     size, ways, many = len(program.scale), len(program.ways), len(outputs)
     if coarse is None:
         return program.solved(np.ones((size, many), dtype=np.bool_), np.ones((ways, many), dtype=np.bool_), gap)
-    shares = coarse[1].shares
-    prices = spread(coarse[1].prices, coarse[0], outputs)
+    shares = coarse.solution.shares
+    prices = spread(coarse.solution.prices, coarse.outputs, outputs)
     priced = program.priced(prices, shares)
     most = min(CANDIDATES, many - 1)
     columns = priced <= np.partition(priced, most, axis=1)[:, most : most + 1]

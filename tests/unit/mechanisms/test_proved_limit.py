@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms, mixture
 from bnpriv.core.frameworks.question import own_query
-from bnpriv.mechanisms.optimal.channel import Channel, comparable
+from bnpriv.mechanisms.optimal.channel import Averaged, Channel
 from bnpriv.mechanisms.optimal.laws import LawTable, law_table
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit, _Program, few_pairs, limit_of, proved_limit, reached_limit
@@ -403,8 +403,8 @@ def test_the_limit_is_of_the_mean_in_which_a_secret_counts_as_often_as_it_is_in_
     one, two, three = (Atoms([0, 1, 2], masses) for masses in ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]))
     limit = bp.plan(bp.DistributionPrivacy([(one, two), (one, three)], source="a test"), None, 0.2).limit
     assert limit.averaged_over is not None
-    assert comparable(limit.averaged_over, {0.0: 0.375, 1.0: 0.3, 2.0: 0.325})
-    assert not comparable(limit.averaged_over, {0.0: 1 / 3, 1.0: 0.3, 2.0: 1.1 / 3})
+    assert limit.averaged_over.alike(Averaged((0.0, 1.0, 2.0), np.array([0.375, 0.3, 0.325])))
+    assert not limit.averaged_over.alike(Averaged((0.0, 1.0, 2.0), np.array([1 / 3, 0.3, 1.1 / 3])))
     assert "under both secrets of every pair" in limit.text
 
 

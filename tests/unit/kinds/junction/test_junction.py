@@ -277,18 +277,18 @@ def test_the_cliques_are_a_junction_tree() -> None:
         chance = rng.uniform(0, 0.6)
         families = [(k, *(j for j in range(k) if rng.random() < chance)) for k in range(nodes)]
         sizes = [int(size) for size in rng.integers(1, 4, nodes)]
-        cliques, near = best_triangulation(moral_graph(families), sizes)
-        assert all(any(not sum(1 << v for v in family) & ~c for c in cliques) for family in families)
+        found = best_triangulation(moral_graph(families), sizes)
+        assert all(any(not sum(1 << v for v in family) & ~c for c in found.cliques) for family in families)
         for node in range(nodes):
-            holders = {k for k, clique in enumerate(cliques) if clique >> node & 1}
+            holders = {k for k, clique in enumerate(found.cliques) if clique >> node & 1}
             reached, todo = set(), [min(holders)]
             while todo:
                 reached.add(k := todo.pop())
-                todo += [each for each in near[k] if each in holders - reached]
+                todo += [each for each in found.near[k] if each in holders - reached]
             assert reached == holders
-        assert sum(map(len, near)) // 2 < len(cliques)
-        assert not any(not a & ~b for a, b in itertools.permutations(cliques, 2))
-        assert [list(members(clique)) for clique in cliques]
+        assert sum(map(len, found.near)) // 2 < len(found.cliques)
+        assert not any(not a & ~b for a, b in itertools.permutations(found.cliques, 2))
+        assert [list(members(clique)) for clique in found.cliques]
 
 
 def test_nodes_without_a_common_ancestor_are_not_connected() -> None:

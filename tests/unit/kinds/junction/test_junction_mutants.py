@@ -100,11 +100,11 @@ def test_own_nodes_meet_as_if_independent(monkeypatch: pytest.MonkeyPatch) -> No
 
     def meet(law: WeightTable, sources: list[ColumnSource], own: int, found: FloatArray) -> None:
         usual(law, sources, own, found)
-        for _, _, columns in sources[:own]:
-            block = found[:, columns, columns]
+        for source in sources[:own]:
+            block = found[:, source.columns, source.columns]
             single = np.diagonal(block, axis1=1, axis2=2)
-            found[:, columns, columns] = np.where(
-                np.eye(single.shape[1], dtype=bool), block, single[:, :, None] * single[:, None, :]
+            found[:, source.columns, source.columns] = np.where(
+                np.eye(source.width, dtype=bool), block, single[:, :, None] * single[:, None, :]
             )
 
     monkeypatch.setattr(junction_pairs, "_meet", meet)

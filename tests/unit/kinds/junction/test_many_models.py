@@ -19,7 +19,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.kinds.junction import rows as junction_ratios
 from bnpriv.kinds.junction.messages import CliqueLaws, OutOfRangeError, weights_of
 from bnpriv.kinds.junction.pairs import pair_laws, row_laws
-from bnpriv.kinds.junction.rows import NumberedNetwork, Passes, junction_rows, ratios_by_blocks
+from bnpriv.kinds.junction.rows import NumberedNetwork, Passes, TreeNumbers, junction_rows, ratios_by_blocks
 from bnpriv.lab.matrix import InfluenceMatrix
 from tests.later import Later
 from tests.unit.kinds.junction.test_junction import COLUMNS, hostile
@@ -152,11 +152,12 @@ def test_a_block_holds_no_more_than_was_worked_out(monkeypatch: pytest.MonkeyPat
     rows = [k for k, size in enumerate(numbered.sizes) if size > 1]
     cells = 2**17
     monkeypatch.setattr(junction_ratios, "BLOCK_CELLS", cells)
-    passes = Passes.of(numbered, rows, {})
+    passes = Passes.of(numbered.tree, rows)
     assert 40 < passes.models < 200
-    ratios_by_blocks(passes, numbered.logs())
+    numbers = TreeNumbers(numbered.tree, numbered.families, {})
+    ratios_by_blocks(numbers, passes, numbered.logs())
     tracemalloc.start()
-    ratios_by_blocks(passes, numbered.logs())
+    ratios_by_blocks(numbers, passes, numbered.logs())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * cells + 2**19  # with what Python holds beside the tables

@@ -52,12 +52,12 @@ def test_atoms_with_noise_as_enumerated(seed: int) -> None:
     random = np.random.default_rng(seed)
     first, second = random_pair(random, 5)
     scale = float(random.uniform(0.3, 4))
-    bare = best(first, second, NoNoise())[0]
+    bare = best(first, second, NoNoise()).value
     assert bare == pytest.approx(0.5 + np.abs(first.probabilities - second.probabilities).sum() / 4, abs=1e-9)
     laplace = enumerated(first, second, stats.laplace(scale=scale).pdf, 40 * scale)
-    assert best(first, second, Laplace(scale))[0] == pytest.approx(laplace, abs=1e-6)
+    assert best(first, second, Laplace(scale)).value == pytest.approx(laplace, abs=1e-6)
     gaussian = enumerated(first, second, stats.norm(scale=scale).pdf, 12 * scale)
-    found = best(first, second, Gaussian(scale))[0]
+    found = best(first, second, Gaussian(scale)).value
     assert gaussian - 1e-6 <= found <= gaussian + 1e-3
     assert bare >= max(laplace, gaussian)
 
@@ -66,31 +66,31 @@ def test_several_numbers_are_counted_on_made_up_answers() -> None:
     """A product of fair coins hides nothing that the noise does not: two numbers, the second an exclusive or."""
     one = Atoms([[0.0, 0.0], [1.0, 1.0]], [0.5, 0.5])
     other = Atoms([[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5])
-    assert best(one, other, NoNoise(2))[0] == pytest.approx(1.0)
+    assert best(one, other, NoNoise(2)).value == pytest.approx(1.0)
     found = best(one, other, Gaussian(0.5, 2))
     # the sign of (x - 1/2)(y - 1/2) is all that tells: each is on its side with probability Phi(1)
     p = stats.norm.cdf(1.0)
-    assert found[1] == 20_000
-    assert found[0] == pytest.approx(p * p + (1 - p) ** 2, abs=off(20_000))
+    assert found.draws == 20_000
+    assert found.value == pytest.approx(p * p + (1 - p) ** 2, abs=off(20_000))
 
 
 def test_weights_of_the_noise_count() -> None:
     """The second number has sixteen times the noise of the first, and tells nearly nothing."""
     one, other = Atoms([[0.0, 0.0]], [1.0]), Atoms([[0.0, 8.0]], [1.0])
     shaped = best(one, other, Gaussian(1.0, 2, (1.0, 1 / 16)))
-    assert shaped[0] == pytest.approx(stats.norm.cdf(8 / 16 / 2), abs=off(20_000))
+    assert shaped.value == pytest.approx(stats.norm.cdf(8 / 16 / 2), abs=off(20_000))
 
 
 def test_both_numbers_tell_in_units_of_their_own_noise() -> None:
     one, other = Atoms([[0.0, 0.0]], [1.0]), Atoms([[1.0, 16.0]], [1.0])
     shaped = best(one, other, Gaussian(1.0, 2, (1.0, 1 / 16)))
-    assert shaped[0] == pytest.approx(stats.norm.cdf(math.sqrt(2) / 2), abs=off(20_000))
+    assert shaped.value == pytest.approx(stats.norm.cdf(math.sqrt(2) / 2), abs=off(20_000))
 
 
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
 def test_the_weight_of_a_single_number_counts(kind: type) -> None:
     one, other = Atoms([0.0, 1.0], [0.5, 0.5]), Atoms([1.0, 2.0], [0.5, 0.5])
-    assert best(one, other, kind(8.0, 1, (8.0,)))[0] == pytest.approx(best(one, other, kind(1.0))[0], abs=1e-12)
+    assert best(one, other, kind(8.0, 1, (8.0,))).value == pytest.approx(best(one, other, kind(1.0)).value, abs=1e-12)
 
 
 def test_the_pair_that_is_told_apart_most_counts() -> None:
@@ -104,7 +104,7 @@ def test_whole_number_noise_is_counted() -> None:
     one, other = Atoms([0.0], [1.0]), Atoms([1.0], [1.0])
     found = best(one, other, DiscreteLaplace(1.0))
     # P(answer <= 0) under the first: the guess is right there, as the masses fall by exp(-1) a step
-    assert found[0] == pytest.approx(1 / (1 + math.exp(-1)), abs=off(20_000))
+    assert found.value == pytest.approx(1 / (1 + math.exp(-1)), abs=off(20_000))
 
 
 @pytest.mark.parametrize("noise", [NoNoise(2), Gaussian(1.5, 2), Gaussian(1.5, 2, (1.0, 0.5))])
@@ -113,7 +113,7 @@ def test_normal_laws_of_one_covariance_have_a_closed_form(noise) -> None:
     first, second = Normal([0.0, 1.0], covariance), Normal([1.0, 0.0], covariance)
     gap = first.mean - second.mean
     mu = math.sqrt(gap @ np.linalg.solve(covariance + noise.covariance, gap))
-    assert best(first, second, noise)[0] == pytest.approx(stats.norm.cdf(mu / 2), abs=1e-9)
+    assert best(first, second, noise).value == pytest.approx(stats.norm.cdf(mu / 2), abs=1e-9)
 
 
 def test_normal_laws_of_two_covariances_are_told_apart_by_them() -> None:
@@ -121,17 +121,19 @@ def test_normal_laws_of_two_covariances_are_told_apart_by_them() -> None:
     found = best(Normal(0.0, 4.0), Normal(0.0, 1.0), NoNoise())
     turn = math.sqrt(8 * math.log(2) / 3)
     exact = stats.norm.sf(turn, scale=2) + 0.5 - stats.norm.sf(turn)
-    assert found[0] == pytest.approx(exact, abs=off(20_000))
+    assert found.value == pytest.approx(exact, abs=off(20_000))
 
 
 def test_a_normal_law_without_spread_in_the_direction_of_the_gap_tells_all() -> None:
     flat = np.array([[1.0, 0.0], [0.0, 0.0]])
-    assert best(Normal([0.0, 0.0], flat), Normal([0.0, 1.0], flat), NoNoise(2))[0] == pytest.approx(1.0)
-    assert best(Normal([0.0, 0.0], flat), Normal([1.0, 0.0], flat), NoNoise(2))[0] == pytest.approx(stats.norm.cdf(0.5))
+    assert best(Normal([0.0, 0.0], flat), Normal([0.0, 1.0], flat), NoNoise(2)).value == pytest.approx(1.0)
+    assert best(Normal([0.0, 0.0], flat), Normal([1.0, 0.0], flat), NoNoise(2)).value == pytest.approx(
+        stats.norm.cdf(0.5)
+    )
 
 
 def test_a_normal_law_with_laplace_noise_is_integrated() -> None:
-    found = best(Normal(0.0, 1.0), Normal(2.0, 1.0), Laplace(0.7))[0]
+    found = best(Normal(0.0, 1.0), Normal(2.0, 1.0), Laplace(0.7)).value
     random = np.random.default_rng(4)
     drawn = random.normal(size=400_000) + random.laplace(scale=0.7, size=400_000)
     assert found == pytest.approx(float(np.mean(drawn < 1.0)), abs=0.004)
@@ -162,8 +164,8 @@ def test_too_little_noise_is_seen() -> None:
     framework = bp.DistributionPrivacy([(Atoms([0.0], [1.0]), Atoms([1.0], [1.0]))], source="two answers")
     calibration = bp.TightMechanism().calibrate(framework, epsilon=1.0)
     (pair,) = framework.pairs
-    assert best(*pair, calibration.noise)[0] <= accuracy_bound(1.0)
-    assert best(*pair, Laplace(calibration.scale / 3))[0] > accuracy_bound(1.0) + 0.05
+    assert best(*pair, calibration.noise).value <= accuracy_bound(1.0)
+    assert best(*pair, Laplace(calibration.scale / 3)).value > accuracy_bound(1.0) + 0.05
 
 
 def test_a_network_of_parameters_is_attacked_through_its_quilt_release() -> None:

@@ -348,7 +348,7 @@ def test_what_is_told_along_one_direction_is_that_of_made_up_answers() -> None:
     draws += np.outer(rng.laplace(scale=noise.scale, size=200_000), [0.6, 0.8])
     # by symmetry the threshold of the only number that tells lies in the middle
     right = float(np.mean(draws @ way < way @ [1.5, 2.0]))
-    assert accuracy(first, second, noise, 100, rng)[0] == pytest.approx(right, abs=0.005)
+    assert accuracy(first, second, noise, 100, rng).value == pytest.approx(right, abs=0.005)
 
 
 # --- gaps and covariances that leave what is assumed by very little ------------------------------------------------
