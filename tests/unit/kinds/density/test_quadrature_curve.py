@@ -14,8 +14,8 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.networks.base import ImportReport
+from bnpriv.kinds.density import influence as curve
 from bnpriv.kinds.density.grid import Axis
-from bnpriv.kinds.density.kind import influence as curve
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.density.supremum import DensityPart
 from tests.densities import Curve, Node, density_network, hockey_stick, integral
