@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
-from bnpriv.studies.simulate import simulate
+from bnpriv.lab.simulate import simulate
 
 import bnpriv as bp
 
