@@ -11,10 +11,7 @@ if TYPE_CHECKING:
     from bnpriv.core.networks.model_class import model_class
     from bnpriv.core.columns import Binned, Categorical, Integer, Real
     from bnpriv.core.schema import Schema
-    from bnpriv.core.secrets import apart
-    from bnpriv.core.secrets import Secret
-    from bnpriv.core.secrets import pairs
-    from bnpriv.core.secrets import intervals
+    from bnpriv.core.secrets import Secret, apart, intervals, pairs
     from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
     from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
     from bnpriv.core.frameworks.pairs import DistributionPrivacy

@@ -46,7 +46,7 @@ def groups() -> dict[str, list[str]]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("bnpriv"):
             continue
-        verb = comments[max(number for number in comments if number < node.lineno)]
+        verb = comments.get(max((number for number in comments if number < node.lineno), default=0))
         names = [alias.asname or alias.name for alias in node.names]
         if verb in found:
             found[verb] += [name for name in names if name in bnpriv.__all__]
