@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
-from bnpriv.lab.simulate import simulate
 
 import bnpriv as bp
+from bnpriv.lab.simulate import simulate
 
 HERE = Path(__file__).resolve().parent
 SEED = 1
