@@ -24,6 +24,33 @@ _SHAPES: Mapping[str, tuple[type[Any], ...]] = {
     "sequence": (list, tuple),
 }
 
+_FIRST_MODULES: Mapping[str, tuple[str, ...]] = {
+    "bnpriv.secrets.apart": ("Apart",),
+    "bnpriv.secrets.properties": ("Secret",),
+    "bnpriv.secrets.states": ("SecretPair", "SecretPairs"),
+    "bnpriv.secrets.values": ("Interval", "IntervalPair", "IntervalPairs", "ValuesApart"),
+    "bnpriv.queries.base": ("Indicator", "Output", "Power", "Product"),
+    "bnpriv.queries.bins": ("ColumnBin",),
+    "bnpriv.queries.builtin": ("Count", "Histogram", "Linear", "Mean", "Moments", "Proportion", "Stack", "Total"),
+    "bnpriv.queries.crossed": ("CountBy", "Crosstab"),
+    "bnpriv.queries.custom": ("Custom",),
+    "bnpriv.queries.derived": ("Derivation",),
+    "bnpriv.queries.given": ("GivenAnswer",),
+    "bnpriv.queries.predicates": ("And", "Col", "Comparison", "IsIn", "Not", "Or"),
+    "bnpriv.queries.quantiles": ("Quantile",),
+    "bnpriv.queries.spread": ("Covariance", "Std", "Variance"),
+    "bnpriv.queries.weighted": ("AnswerPart", "Weighted"),
+    "bnpriv.tables.bins": ("Binned",),
+    "bnpriv.tables.columns": ("Categorical", "Integer", "Real"),
+    "bnpriv.tables.schema": ("Schema",),
+}
+"""Where classes stood when they were first hashed, whose hashes are part of fingerprints.
+
+Ledgers and calibrations keep fingerprints, so that a class is hashed under its first name wherever it stands now.
+"""
+
+_FIRST_MODULE = {name: module for module, names in _FIRST_MODULES.items() for name in names}
+
 
 def sha256(*parts: str | bytes | NDArray[Any]) -> str:
     """The SHA-256 of some parts, one after the other, in hexadecimal: what ledgers, files and fingerprints keep.
@@ -48,7 +75,7 @@ def digest(value: object) -> str:
     """A hash of a value: of plain values, sequences, mappings, sets, arrays, functions and dataclasses.
 
     A change is seen by it that frozen dataclasses do not prevent. It is equal for pickled copies, and in every process,
-    but not meant to be stored. Fields of dataclasses that do not count when two are compared do not count here. Of
+    and a fingerprint may hold it: a class is hashed under the name of its first module. Fields of dataclasses that do not count when two are compared do not count here. Of
     other objects only the type counts.
 
     Parameters
@@ -150,7 +177,10 @@ def _counted(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _name(kind: type | Callable[..., object]) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+    module = kind.__module__
+    if module.startswith("bnpriv.core."):
+        module = _FIRST_MODULE.get(kind.__qualname__, module)
+    return f"{module}.{kind.__qualname__}"
 
 
 def _filled(cell: Any) -> bool:
