@@ -74,9 +74,9 @@ def sha256(*parts: str | bytes | NDArray[Any]) -> str:
 def digest(value: object) -> str:
     """A hash of a value: of plain values, sequences, mappings, sets, arrays, functions and dataclasses.
 
-    A change is seen by it that frozen dataclasses do not prevent. It is equal for pickled copies, and in every process,
-    and a fingerprint may hold it: a class is hashed under the name of its first module. Fields of dataclasses that do not count when two are compared do not count here. Of
-    other objects only the type counts.
+    A change is seen by it that frozen dataclasses do not prevent. It is equal for pickled copies, and in every process;
+    fingerprints hold that of secrets. Fields of dataclasses that do not count when two are compared do not count here.
+    Of other objects only the type counts.
 
     Parameters
     ----------

@@ -303,7 +303,8 @@ def is_framework(value: object) -> bool:
 
 def _named(value: object, other: T) -> T:
     """The object that the class of a value names as its kind; `other` where it names none of that sort."""
-    named = getattr(value, "kind", None)
-    if isinstance(named, str) and ":" in named:
+    # of the class: no value can change what it is, which neither its hash nor a seal would see
+    named = getattr(value if isinstance(value, type) else type(value), "kind", None)
+    if isinstance(named, str) and named.startswith("bnpriv.") and ":" in named:
         named = loaded(named)
     return named if isinstance(named, type(other)) else other

@@ -553,7 +553,7 @@ def _check_order(calibration: object, data: object) -> None:
     remedy = "Calibrate first, for example calibration = plan(framework, query, epsilon).best."
     if isinstance(data, Calibration):
         remedy = "Write release(calibration, data), or calibration.release(data)."
-    elif hasattr(calibration, "best"):
+    elif isinstance(getattr(type(calibration), "best", None), property):  # a plan
         remedy = "Release one of the calibrations of the plan, for example plan.best."
     elif type(calibration) in (list, tuple):
         remedy = "Calibrate stack(...) of the queries as one, or see bnpriv.release.release_many."

@@ -45,9 +45,9 @@ SECRETS = {
     "bp.pairs((1,2))": "df6faa5e71d9ef83da8de9ed15fead9e74359a572cbd722431f5a2d40b950cf6",
     'bp.pairs(({"x"},{"y"}))': "b936a2c604a9342982773794454795942125e234ef570e8fccadec338cf332ea",
     "bp.intervals((0,1),(2,3))": "2db5cacad83853c1180f734823868f74137cd4979010b060e20ab3f0a1784249",
-    'bp.Secret(bp.count(c("a")=="x"), pairs=bp.apart(at_most=3))': "fd6b9e8f3746fe11d1e0a8e73c336ff8723ef419aebd62b485c8794ea1c79dbf",
+    'bp.Secret(bp.count(c("a")=="x"), pairs=bp.apart(at_most=3))': "fd6b9e8f3746fe11d1e0a8e73c336ff8723ef419aebd62b485c8794ea1c79dbf",  # noqa: E501
     'bp.Secret(bp.mean("n"), pairs=None)': "8c1d5661063f733a9be36d49c559cb5ce9eecbe211c1df754c88a2cd830ff71a",
-    'bp.Secret(bp.total("n"), pairs=bp.pairs((1,2)))': "067bda5f2b9ce010bf8e16eb3f3f6477d0439cdfc30a96d76fddde63028fc213",
+    'bp.Secret(bp.total("n"), pairs=bp.pairs((1,2)))': "067bda5f2b9ce010bf8e16eb3f3f6477d0439cdfc30a96d76fddde63028fc213",  # noqa: E501
 }
 
 

@@ -212,3 +212,18 @@ def test_a_class_without_a_kind_has_the_common_one() -> None:
         kind_of(NetworkMethods()).influence(NetworkMethods(), (), "a", ())
     with pytest.raises(AttributeError, match="NetworkKind has no member 'influnce'"):
         NetworkKind(influnce=len)
+
+
+def test_no_value_changes_what_its_class_is() -> None:
+    """A seal and a fingerprint see fields, and not what was set beside them."""
+    framework = bp.example("student")
+    found = notion_of(framework)
+    object.__setattr__(framework, "kind", "bnpriv.kinds.notions:VALUE_NOTION")
+    assert notion_of(framework) is found
+
+
+def test_no_place_outside_the_package_is_imported() -> None:
+    class Strange:
+        kind = "nothing:here"
+
+    assert (kind_of(Strange()), notion_of(Strange())) == (ANY_KIND, ANY_NOTION)
