@@ -228,7 +228,7 @@ def _(folder: Path) -> str:
         versions.append(f"PyMC {metadata.version('pymc')}")
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     loop = ci.partition("for each in lowest-direct highest; do\n")[2].partition("\ndone\n")[0]
-    assert "tests/unit/adapters" in loop
+    assert "tests/unit/io" in loop
     assert ".[test,pymc]" in loop
     return f"read with {', '.join(versions)}; .ci/run reads with the oldest and the newest allowed"
 

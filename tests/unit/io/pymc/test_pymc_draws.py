@@ -362,7 +362,7 @@ COMPOSED = (
 @pytest.mark.parametrize(
     ("module", "old", "new", "test"),
     [
-        (batched, "(self.count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_zero_inflated_laws),
+        (batched, "(count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_zero_inflated_laws),
         (batched, "pt.lt(pt.cumsum(p, axis=-1)[..., :-1]", "pt.lt(pt.cumsum(p, axis=-1)[..., 1:]", test_ordered_laws),
         (recursions, "[..., ::-1]).sum", ").sum", test_autoregressive_processes),
         (
@@ -375,7 +375,7 @@ COMPOSED = (
         (batched, "found[rows] = np.where(wrong[rows], new, found[rows])", "found[rows] = new", test_truncated_laws),
         (batched, "(new < low) | (new > high)", "(new < low)", test_truncated_laws),
         (batched, "pt.log1p(-uniform) / amounts", "pt.log1p(-uniform)", test_dirichlet_laws_of_any_size),
-        (batched, "(self.count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_correlation_matrices),
+        (batched, "(count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_correlation_matrices),
         *((batched, *OF_ONE_POINT, test) for test in COMPOSED),
     ],
 )
@@ -387,9 +387,10 @@ def test_planted_bugs_are_found(
     wrong: dict[str, Any] = {"__name__": module.__name__, "__builtins__": __builtins__}
     monkeypatch.setitem(sys.modules, module.__name__, ModuleType(module.__name__))
     exec(compile(source.replace(old, new), str(module.__file__), "exec"), wrong)
+    right = dict(vars(module))
     for user in (composed, evaluation, batched):
         for name, held in list(vars(user).items()):
-            if name in wrong and held is vars(module).get(name):
+            if name in wrong and held is right.get(name):
                 monkeypatch.setattr(user, name, wrong[name])
     for kind, held in list(batched._PROCESSES.items()):
         if held.__module__ == module.__name__:
