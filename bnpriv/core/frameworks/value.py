@@ -80,13 +80,12 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def __post_init__(self) -> None:
         checks.text("source", self.source, error=FrameworkError)
         require_schema(self.schema)
-        if not kind_of(self.model).whole_column or isinstance(self.model, type):
-            require_network(self.model)
         if self.chain is not None:
             column = _driven(self.chain, self.schema, self.protect)
             object.__setattr__(self, "protect", column)
             object.__setattr__(self, "model", self.model.of_column(column))
             return
+        require_network(self.model)
         require_level(self.model, "records", self.notion)
         self.secrets  # noqa: B018  (raises)
         self.column_laws  # noqa: B018  (raises)
@@ -109,7 +108,8 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     @property
     def chain(self) -> Any:
         """The chain, if the model is one."""
-        return self.model if kind_of(self.model).whole_column else None
+        model: Any = self.model
+        return model if kind_of(model).whole_column and not isinstance(model, type) else None
 
     @property
     def secret_states(self) -> Mapping[str, tuple[State, ...]]:
