@@ -62,14 +62,16 @@ def test_the_rounding_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_rounding_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sensitivity, "_rounding", lambda *args: Fraction(0))
+    monkeypatch.setattr(sensitivity, "_rounding_of_answers", lambda *args: Fraction(0))
     assert released()
 
 
 def test_the_rounding_of_one_output_counts_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = sensitivity._rounding
+    real = sensitivity._rounding_of_answers
     monkeypatch.setattr(
-        sensitivity, "_rounding", lambda form, output, *ends: Fraction(0) if output else real(form, output, *ends)
+        sensitivity,
+        "_rounding_of_answers",
+        lambda form, output, *ends: Fraction(0) if output else real(form, output, *ends),
     )
     assert released()
 
