@@ -33,6 +33,7 @@ def inline(text: Text) -> Html:
 
     Examples
     --------
+    >>> from bnpriv.render.document import Name
     >>> print(inline(("a < ", Name("b"))))
     a &lt; <bdi class="name">b</bdi>
     """

@@ -20,6 +20,7 @@ def inline(text: Text) -> str:
 
     Examples
     --------
+    >>> from bnpriv.render.document import Name
     >>> print(inline(("the column ", Name("a_b"))))
     the column a\_b
     """

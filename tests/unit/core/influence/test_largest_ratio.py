@@ -226,7 +226,7 @@ real_kept = assignments_module.Assignments.kept
     [
         (assignments_module.Assignments, "thinned", keeps_the_first),
         (assignments_module.Assignments, "kept", merges_without_slack),
-        (assignments_module, "outermost", forgets_the_corners),
+        (assignments_module, "extreme_rays", forgets_the_corners),
     ],
 )
 def test_planted_faults_are_found(place, name, planted, monkeypatch: pytest.MonkeyPatch) -> None:
