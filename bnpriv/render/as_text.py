@@ -26,6 +26,7 @@ def inline(text: Text) -> str:
 
     Examples
     --------
+    >>> from bnpriv.render.document import Name
     >>> inline(("the column ", Name("a\nb")))
     'the column a\\nb'
     """
