@@ -95,7 +95,7 @@ def test_forgotten_weights_are_found_out(monkeypatch: pytest.MonkeyPatch) -> Non
     def planted(network: Any, drawn: Any, *rest: Any) -> Any:
         return rare_draws(network, replace(drawn, log_weights=None), *rest)
 
-    rare_draws = rare.rare_draws
-    monkeypatch.setattr("bnpriv.kinds.draws.answers.rare_draws", planted)
+    rare_draws = rare.importance_points
+    monkeypatch.setattr("bnpriv.kinds.draws.answers.importance_points", planted)
     with pytest.raises(AssertionError):
         check(weighted=True)
