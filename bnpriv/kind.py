@@ -254,7 +254,7 @@ class PrivacyNotion(Overrides):
         return loaded("bnpriv.core.evidence.laws:no_laws")(self.secret_text or f"a {type(framework).__name__}")
 
     def subject(self, framework: Any, query: Any) -> Any:
-        """What a report is about, as `Subject`: by default the framework's own network and secrets."""
+        """What a report is about, as `ReportTarget`: by default the framework's own network and secrets."""
         return loaded("bnpriv.kinds.report_target:own_subject")(framework, query)
 
     def networks(self, framework: Any) -> tuple[Any, ...]:

@@ -161,7 +161,7 @@ class DensityNetwork(NetworkMethods):
     model_hash : str
         By which calibrations tell models apart.
     simulator : Simulator
-    reading : Reading
+    reading : ImportReport
         How the model was read, and what drives the columns.
     sampling : Sampling
         How laws of answers are learned from draws.

@@ -299,7 +299,7 @@ class GaussianNetwork(NetworkMethods):
 
         Parameters
         ----------
-        reading : Reading
+        reading : ImportReport
             What its nodes mean.
         **known
             Some of `posterior_draws`, `forward`, `unfixed` and `normal_columns`; the others stay.

@@ -146,7 +146,7 @@ class InfluenceCache:
     network : Network
     protected : str
     pairs : tuple of Pair
-    subject : Subject
+    subject : ReportTarget
     left : int
         Cells of tables that may still be filled; rows of a report share them evenly.
     """
@@ -202,7 +202,7 @@ def attribute_report(
 
     Parameters
     ----------
-    subject : Subject
+    subject : ReportTarget
         With a network.
     protected : str
     limit : int
