@@ -128,7 +128,8 @@ def _searched(table: object) -> dict[str, list[str]]:
 
     assert isinstance(table, pd.DataFrame)
     names = list(table.columns)
-    plain = table.set_axis(range(len(names)), axis=1)
+    # as objects, which stay Python's numbers: older pandas takes a list of NumPy's for an array when it unstacks
+    plain = table.set_axis(pd.Index(range(len(names)), dtype=object), axis=1)
     if len(plain) > MOST_PUBLIC_SEARCHED:
         plain = plain.sample(MOST_PUBLIC_SEARCHED, random_state=LEARNED_SEED)
     varied = [name for name in plain.columns if plain[name].nunique() > 1]
