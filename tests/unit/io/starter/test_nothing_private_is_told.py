@@ -182,7 +182,7 @@ def test_bounds_lie_outside_and_edges_rise(numbers: list[float]) -> None:
 
 def test_public_columns_of_dates_and_of_numbers_without_a_double() -> None:
     dates = pd.to_datetime(["2020-01-31", "2021-02-28"])
-    table = pd.DataFrame({"day": dates.date, "huge": [10**400, 1], "gone": [None, None]})
+    table = pd.DataFrame({"day": dates.date, "huge": pd.Series([10**400, 1], dtype=object), "gone": [None, None]})
     found = public_values(table, ["day", "huge", "gone"])
     assert found["day"] == ["2020-01-31", "2021-02-28"]
     assert found["gone"] == [None, None]
