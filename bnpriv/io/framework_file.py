@@ -28,6 +28,7 @@ from bnpriv.io.framework_sections import (
     binned,
     coarsened,
     declared_network,
+    declared_records,
     grid_steps,
     network_paths,
     note_other_level,
@@ -411,10 +412,12 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     if note_other_level(root, notion, network) or network is None or schema is None or not secrets:
         return None
 
+    public = problems.tried(declared_records, root, network, schema) if notion == "dataset" else None
+
     def made(hidden: Mapping[str, Any], known: DeclaredLaws | None) -> AttributeFramework:
         told = source or _NO_SOURCE
         if notion == "dataset":
-            return DatasetAttributePrivacy(network, schema, hidden, source=told, laws=known)
+            return DatasetAttributePrivacy(network, schema, hidden, source=told, laws=known, public_records=public)
         if notion == "value":
             return ValuePrivacy(require_discrete(network, "value privacy"), schema, hidden, source=told)
         return DistributionalAttributePrivacy(network, schema, hidden, source=told, independent=independent, laws=known)

@@ -14,15 +14,20 @@ from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.core.networks.model_class import model_class
-from bnpriv.core.schema import Column
+from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPairs, Side, apart, intervals, pairs
+from bnpriv.digest import sha256
 from bnpriv.errors import FrameworkError
-from bnpriv.io.networks.files import read_network
+from bnpriv.io.networks.files import read_network, read_text
 from bnpriv.io.query_text import parse_query
 from bnpriv.io.toml import TomlTable, kind_of, listed_or_none
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.public_records import PublicRecords, public_records_in
 from bnpriv.paths import user_path
 from bnpriv.text import and_text
+
+MOST_RECORD_BYTES = 2**30
+"""Largest file of public records, 1 GiB."""
 
 # --------------------------------------------------------------------------------------------------
 # Sections of a framework file that declare bins of numbers, and labels of a raw table that count as one category.
@@ -317,7 +322,7 @@ def only_its_own(part: TomlTable, given: Network | None) -> None:
 
 def _files_network(part: TomlTable, usual: Level | None) -> Network:
     """Return the network of one file, or the model class Theta: a model for each file, or all models close to them."""
-    part = part.only(("file", "level", "normalize", "within", "missing_rows", "whole_numbers", "posterior"))
+    part = part.only(("file", "level", "normalize", "within", "missing_rows", "whole_numbers", "posterior", "records"))
     files = _files(part)
     paths = network_paths(part)
     level = cast(Level, part.string("level")) if "level" in part.values else usual
@@ -366,6 +371,42 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
     prior = said.string("prior") if "prior" in said.values else ""
     facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
     return replace(models, posterior_draws=facts)
+
+
+def declared_records(root: TomlTable, network: Network, schema: Schema) -> PublicRecords | None:
+    """Return the public records of ``[network.records]``; None where there is no such section.
+
+    Raises
+    ------
+    FileError
+        If their file is missing, or is another one than was written.
+    DataError
+        If it is not well formed.
+    """
+    part = root.section("network")
+    if "records" not in part.values:
+        return None
+    part = part.section("records", ("file", "sha256", "draws", "seed"))
+    draws, seed = part.needs("draws", "seed")
+    path = _beside(part, part.string("file"))
+    if not os.path.lexists(path):
+        raise part.refusal(
+            "the file of public records must be there",
+            found="none",
+            remedy="Put it beside the framework file.",
+            key="file",
+        )
+    text = read_text(path, MOST_RECORD_BYTES)
+    if sha256(text) != part.string("sha256"):
+        raise part.refusal(
+            "the file of public records must be the one that was written with the framework",
+            found="another content",
+            remedy="Write the framework's files again, or run bnpriv init again with the public table that is meant.",
+            key="sha256",
+        )
+    columns = {name: column for name, column in schema.columns.items() if name in network.attributes}
+    with part.named():
+        return public_records_in(text, columns, draws=cast(int, draws), seed=cast(int, seed))
 
 
 def _with_whole_numbers(

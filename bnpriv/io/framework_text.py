@@ -35,12 +35,14 @@ from bnpriv.core.secrets import (
     ValuesApart,
     all_pairs,
 )
+from bnpriv.digest import sha256
 from bnpriv.errors import FileError, ParameterError, QueryError, SizeError
 from bnpriv.io.networks.texts import WrittenTable, WrittenTables, can_be_written, network_text, written_models
 from bnpriv.io.query_text import parse_query
 from bnpriv.kind import kind_of
 from bnpriv.kinds.chain.network import MarkovChain
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import numbered, write_new
 from bnpriv.toml import short_number, toml_section
@@ -75,6 +77,13 @@ def tables_section(network: DiscreteNetwork, stem: str) -> NetworkPart:
         If a file would be larger than one that is read.
     """
     return _of_tables(network, network.level if not network.reading.level_assumed else None, stem, {})
+
+
+def records_section(public: PublicRecords, stem: str) -> tuple[str, Mapping[str, str]]:
+    """The section of public records, and the table beside the framework file `stem`."""
+    name, text = f"{stem}-public-records.csv", public.text()
+    values = {"file": name, "sha256": sha256(text), "draws": public.draws, "seed": public.seed}
+    return toml_section(["network", "records"], values), {name: text}
 
 
 def intervals_section(network: IntervalNetwork, stem: str) -> NetworkPart:
@@ -404,6 +413,7 @@ class FileParts:
         Columns that are no node.
     laws : sequence of str
         The sections of laws.
+    public_records : PublicRecords, optional
     """
 
     notion: str
@@ -413,10 +423,14 @@ class FileParts:
     protect: Mapping[str, Mapping[str, object]]
     independent: Iterable[str] = ()
     laws: Iterable[str] = ()
+    public_records: PublicRecords | None = None
 
     def texts(self, path: Path, queries: Mapping[str, str]) -> dict[Path, str]:
         """Return the texts of all files, those of the network first."""
         network: NetworkPart = kind_of(self.network).section(self.network, path.stem)
+        if self.public_records is not None:
+            section, files = records_section(self.public_records, path.stem)
+            network = NetworkPart(f"{network.section}\n\n{section}", {**network.files, **files})
         found = {path.with_name(name): content for name, content in network.files.items()}
         content = "\n\n".join(self._sections(network.section, queries)) + "\n"
         if not len(content.encode()) <= MOST_FRAMEWORK_BYTES:
@@ -470,6 +484,7 @@ def dataset_parts(framework: DatasetAttributePrivacy) -> FileParts:
         schema=framework.schema,
         protect={name: secret_of_table(secret) for name, secret in framework.protect.items()},
         laws=law_sections(declared, framework.schema, lambda name: states.get(name, ())),
+        public_records=cast("PublicRecords | None", framework.public_records),
     )
 
 

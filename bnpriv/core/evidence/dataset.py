@@ -258,7 +258,7 @@ class DatasetLaws:
         names = [
             f"{name} in model {model}: no two values to be hidden are possible"
             for name in self.framework.protect
-            for model in range(self.framework.network.models)
+            for model in range(self.framework.models)
             if not any(c.protected == name and c.model == model for c in self.constraints())
         ]
         return tuple(names)
@@ -281,9 +281,7 @@ class DatasetLaws:
         """The constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
         found: list[Constraint] = []
         refused: list[SecretError] = []
-        for model in watched(
-            range(self.framework.network.models), "the laws of the answer under {}", "more model", SHORTER
-        ):
+        for model in watched(range(self.framework.models), "the laws of the answer under {}", "more model", SHORTER):
             try:
                 each = constraint(self.framework, self.query, name, secret, model)
             except SecretError as error:
@@ -308,8 +306,7 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     BnprivError
         If that law is not known.
     """
-    network = require_discrete(framework.network, framework.notion)
-    one = network_record_law(network, framework.schema, secret.property, framework.column_laws, model)
+    one = law_of_one_record(framework, secret.property, model)
     values = np.unique(one.columns[0])
     if len(values) != 2:
         return len(values) > 1
@@ -356,22 +353,19 @@ def constraint(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
 ) -> Constraint | None:
     """What one secret requires under one model; None if it has a single possible value."""
-    network = require_discrete(framework.network, framework.notion)
-    laws = framework.column_laws
-    both = network_record_law(network, framework.schema, stack(secret.property, query), laws, model)
     task = _Task(
         name=name,
         secret=secret,
         model=model,
-        models=network.models,
-        both=both,
+        models=framework.models,
+        both=law_of_one_record(framework, stack(secret.property, query), model),
         form=normal_form(query, framework.schema),
         scale=normal_form(secret.property, framework.schema).wholes()[0],
         kind=law_kind(
             law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
         ),
     )
-    values = len(np.unique(both.columns[0]))
+    values = len(np.unique(task.both.columns[0]))
     # two values: a number of records, for which one record's laws suffice; more need the joint law with the answer
     return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
 
@@ -431,6 +425,15 @@ def network_record_law(
     states = joint_law(network, names)
     values = states.values[[min(model, states.values.shape[0] - 1)]]
     return record_law(form, cells, LogTable(axes=states.axes, values=values, error=states.error))
+
+
+def law_of_one_record(framework: DatasetAttributePrivacy, query: Query, model: int) -> WholeLaw:
+    """The law of what one record adds to the numerators of a query's answer, under one model of a framework."""
+    network, public = require_discrete(framework.network, framework.notion), framework.public_records
+    draw = model - network.models
+    chosen = model if draw < 0 else draw % network.models
+    own = network_record_law(network, framework.schema, query, framework.column_laws, chosen)
+    return own if public is None or draw < 0 else public.law(normal_form(query, framework.schema), draw, own)
 
 
 def _of_count(task: _Task) -> Constraint:

@@ -390,7 +390,7 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -
     error = states.error + sum(cell.error + _contraction_error(cell, logs) for cell in cells.values())
     columns = {name: _Axis(k, len(cells), cell.values) for k, (name, cell) in enumerate(cells.items())}
     terms = [np.broadcast_to(_term(term, columns, form.schema), logs.shape) for term in form.terms]
-    outputs = [_output(whole, terms, logs.shape).ravel() for whole in form.wholes()]
+    outputs = [numerator(whole, terms, logs.shape).ravel() for whole in form.wholes()]
     return WholeLaw.of(outputs, logs.ravel(), error)
 
 
@@ -431,7 +431,7 @@ class _Axis:
         return cast("NDArray[Any]", np.array(along, dtype=dtype).reshape(shape))
 
 
-def _output(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
+def numerator(whole: Wholes, terms: Sequence[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
     """What one record adds to the numerator of one output."""
     largest = sum(abs(weight) * int(term.max(initial=0)) for weight, term in zip(whole.weights, terms, strict=True))
     total = np.zeros(shape, dtype=np.int64 if largest < LARGEST_WHOLE else object)

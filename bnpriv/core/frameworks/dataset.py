@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
@@ -18,7 +18,7 @@ from bnpriv.core.networks.base import Forward, Network, forward_of, require_netw
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.builtin import Count, Proportion
 from bnpriv.core.queries.contribution import answers
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, neighbours_text
 from bnpriv.digest import digest
@@ -28,7 +28,22 @@ from bnpriv.services import service
 from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
+    from bnpriv.core.whole_numbers import WholeLaw
     from bnpriv.render.document import Document
+
+
+class RecordModels(Protocol):
+    """Models of one record beside those of a network: `bnpriv.kinds.public_records.PublicRecords`."""
+
+    columns: Mapping[str, Any]
+    draws: int
+    records: int
+    identity: str
+
+    def law(self, form: NormalForm, draw: int, beside: WholeLaw) -> WholeLaw:
+        """The law of what one record adds to the numerators of an answer; `beside` is that of the network."""
+        ...
+
 
 SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
 """Number of tables from which ranges of a property are suggested, and the numbers they may hold in all."""
@@ -57,11 +72,13 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     laws : mapping, optional
         For a column whose states are bins: its law inside each of them. A `Binned` column has its own, which is used
         where none is given here.
+    public_records : PublicRecords, optional
+        The records of a public table, reweighted: models of one record beside those of the network.
 
     Raises
     ------
     FrameworkError
-        If the network is not of level "records", and draws no tables.
+        If the network is not of level "records", and draws no tables; or public records lack a column of it.
     NetworkError
         If it is given by intervals.
     SecretError
@@ -93,6 +110,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     protect: Mapping[str, Secret]
     source: str = field(kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
+    public_records: RecordModels | None = field(default=None, kw_only=True, repr=False)
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
@@ -106,6 +124,9 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
             require_discrete(self.network, self.notion)
         if self.forward is None:
             require_level(self.network, "records", self.notion)
+        if self.public_records is not None:
+            require_discrete(self.network, "a model of public records beside it")
+            checks.subset("the nodes", self.network.attributes, self.public_records.columns, error=FrameworkError)
         checks.text("source", self.source, error=FrameworkError)
         if not isinstance(self.protect, Mapping) or not self.protect:
             raise SecretError(
@@ -166,8 +187,8 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     @property
     def models(self) -> int:
-        """How many models the adversary may hold."""
-        return self.network.models
+        """How many models the adversary may hold: those of the network, then the draws of public records."""
+        return self.network.models + (0 if self.public_records is None else self.public_records.draws)
 
     @property
     def document(self) -> Document:
@@ -189,7 +210,8 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         """A hash of everything that a calibration depends on."""
         secrets = [(name, digest(secret)) for name, secret in sorted(self.protect.items())]
         facts = (self.notion, self.source, self.schema, secrets, sorted(self.column_laws.items()))
-        return fingerprint(facts, (self.network,))
+        public = () if self.public_records is None else (self.public_records.identity,)
+        return fingerprint((*facts, *public), (self.network,))
 
     def __hash__(self) -> int:
         return hash(self.fingerprint())

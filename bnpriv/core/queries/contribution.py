@@ -228,7 +228,7 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     >>> answers(normal_form(count(col("height") > 165), schema), {"height": np.array([[150.0, 170.0, 999.0]])})
     array([2.])
     """
-    totals = _totals(form, tables)
+    totals = term_totals(form, tables)
     outputs = [_output(whole, totals) for whole in form.wholes()]
     return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=1)
 
@@ -242,10 +242,11 @@ def term_sums(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     tables : mapping from str to ndarray of shape (tables, records)
         As for `answers`.
     """
-    return np.stack(_totals(form, tables), axis=1).astype(np.float64)
+    return np.stack(term_totals(form, tables), axis=1).astype(np.float64)
 
 
-def _totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
+def term_totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
+    """The same as whole numbers, one array for each term."""
     columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
     return [_sum(term, columns, form.schema) for term in form.terms]
 

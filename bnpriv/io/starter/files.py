@@ -10,6 +10,7 @@ from typing import TextIO
 
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, ParameterError
+from bnpriv.io.framework_text import records_section
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.networks.texts import network_text, written_models
 from bnpriv.io.starter.learn import check_protected
@@ -66,8 +67,13 @@ def files_to_start(
     for name in protect:
         check_protected(name, [each for each in known.columns if each not in known.left_out])
     files = _network_files(known.network, output)
-    beside = None if network is None else network.name
-    return framework_text(known, protect, files=[path.name for path in files], network=beside, asked=asked), files
+    models, beside = [path.name for path in files], None if network is None else network.name
+    section = ""
+    if known.public_records is not None and output is not None:
+        section, texts = records_section(known.public_records, output.stem)
+        files |= {output.with_name(name): content for name, content in texts.items()}
+    text = framework_text(known, protect, files=models, network=beside, asked=asked, records=section)
+    return text, files
 
 
 def _network_files(network: DiscreteNetwork | None, output: Path | None) -> dict[Path, str]:

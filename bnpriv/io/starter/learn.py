@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from bnpriv.checks import closest, listing, member
+from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Parents
 from bnpriv.core.networks.model_class import model_class
@@ -19,6 +20,7 @@ from bnpriv.io.networks.texts import WrittenTable
 from bnpriv.io.pgmpy import quiet
 from bnpriv.io.starter.codebook import node_states, states_of
 from bnpriv.io.starter.public import PublicValues
+from bnpriv.kinds.public_records import PublicRecords, public_records_of
 
 MOST_PARENTS_LEARNED = 2
 MOST_PUBLIC_SEARCHED = 20_000
@@ -71,6 +73,17 @@ def learned(
     states = {name: node_states(column) for name, column in columns.items()}
     drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
     return _as_written(drawn, parents)
+
+
+def public_records(
+    columns: Mapping[str, Column], values: Mapping[str, PublicValues], draws: int = LEARNED_MODELS
+) -> PublicRecords:
+    """Return the public table itself as models of one record, read as a private one is."""
+    read = {
+        name: states_of(column, values[name]) if isinstance(column, Categorical) else values[name]
+        for name, column in columns.items()
+    }
+    return public_records_of(read, columns, draws=draws, seed=LEARNED_SEED)
 
 
 def connected(parents: Mapping[str, Sequence[str]], protect: Sequence[str]) -> dict[str, list[str]]:

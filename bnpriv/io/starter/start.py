@@ -168,7 +168,7 @@ def _framework(
         name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
         for name, secret in hidden.items()
     }
-    return DatasetAttributePrivacy(network, schema, secrets, source=source)
+    return DatasetAttributePrivacy(network, schema, secrets, source=source, public_records=known.public_records)
 
 
 def usual_property(name: str, column: Column):

@@ -14,8 +14,9 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
-from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected, learned
+from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected, learned, public_records
 from bnpriv.io.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 
@@ -42,6 +43,8 @@ class Started:
         What the public table is called; empty without one.
     network : DiscreteNetwork, optional
         Learned from the public table.
+    public_records : PublicRecords, optional
+        The public table itself, as models of one record.
     left_out : tuple of str
         Columns that cannot be nodes of the learned network.
     by_expert : bool
@@ -58,6 +61,7 @@ class Started:
     records: int | None = None
     public: str = ""
     network: DiscreteNetwork | None = None
+    public_records: PublicRecords | None = None
     left_out: tuple[str, ...] = ()
     by_expert: bool = False
     learned_from: int | None = None
@@ -81,7 +85,10 @@ class Started:
             if self.by_expert
             else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
         )
-        return f"learned from public data, {self.public}: {graph}, tables drawn from a posterior"
+        return (
+            f"learned from public data, {self.public}: {graph}, tables drawn from a posterior; and these records "
+            "themselves, reweighted"
+        )
 
 
 def level_of(notion: StartedNotion) -> Level:
@@ -144,6 +151,7 @@ def started(
         records=records,
         public=told,
         network=learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
+        public_records=public_records(kept, values, draws) if nodes else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
         learned_from=len(next(iter(values.values()))) if nodes and values else None,

@@ -56,6 +56,7 @@ def framework_text(
     files: Sequence[str] = (),
     network: str | None = None,
     asked: bool = True,
+    records: str = "",
 ) -> str:
     """Return the text of a framework file.
 
@@ -70,12 +71,17 @@ def framework_text(
         In place of them the file of a network.
     asked : bool
         Whether somebody chose the notion.
+    records : str
+        The section of the public records.
 
     Returns
     -------
     str
     """
-    parts = [_STARTED_HEAD, _top(known, network, asked=asked), _network(known, files, network), _records(known)]
+    model = _network(known, files, network)
+    if records:
+        model += f"\n# models too: the public records themselves, reweighted\n{records}\n"
+    parts = [_STARTED_HEAD, _top(known, network, asked=asked), model, _records(known)]
     parts += [_column(known, name, each) for name, each in known.columns.items()]
     return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
 

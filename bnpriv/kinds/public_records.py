@@ -1,0 +1,244 @@
+"""A model made of records: the law of one record is a public table, reweighted by draws of the Bayesian bootstrap.
+
+docs/claims/public_records.md. The weights are whole numbers over 2^62, by a hash that every computer has, so that a law
+is known to the last digit and can be worked out again, with no other tool, from the table and two numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bnpriv import checks
+from bnpriv.bound import UNIT_ROUNDOFF, IntArray
+from bnpriv.core.columns import Categorical
+from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
+from bnpriv.core.evidence.records import numerator
+from bnpriv.core.frozen import Cache, ReadOnly
+from bnpriv.core.queries.contribution import term_totals
+from bnpriv.core.queries.normal_form import NormalForm, columns_of
+from bnpriv.core.schema import Column
+from bnpriv.core.whole_numbers import WholeLaw
+from bnpriv.digest import sha256
+from bnpriv.errors import DataError, FrameworkError
+
+BITS = 62
+"""Weights are whole numbers that sum to 2^BITS: their sums fit in 64 bits."""
+
+RECORD_DRAWS = 20
+"""Draws of weights by default; docs/claims/public_records.md says how often they suffice."""
+
+MOST_KEPT_WEIGHTS = 2**22
+"""Weights are kept up to so many; more are drawn again for every query."""
+
+KEPT_FORMS = 8
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PublicRecords:
+    """The records of a public table as models of one record: each model is a draw of their weights.
+
+    Parameters
+    ----------
+    columns : mapping from str to ndarray of shape (records,)
+        Numbers, NaN where one is missing; or categories.
+    draws : int
+        How many models there are.
+    seed : int
+        With which the weights are drawn.
+
+    Raises
+    ------
+    DataError
+        If there are no records, or columns of different lengths.
+
+    Notes
+    -----
+    Rubin, "The Bayesian bootstrap" (Annals of Statistics 1981).
+
+    Examples
+    --------
+    >>> public = PublicRecords({"ill": np.array(["no", "no", "yes"])}, draws=2, seed=0)
+    >>> [sum(public.weights(draw).tolist()) == 2**BITS for draw in range(2)]
+    [True, True]
+    """
+
+    columns: Mapping[str, NDArray[Any]]
+    draws: int = RECORD_DRAWS
+    seed: int = 0
+    kept: Cache = field(default_factory=Cache, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.whole("draws", self.draws, error=FrameworkError)
+        checks.whole("seed", self.seed, least=0, error=FrameworkError)
+        lengths = {len(values) for values in self.columns.values()}
+        if len(lengths) != 1 or not min(lengths):
+            raise DataError(
+                "public records need one value or gap in every column",
+                found=f"columns of {checks.listing(sorted(lengths)) or 'no'} records",
+                remedy="Give a table with records.",
+            )
+        frozen = {name: np.array(values) for name, values in sorted(self.columns.items())}
+        for values in frozen.values():
+            values.flags.writeable = False
+        object.__setattr__(self, "columns", ReadOnly(frozen))
+
+    @property
+    def records(self) -> int:
+        """How many public records there are."""
+        return len(next(iter(self.columns.values())))
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of all values, the number of draws and the seed."""
+        parts = [part for name, values in self.columns.items() for part in (f"{name!r} {values.dtype.str} ", values)]
+        return sha256(f"{self.records} {self.draws} {self.seed} ", *parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PublicRecords) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def weights(self, draw: int) -> IntArray:
+        """The weights of the records in one draw, which sum to 2^62.
+
+        They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1.
+        """
+        held: dict[int, IntArray] = self.kept.table("weights")
+        if draw in held:
+            return held[draw]
+        raw = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(8 * (self.records - 1))
+        cuts = np.sort(np.frombuffer(raw, dtype="<u8") >> np.uint64(64 - BITS)).astype(np.int64)
+        found = np.diff(cuts, prepend=np.int64(0), append=np.int64(1 << BITS))
+        if self.records * self.draws <= MOST_KEPT_WEIGHTS:
+            held[draw] = found
+        return found
+
+    def law(self, form: NormalForm, draw: int, beside: WholeLaw) -> WholeLaw:
+        """The law of what one record adds to the numerators of an answer.
+
+        Parameters
+        ----------
+        form : NormalForm
+            The query, without the shifts of its outputs.
+        draw : int
+        beside : WholeLaw
+            That of a network, which counts as one more record: for what no public record shows.
+        """
+        columns, order, starts = self._grouped(form)
+        # sums of whole numbers below 2^63: exact in any order
+        masses = np.add.reduceat(self.weights(draw)[order], starts)
+        with np.errstate(divide="ignore"):
+            own = np.log(masses.astype(np.float64))
+        part, rest = math.log(self.records / (self.records + 1)) - BITS * math.log(2), -math.log1p(self.records)
+        logs = np.concatenate([own + part, beside.logs + rest])
+        # a log of up to 43, two roundings of numbers that size, and the ends; the network's own error
+        steps = FUNCTION_ERROR * (BITS + magnitude(logs)) + 4 * magnitude(logs) + 8
+        joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
+        return WholeLaw.of(joined, logs, beside.error + UNIT_ROUNDOFF * steps)
+
+    def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
+        """What each record adds, once for all that add the same; the records in that order, and where each starts."""
+        held: dict[Any, Any] = self.kept.table("forms")
+        asked = sorted(set[str]().union(*map(columns_of, form.terms)))
+        key = (form.terms, form.wholes(), tuple(form.schema[name] for name in asked))
+        if key not in held:
+            while len(held) >= KEPT_FORMS:
+                held.pop(next(iter(held)))
+            held[key] = self._group(form, asked)
+        return held[key]
+
+    def _group(self, form: NormalForm, asked: Sequence[str]) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
+        totals = [
+            total.reshape(-1)
+            for total in term_totals(form, {name: self.columns[name][:, np.newaxis] for name in asked})
+        ]
+        added = [numerator(whole, totals, (self.records,)) for whole in form.wholes()]
+        ranks: IntArray = np.zeros(self.records, dtype=np.int64)
+        for column in added:
+            values, places = np.unique(column, return_inverse=True)
+            ranks = np.unique(ranks * len(values) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+        order = np.argsort(ranks, kind="stable")
+        starts = np.flatnonzero(np.diff(ranks[order], prepend=-1))
+        return [column[order[starts]] for column in added], order, starts
+
+    def text(self) -> str:
+        """The records as a table of comma-separated values, from which `public_records_of` reads them."""
+        written = io.StringIO(newline="")
+        lines = csv.writer(written, lineterminator="\n")
+        lines.writerow(self.columns)
+        lines.writerows(zip(*map(_written, self.columns.values()), strict=True))
+        return written.getvalue()
+
+
+def _written(values: NDArray[Any]) -> list[str]:
+    if values.dtype.kind != "f":
+        return list(map(str, values.tolist()))
+    return ["" if x != x else repr(int(x)) if x.is_integer() and abs(x) < 2**53 else repr(x) for x in values.tolist()]
+
+
+def public_records_in(text: str, columns: Mapping[str, Column], *, draws: int, seed: int) -> PublicRecords:
+    """Public records as `PublicRecords.text` wrote them.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a record has other fields, or one of numbers is none.
+    """
+    names, *rows = csv.reader(io.StringIO(text, newline=""))
+    if sorted(names) != sorted(columns) or any(len(row) != len(names) for row in rows):
+        raise DataError(
+            f"public records need the columns {checks.listing(columns)}, and one field of each in every line",
+            found="others",
+            remedy="Write the framework's files again.",
+        )
+    held = dict(zip(names, zip(*rows, strict=True), strict=True))
+    try:
+        numbers = {
+            name: [float(x) if x else None for x in held[name]]
+            for name, column in columns.items()
+            if not isinstance(column, Categorical)
+        }
+    except ValueError:
+        raise DataError(
+            "numbers of public records must be written as numbers",
+            found="other text",
+            remedy="Write the framework's files again.",
+        ) from None
+    return public_records_of({**held, **numbers}, columns, draws=draws, seed=seed)
+
+
+def public_records_of(
+    values: Mapping[str, Sequence[Any]], columns: Mapping[str, Column], *, draws: int = RECORD_DRAWS, seed: int = 0
+) -> PublicRecords:
+    """Public records from the values of their columns: numbers, and categories or texts that write them, or None.
+
+    Parameters
+    ----------
+    values : mapping from str to sequence
+    columns : mapping from str to Column
+        Those that are kept.
+    draws, seed : int
+        As of `PublicRecords`.
+    """
+    return PublicRecords(
+        {name: _array(values[name], column) for name, column in columns.items()}, draws=draws, seed=seed
+    )
+
+
+def _array(values: Sequence[Any], column: Column) -> NDArray[Any]:
+    if isinstance(column, Categorical):
+        known = {str(category): category for category in column.categories}
+        return np.array([known.get(str(value), column.missing) for value in values])
+    return np.array([value if isinstance(value, float) else math.nan for value in values])
