@@ -23,7 +23,7 @@ from bnpriv.core.queries.derived import Derivation
 from bnpriv.core.queries.derived import derivation as derivation_of
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import answer_range
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.errors import DataError, LedgerError, ParameterError, QueryError, RefusedError, UselessAnswerWarning
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -46,6 +46,9 @@ def missing_rule(columns: Mapping[str, Column]) -> str:
 
 
 def _column_rule(column: Column) -> str:
+    if has_gaps(column):
+        undeclared = ", or no declared category," if isinstance(column, Categorical) else ""
+        return f"where a value is missing{undeclared} no condition holds; others count as declared"
     if isinstance(column, Categorical):
         rule = f"a missing or undeclared category counts as {column.missing!r}"
         return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnpriv.core.columns import Binned, Categorical, Category
+from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network, network_text
 from bnpriv.core.queries.base import Query
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.render.document import Block, Code, Document, Figure, Name, Names, Section, Table, fact
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.views.guarantee import protected_fact
@@ -133,7 +133,7 @@ def _described(column: Column) -> tuple[str, str, str]:
     if not isinstance(column, Categorical):
         values = f"{column.lower:,.10g} to {column.upper:,.10g}"
         values += f" in bins {_cut(column.labels)}" if isinstance(column, Binned) else ""
-        return kind, values, f"{column.missing:,.10g}"
+        return kind, values, NOT_COUNTED if has_gaps(column) else f"{fill_of(column):,.10g}"
     raw = sum(map(len, column.coarsen.values()))
     coarser = f", which {raw:,} more labels count as" if raw else ""
     return kind, _cut(column.categories) + coarser, str(column.missing)
