@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.columns import Binned
+from bnpriv.core.columns import NOT_COUNTED, Binned
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import require_discrete
@@ -151,7 +151,10 @@ def test_a_public_record_is_in_the_state_that_a_query_reads(values: list[str], a
     assert column is not None
     states = states_of(column, public_values(table, ["x", "y"])["x"])
     schema = bp.Schema(records=len(public), columns={"x": column})
-    for state in node_states(column):
+    held = [state for state in node_states(column) if state != NOT_COUNTED]
+    everything = bp.col("x").isin(held) if isinstance(column, bp.Categorical) else bp.col("x") >= column.lower
+    assert counted_in(table, schema, everything) == len(states) - states.count(NOT_COUNTED)
+    for state in held:
         if isinstance(column, Binned):
             low, high = column.ends(state)
             upper = bp.col("x") <= high if state == column.labels[-1] else bp.col("x") < high
