@@ -731,17 +731,15 @@ def _of_values(declared: Mapping[object, object], column: Column, where: str) ->
     """A law declared value by value: of categories, of numbers, or of the bins of numbers."""
     if isinstance(column, Categorical):
         return _of_categories(declared, column, where)
-    gaps = has_gaps(column)
-    if isinstance(column, Binned) and any(
-        isinstance(key, str) and not (gaps and key == NOT_COUNTED) for key in declared
-    ):
+    mark = {NOT_COUNTED: GAP} if has_gaps(column) else {}
+    if isinstance(column, Binned) and any(isinstance(key, str) and key not in mark for key in declared):
         bins = _of_categories(declared, Categorical(column.outcomes), where)
         return MixedLaw(parts=tuple(laws_inside(column)), probabilities=bins.probabilities)
-    named = {GAP if gaps and key == NOT_COUNTED else key: mass for key, mass in declared.items()}
-    known = probabilities(f"the law of {where}", named, LawError)
-    masses = {GAP if gaps and value == GAP else value: mass for value, mass in known.items()}  # which is a double
-    outside = [value for value in masses if not (column.lower <= value <= column.upper or (gaps and value == GAP))]
-    fractions = [value for value in masses if column.whole and not isinstance(value, int) and value != GAP]
+    named = {mark.get(cast(Any, key), key): mass for key, mass in declared.items()}
+    masses = probabilities(f"the law of {where}", named, LawError)
+    numbers = [value for value in masses if not (mark and value == GAP)]
+    outside = [value for value in numbers if not column.lower <= value <= column.upper]
+    fractions = [value for value in numbers if column.whole and not isinstance(value, int)]
     if outside or fractions:
         kind = "whole numbers" if column.whole else "numbers"
         raise _refused(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +15,7 @@ from bnpriv import checks
 from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.frozen import ReadOnly
 from bnpriv.errors import BnprivError, SchemaError
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # The kinds of columns: numbers between bounds, whole numbers, and categories.
@@ -376,7 +376,7 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
     found: dict[float, float] = {}
     for key, mass in declared.items():
         value = checks.number(f"what {what} names", key, error=error) + 0.0
-        found[int(value) if value.is_integer() else value] = checks.number(
+        found[int(value) if value.is_integer() and value != GAP else value] = checks.number(
             f"a probability of {what}", mass, error=error
         )
     total = math.fsum(found.values())
@@ -558,23 +558,7 @@ class Binned:
         """
         ends = _edges(edges)
         names = _default_labels(ends) if labels is None else _labels(labels, len(ends) - 1)
-        found: dict[str, Counter[float]] = {label: Counter() for label in names}
-        for value in values:
-            if value is None or type(value).__name__ == "NAType" or value != value:
-                continue
-            known = min(max(checks.number("a value", value, error=SchemaError), ends[0]), ends[-1])
-            found[names[_place(ends, known)]][known] += 1
-        empty = [label for label, counted in found.items() if not counted]
-        if empty:
-            raise SchemaError(
-                "every bin must hold a value of the public table",
-                found=f"none in {checks.listing(map(repr, empty))}",
-                remedy="Join it with its neighbour, or declare within yourself.",
-            )
-        within = {
-            label: {value: counts / counted.total() for value, counts in counted.items()}
-            for label, counted in found.items()
-        }
+        within = service("bins.frequencies")(ends, names, values)
         optional: dict[str, Any] = {"missing": missing, "steps": steps}
         return cls(ends, labels=names, within=within, observed=True, **optional)
 

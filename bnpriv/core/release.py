@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
-from bnpriv.core.columns import Categorical
 from bnpriv.core.interrupts import noting
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import IntervalEnds
@@ -23,7 +22,7 @@ from bnpriv.core.queries.derived import Derivation
 from bnpriv.core.queries.derived import derivation as derivation_of
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import answer_range
-from bnpriv.core.schema import Column, Schema, has_gaps
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, LedgerError, ParameterError, QueryError, RefusedError, UselessAnswerWarning
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -36,26 +35,8 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
-# How released numbers are written, and the rule for missing values.
+# How released numbers are written.
 # --------------------------------------------------------------------------------------------------
-
-
-def missing_rule(columns: Mapping[str, Column]) -> str:
-    """What missing and out-of-range values count as; never how many there were."""
-    return "; ".join(f"{name}: {_column_rule(column)}" for name, column in columns.items()) + "."
-
-
-def _column_rule(column: Column) -> str:
-    if has_gaps(column):
-        undeclared = ", or no declared category," if isinstance(column, Categorical) else ""
-        return f"where a value is missing{undeclared} no condition holds; others count as declared"
-    if isinstance(column, Categorical):
-        rule = f"a missing or undeclared category counts as {column.missing!r}"
-        return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule
-    low, high, missing = (
-        shown_number(float(cast(float, number)), 0) for number in (column.lower, column.upper, column.missing)
-    )
-    return f"a missing value counts as {missing}, one outside {low} to {high} as the nearest bound"
 
 
 def shown_number(value: float, width: float) -> str:
@@ -140,17 +121,7 @@ class Release(Shown):
         >>> bp.release(best, bp.example_data("student")).to_pandas().values.tolist()
         [['count(height > 180)', 1120.0, 1120.0, 1120.0]]
         """
-        import pandas as pd
-
-        ends = self.all_intervals(INTERVAL_LEVEL)
-        return pd.DataFrame(
-            {
-                "label": list(self.labels),
-                "value": list(self.values),
-                "lower": [low for low, _ in ends],
-                "upper": [high for _, high in ends],
-            }
-        )
+        return service("release.to_pandas")(self)
 
     def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
         """Intervals that contain all exact answers at once, with probability `level` over the noise.
@@ -459,7 +430,7 @@ def with_values(
         base=values,
         base_labels=labels,
         calibration=calibration,
-        missing_rule=missing_rule({name: schema[name] for name in sorted(calibration.query.columns)}),
+        missing_rule=service("release.missing_rule")(schema, calibration.query.columns),
         margins=(0.0,) * len(values),
         others=others,
     )

@@ -22,6 +22,7 @@ from bnpriv.core.queries.contribution import Leaf, holds_category, holds_number
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, Truths, truth
+from bnpriv.core.release import shown_number
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
 from bnpriv.tables import readings
@@ -819,6 +820,20 @@ def _on_grid(steps: NDArray[Any], column: NumberColumn) -> NDArray[Any]:
     if is_whole(column):
         return steps.astype(np.int64) + column.lower
     return np.minimum(column.lower + steps.astype(np.float64) * float(column.grid), column.upper)
+
+
+def missing_rule(schema: Schema, names: Iterable[str]) -> str:
+    """Return what missing and out-of-range values of some columns count as; never how many there were."""
+    return "; ".join(f"{name}: {_column_rule(schema[name])}" for name in sorted(names)) + "."
+
+
+def _column_rule(column: Column) -> str:
+    gap, counts = ("no condition holds where a value is missing", "counts ") if has_gaps(column) else ("", "")
+    if isinstance(column, Categorical):
+        rule = f"{gap} or undeclared" if gap else f"a missing or undeclared category counts as {column.missing!r}"
+        return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule
+    low, high, missing = (shown_number(float(number), 0) for number in (column.lower, column.upper, fill_of(column)))
+    return f"{gap or f'a missing value counts as {missing}'}, one outside {low} to {high} {counts}as the nearest bound"
 
 
 def try_sensitivity(query: Custom, schema: Schema, *, trials: int = 20) -> None:

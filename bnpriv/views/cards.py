@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
 from bnpriv.core.frameworks.protected import ProtectedSecret
-from bnpriv.core.networks.base import Network, network_text
+from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.render.document import Block, Code, Document, Figure, Name, Names, Section, Table, fact
@@ -107,6 +107,17 @@ def query_document(query: Query) -> Document:
 
 MOST_LISTED = 12
 """Categories of a column that are named where it is shown."""
+
+
+def network_text(network: Network) -> str:
+    """Return the network in one line: its kind and its size."""
+    kind = network.kind_text.partition(" ")[2]
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    attributes, edges = (
+        f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+    )
+    return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 
 
 def schema_document(schema: Schema) -> Document:

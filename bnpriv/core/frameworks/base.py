@@ -237,9 +237,7 @@ def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[Colum
     """
     laws = laws or {}
     named = {*network.reading.columns, *(laws if network.level == "parameters" else network.attributes)}
-    for name in sorted(named.intersection(schema.columns)):
-        if not has_gaps(schema[name]):
-            continue
+    for name in sorted(name for name in named.intersection(schema.columns) if has_gaps(schema[name])):
         parts = [part for law in laws.get(name, ()) for part in (law.parts if isinstance(law, MixedLaw) else (law,))]
         held = [value for part in parts if isinstance(part, FiniteLaw) for value in part.values]
         if not {GAP, NOT_COUNTED}.intersection(held if parts else map(str, network.states.get(name, ()))):

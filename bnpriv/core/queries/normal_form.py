@@ -204,7 +204,7 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
         if any(has_gaps(schema[name]) for name in term.columns):
             term = Indicator(definite(term.predicate, schema))
         return Fraction(0), [(Fraction(1), term)]
-    columns = [(name, summable(name, schema), about) for name, about in term.factors]
+    columns = [(name, numeric(name, schema, summed=True), about) for name, about in term.factors]
     (name, low, grid), *others = ((name, column.origin - about, column.grid) for name, column, about in columns)
     if not others:
         return low, [(grid, Steps(name))]
@@ -258,13 +258,13 @@ def columns_of(term: IntegerTerm) -> frozenset[str]:
     return term.predicate.columns if isinstance(term, Indicator) else frozenset(term.powers)
 
 
-def numeric(name: str, schema: Schema) -> NumberColumn:
-    """The column `name`, checked to hold numbers.
+def numeric(name: str, schema: Schema, *, summed: bool = False) -> NumberColumn:
+    """The column `name`, checked to hold numbers, and one in every record where they are `summed`.
 
     Raises
     ------
     QueryError
-        If it is categorical.
+        If it is categorical, or gaps are not counted.
     """
     column = schema[name]
     if isinstance(column, Categorical):
@@ -273,19 +273,7 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
             found="a column of categories",
             remedy="Count its categories, or declare it as a column of numbers.",
         )
-    return column
-
-
-def summable(name: str, schema: Schema) -> NumberColumn:
-    """The column `name`, checked to hold a number in every record.
-
-    Raises
-    ------
-    QueryError
-        If it is categorical, or its gaps are not counted.
-    """
-    column = numeric(name, schema)
-    if has_gaps(column):
+    if summed and has_gaps(column):
         raise QueryError(
             f"the column {name!r} must hold a number in every record to be summed",
             found='gaps that are "not counted"',
