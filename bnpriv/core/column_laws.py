@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
-from bnpriv.core.columns import GAP, NOT_COUNTED, Binned, Categorical, Category, State, probabilities
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, State, probabilities
 from bnpriv.core.distributions import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.core.interval_masses import at_numbers, is_known, log_masses
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps
@@ -348,7 +348,7 @@ def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
     >>> laws_inside(Binned([0, 1, 3], within="whole numbers"))[1].values
     (1, 2, 3)
     """
-    gap = [FiniteLaw(values=(GAP,), probabilities=(1.0,))] if has_gaps(column) else []
+    gap = [FiniteLaw(values=(GAP_MARK,), probabilities=(1.0,))] if has_gaps(column) else []
     return [*(_law_inside(column, label) for label in column.labels), *gap]
 
 
@@ -731,13 +731,13 @@ def _of_values(declared: Mapping[object, object], column: Column, where: str) ->
     """A law declared value by value: of categories, of numbers, or of the bins of numbers."""
     if isinstance(column, Categorical):
         return _of_categories(declared, column, where)
-    mark = {NOT_COUNTED: GAP} if has_gaps(column) else {}
+    mark = {NOT_COUNTED: GAP_MARK} if has_gaps(column) else {}
     if isinstance(column, Binned) and any(isinstance(key, str) and key not in mark for key in declared):
         bins = _of_categories(declared, Categorical(column.outcomes), where)
         return MixedLaw(parts=tuple(laws_inside(column)), probabilities=bins.probabilities)
     named = {mark.get(cast(Any, key), key): mass for key, mass in declared.items()}
     masses = probabilities(f"the law of {where}", named, LawError)
-    numbers = [value for value in masses if not (mark and value == GAP)]
+    numbers = [value for value in masses if not (mark and value == GAP_MARK)]
     outside = [value for value in numbers if not column.lower <= value <= column.upper]
     fractions = [value for value in numbers if column.whole and not isinstance(value, int)]
     if outside or fractions:

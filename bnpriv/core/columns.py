@@ -34,7 +34,7 @@ NotCounted = Literal["not counted"]
 NOT_COUNTED: NotCounted = "not counted"
 """What `missing` says where a gap is a state of its own, in which no condition on the column holds."""
 
-GAP = -(2.0**101)
+GAP_MARK = -(2.0**101)
 """What such a gap is among numbers, wherever they are compared: below all bounds, so that no value is taken for it."""
 
 
@@ -376,7 +376,7 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
     found: dict[float, float] = {}
     for key, mass in declared.items():
         value = checks.number(f"what {what} names", key, error=error) + 0.0
-        found[int(value) if value.is_integer() and value != GAP else value] = checks.number(
+        found[int(value) if value.is_integer() and value != GAP_MARK else value] = checks.number(
             f"a probability of {what}", mass, error=error
         )
     total = math.fsum(found.values())

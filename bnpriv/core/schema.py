@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
-from bnpriv.core.columns import GAP, NOT_COUNTED
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
 from bnpriv.core.columns import Binned as Binned
 from bnpriv.core.columns import Categorical as Categorical
 from bnpriv.core.columns import Category as Category
@@ -59,8 +59,8 @@ def has_gaps(column: Column) -> bool:
 
 
 def fill_of(column: NumberColumn) -> float:
-    """The number in place of a missing one: what it counts as, or `GAP`, below all bounds."""
-    return GAP if column.missing is None or column.missing == NOT_COUNTED else float(column.missing)
+    """The number in place of a missing one: what it counts as, or `GAP_MARK`, below all bounds."""
+    return GAP_MARK if column.missing is None or column.missing == NOT_COUNTED else float(column.missing)
 
 
 @final

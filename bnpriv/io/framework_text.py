@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import text
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
-from bnpriv.core.columns import GAP, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
 from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.frameworks.base import WrittenAsFile
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
@@ -368,7 +368,7 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
 
 def _key(number: float, labels: Sequence[str]) -> str:
     """Return a number as a key that is no label of a bin: blanks around it change nothing."""
-    if number == GAP:
+    if number == GAP_MARK:
         return NOT_COUNTED
     text = repr(short_number(number))
     while text in labels:

@@ -22,12 +22,12 @@ from bnpriv.core.queries.contribution import Leaf, holds_category, holds_number
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, Truths, truth
-from bnpriv.core.release import shown_number
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
 from bnpriv.tables import readings
 from bnpriv.tables.reader import collected, opened
 from bnpriv.tables.readings import Frame, Type, Written, constants, over_partitions
+from bnpriv.text import shown_number
 
 if TYPE_CHECKING:
     import pandas as pd

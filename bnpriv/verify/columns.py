@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import GAP, NOT_COUNTED, Form, gaps
+from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps
 from bnpriv.verify.values import HALF, INFINITE, ONE, ZERO, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def laws_of_bins(given: Any, column: Any) -> dict[str, Any]:
             require(inside == "uniform", f"numbers that lie in a bin as {inside!r:.40}")
             found[label] = {"uniform": [float(end).hex() for end in edges[k : k + 2]]}
     if gaps(column):
-        found[NOT_COUNTED] = {"values": gaps(column), "masses": [(1.0).hex()]}
+        found[UNCOUNTED] = {"values": gaps(column), "masses": [(1.0).hex()]}
     return found
 
 
@@ -222,7 +222,7 @@ def _whole_numbers(first: int, last: int) -> Any:
 
 
 def _listed(given: Mapping[str, float]) -> Any:
-    numbers = sorted((GAP if value == NOT_COUNTED else float(value), mass) for value, mass in given.items())
+    numbers = sorted((UNDER_ALL if value == UNCOUNTED else float(value), mass) for value, mass in given.items())
     return {"values": [value for value, _ in numbers], "masses": [float(mass).hex() for _, mass in numbers]}
 
 

@@ -15,7 +15,7 @@ from bnpriv.verify.values import fraction, refuse, require
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
 
-NOT_COUNTED, GAP = "not counted", -(2.0**101)
+UNCOUNTED, UNDER_ALL = "not counted", -(2.0**101)
 """What is declared of a column whose gaps are no value, and what a gap is among numbers: below all bounds."""
 
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
@@ -130,9 +130,9 @@ class Form:
 
 def gaps(column: Any) -> list[Any]:
     """What a gap of a column is where it is no value: one more category, or a number; else nothing."""
-    if column.get("missing") != NOT_COUNTED or NOT_COUNTED in column.get("categories", ()):
+    if column.get("missing") != UNCOUNTED or UNCOUNTED in column.get("categories", ()):
         return []
-    return [NOT_COUNTED if column["type"] == "categorical" else GAP]
+    return [UNCOUNTED if column["type"] == "categorical" else UNDER_ALL]
 
 
 def powers(term: Any) -> dict[str, int]:

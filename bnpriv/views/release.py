@@ -12,13 +12,13 @@ from bnpriv.core.queries.asked import parts_of
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.derived import Span, derivation
 from bnpriv.core.queries.sensitivity import answer_range
-from bnpriv.core.release import INTERVAL_LEVEL, Release, shown_number
+from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
-from bnpriv.text import number_text
+from bnpriv.text import number_text, shown_number
 from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
 from bnpriv.checks import listing, spelt_apart
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw, UniformLaw, bin_laws
-from bnpriv.core.columns import GAP, NOT_COUNTED, Binned, Categorical, State
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, Atoms, log_mixture, log_sum, magnitude
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.networks.factors import LogTable
@@ -174,7 +174,7 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
     FrameworkError
         If a state is no value of the column.
     """
-    known: Mapping[str, Any] = {NOT_COUNTED: GAP} if has_gaps(column) else {}
+    known: Mapping[str, Any] = {NOT_COUNTED: GAP_MARK} if has_gaps(column) else {}
     if isinstance(column, Categorical):
         known = {str(category): category for category in column.outcomes}
     values: list[Any] = []

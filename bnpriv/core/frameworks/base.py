@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw
-from bnpriv.core.columns import GAP, NOT_COUNTED, Binned, Categorical, State
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.networks.base import Level, Network
 from bnpriv.core.queries.base import Query
@@ -240,7 +240,7 @@ def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[Colum
     for name in sorted(name for name in named.intersection(schema.columns) if has_gaps(schema[name])):
         parts = [part for law in laws.get(name, ()) for part in (law.parts if isinstance(law, MixedLaw) else (law,))]
         held = [value for part in parts if isinstance(part, FiniteLaw) for value in part.values]
-        if not {GAP, NOT_COUNTED}.intersection(held if parts else map(str, network.states.get(name, ()))):
+        if not {GAP_MARK, NOT_COUNTED}.intersection(held if parts else map(str, network.states.get(name, ()))):
             raise FrameworkError(
                 f'where gaps of {name!r} are "{NOT_COUNTED}" the model must say how often there is one',
                 found=f"no state or value {NOT_COUNTED!r}",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.columns import GAP, Categorical
+from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, StepProduct, Steps, Wholes, columns_of, most_of
 from bnpriv.core.queries.predicates import Comparison, IsIn, Operator, Truths, truth
@@ -85,7 +85,7 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
         return ColumnCells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
     cuts = {float(value) for leaf in leaves for value in leaf.constants}
     intervals = _intervals(column, sorted(cuts))
-    gap = [GAP] if has_gaps(column) else []  # never summed: its step is nothing
+    gap = [GAP_MARK] if has_gaps(column) else []  # never summed: its step is nothing
     places = np.array([*gap, *(start for start, _ in intervals)])
     truth = np.array([holds_number(leaf, places) for leaf in leaves], dtype=bool)
     return ColumnCells(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import GAP, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real
 from bnpriv.core.queries.predicates import MOST_NUMBERS_APART
 from bnpriv.core.schema import Column, NumberColumn, fill_of, has_gaps
 from bnpriv.errors import DataError, FileError
@@ -518,7 +518,7 @@ def states_of(column: Column, values: PublicValues) -> list[str]:
 
 def _state(column: NumberColumn, number: float) -> str:
     """Return the state of a number, or of the mark of a gap."""
-    if number == GAP and has_gaps(column):
+    if number == GAP_MARK and has_gaps(column):
         return NOT_COUNTED
     inside = min(max(number, column.lower), column.upper)
     return column.bin_of(inside) if isinstance(column, Binned) else str(math.floor(inside + 0.5))

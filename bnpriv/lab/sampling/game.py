@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
-from bnpriv.core.columns import GAP, Categorical, State
+from bnpriv.core.columns import GAP_MARK, Categorical, State
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Laws
 from bnpriv.core.evidence.laws import laws
@@ -87,7 +87,7 @@ class MadeUp:
 
     def __post_init__(self) -> None:
         gaps = {
-            name: np.where(values == GAP, np.nan, values)
+            name: np.where(values == GAP_MARK, np.nan, values)
             for name, values in self.columns.items()
             if values.dtype == np.float64
         }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.columns import GAP, NOT_COUNTED
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
 from bnpriv.core.evidence.dataset import network_record_law
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.custom import custom
@@ -20,6 +20,7 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, bins_of
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.errors import FrameworkError, LawError, QueryError, SchemaError
+from bnpriv.io.starter.files import files_to_start
 from bnpriv.kinds.gaussian.network import GaussianNetwork
 from bnpriv.tables.evaluate import canonical_table, evaluate, evaluate_many, try_sensitivity
 from tests.later import Later
@@ -50,7 +51,7 @@ CONSTANTS: dict[str, list[Any]] = {
 }
 DRAWN: dict[str, list[Any]] = {
     "age": [None, -7, 0, 17, 40, 41, 90, 130],
-    "dose": [None, math.nan, -3.0, -0.25, 0.1, 0.5, 1.0, GAP],
+    "dose": [None, math.nan, -3.0, -0.25, 0.1, 0.5, 1.0, GAP_MARK],
     "income": [None, 0, 9, 10, 49, 50, 100, -5],
     "job": [None, "white", "blue", "sales", "unheard of", " blue "],
     "rooms": [None, 1, 2, 3, 7],
@@ -187,9 +188,9 @@ def test_bins_and_cells_leave_gaps_out(engine: str, tmp_path: Path) -> None:
 def test_what_is_drawn_is_counted_as_an_engine_counts_it() -> None:
     random, names = np.random.default_rng(273), ["age", "dose", "income"]
     raw = table(random, 200)
-    drawn = {name: np.array([[math.nan if x in (None, GAP) else x for x in raw[name]]]) for name in names}
+    drawn = {name: np.array([[math.nan if x in (None, GAP_MARK) else x for x in raw[name]]]) for name in names}
     frame, schema = pd.DataFrame({name: values[0] for name, values in drawn.items()}), bp.Schema(200, COLUMNS)
-    marked = {name: np.where(np.isnan(values), GAP, values) for name, values in drawn.items()}
+    marked = {name: np.where(np.isnan(values), GAP_MARK, values) for name, values in drawn.items()}
     for _ in range(40):
         query = bp.count(condition(random, 3, names))
         (exact,) = evaluate(query, schema, frame).values
@@ -325,7 +326,7 @@ def test_calibrations_are_replayed_from_their_files(kind: str, tmp_path: Path) -
 
 def test_bins_have_a_law_for_their_gaps() -> None:
     framework = of_bins()
-    assert [law.values[0] for law in framework.column_laws["age"]] == [0, 10, GAP]  # type: ignore[union-attr]
+    assert [law.values[0] for law in framework.column_laws["age"]] == [0, 10, GAP_MARK]  # type: ignore[union-attr]
     table = bp.simulate(framework, seed=7, records=400)
     assert 40 < table["age"].isna().sum() < 160
     assert table["age"].dropna().between(0, 50).all()
@@ -477,3 +478,65 @@ def test_functions_of_ones_own_see_gaps() -> None:
     share = custom(lambda table: table["age"].isna().sum(), columns=["age"], sensitivity=1, name="gaps")
     with pytest.raises(QueryError, match="must move by at most the declared 1"):
         try_sensitivity(share, schema)
+
+
+def survey(seed: int) -> Any:
+    """A table of 1,200 records of which 69 have no age, and some no job."""
+    random = np.random.default_rng(seed)
+    age = random.integers(18, 91, size=1200).astype(float)
+    ill = np.where(random.random(1200) < 0.1 + age / 300, "yes", "no")
+    job = random.choice(["white", "blue", "a guild"], p=[0.6, 0.39, 0.01], size=1200).astype(object)
+    age[random.choice(1200, size=69, replace=False)] = math.nan
+    job[random.random(1200) < 0.1] = None
+    return pd.DataFrame({"ill": ill, "age": age, "job": job, "kids": random.integers(0, 3, size=1200)})
+
+
+def test_a_started_framework_does_not_count_gaps(tmp_path: Path) -> None:
+    public, private, place = survey(1), survey(2), tmp_path / "mine.toml"
+    paths = [tmp_path / "public.csv", tmp_path / "private.csv"]
+    for table, path in zip((public, private), paths, strict=True):
+        table.to_csv(path, index=False)
+    text, files = files_to_start(paths[1], place, notion="dataset", learn=paths[0], records=1200, protect=["ill"])
+    for path, content in {place: text, **files}.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    read = bp.read_framework(place)
+    assert [name for name, column in read.schema.columns.items() if column.missing == NOT_COUNTED] == ["age", "job"]
+    assert read.network.states["age"][-1] == NOT_COUNTED
+    assert read.schema["job"] == bp.Categorical(
+        ["blue", "white", "other"], coarsen={"other": ["a guild"]}, missing=NOT_COUNTED
+    )
+    truths = {
+        "count(age > 40)": (private["age"] > 40).sum(),
+        "count(~(age > 40))": (private["age"] <= 40).sum(),
+        'count(job != "white")': private["job"].isin(["blue", "a guild"]).sum(),
+        'count((age <= 40) | ~(job == "blue"))': (
+            (private["age"] <= 40) | private["job"].isin(["white", "a guild"])
+        ).sum(),
+    }
+    for query, truth in truths.items():
+        calibration = bp.plan(read, query, epsilon=1.0).best
+        assert calibration is not None
+        assert calibration.useful.verdict != "useless"
+        inside = [
+            low <= truth <= high for low, high in (calibration.release(path).interval(0.999) for path in paths[1:])
+        ]
+        assert all(inside), query
+    assert "no condition holds where a value is missing" in calibration.release(private).missing_rule
+    with pytest.raises(QueryError, match="missing=NUMBER"):
+        bp.plan(read, "mean(age)", epsilon=1.0)
+    assert bp.plan(read, "mean(kids)", epsilon=1.0).best is not None
+    found = {(each.column, each.problem): each for each in bp.check_data(read, private).findings}
+    assert found["age", "missing values"].rows == 69
+    assert found["age", "missing values"].remedy == "They are not counted: no condition on the column holds for them."
+    assert "not counted" in str(read)
+
+
+def test_too_many_rare_labels_count_as_other_as_gaps_do() -> None:
+    public = pd.DataFrame(
+        {"town": ["a", "b", None] * 200 + [f"t{k}" for k in range(150)], "ill": ["no", "yes", "no"] * 250}
+    )
+    framework = bp.start(public.head(4), records=9, protect="ill", learn=public, draws=1)
+    assert framework.schema["town"] == bp.Categorical(["a", "b", "other"], missing="other")
+    named = pd.DataFrame({"town": ["a", "b", None, NOT_COUNTED] * 150, "ill": ["no", "yes", "no"] * 200})
+    assert bp.start(named.head(4), records=9, protect="ill", learn=named, draws=1).schema["town"].missing == "other"
