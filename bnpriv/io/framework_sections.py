@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
-from bnpriv.core.columns import Binned, Categorical, State
+from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, NotCounted, State
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
@@ -34,7 +34,7 @@ MOST_RECORD_BYTES = 2**30
 # --------------------------------------------------------------------------------------------------
 
 
-def binned(part: TomlTable, missing: float | None) -> Binned:
+def binned(part: TomlTable, missing: float | NotCounted | None) -> Binned:
     """Return the column of ``type = "binned"``: edges, labels, and how numbers lie inside a bin.
 
     ``observed = true`` says that `within` holds frequencies of a public table.
@@ -84,7 +84,7 @@ def numbers(part: TomlTable, key: str) -> dict[float, Any]:
     found: dict[float, Any] = {}
     for text, mass in part.section(key).values.items():
         try:
-            found[float(text)] = mass
+            found[cast(Any, text) if text == NOT_COUNTED else float(text)] = mass
         except ValueError:
             raise part.refusal(
                 f"the keys of {key!r} must be numbers",

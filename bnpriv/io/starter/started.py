@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, cast, final
 
 from bnpriv.checks import member
+from bnpriv.core.columns import NOT_COUNTED
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, FrameworkError, ParameterError
@@ -211,7 +212,7 @@ def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues
         name
         for name, known in columns.items()
         if known.column is not None
-        and len(node_states(known.column)) > 1
+        and len(set(node_states(known.column)) - {NOT_COUNTED}) > 1  # a gap alone is no other value
         and any(value is not None for value in values[name])
     ]
     if not nodes:
