@@ -431,9 +431,10 @@ def choice(
     if kind == "unknown":
         return KnownColumn(kind=kind)
     if said.edges:
-        steps = {} if kind == "integer" else {"steps": sum_steps(said.edges[0], said.edges[-1])}
-        within = "whole numbers" if kind == "integer" else "uniform"
-        return KnownColumn(kind="binned", column=Binned(said.edges, within=within, **steps), origin="the codebook")
+        ends = said.edges
+        whole = kind == "integer"
+        column = Binned(ends, within="whole numbers") if whole else Binned(ends, steps=sum_steps(ends[0], ends[-1]))
+        return KnownColumn(kind="binned", column=column, origin="the codebook")
     return _numbers(kind, said, values, as_states=as_states, public=public)
 
 

@@ -64,7 +64,7 @@ class Started:
     network: DiscreteNetwork | None = None
     left_out: tuple[str, ...] = ()
     by_expert: bool = False
-    stated: Strengths = field(default_factory=dict)
+    stated: Strengths = field(default_factory=dict[tuple[str, str], float])
     learned_from: int | None = None
     names_given: bool = False
     hubs: tuple[str, ...] = ()

@@ -111,9 +111,10 @@ def _stated(known: Started, models: int) -> str:
     )
     return (
         "# Edges and strengths are somebody's statement; nothing of them is learned from a table. Columns without a\n"
-        "# way to each other along edges are independent. A strength is a factor: whatever the state of the column before\n"
-        "# the arrow, the odds of one state of the column behind it against another are within it of its shares' odds.\n"
-        f"{edges}# {models} models, the corners of all that this allows (docs/claims/stated_strength.md): leave none out.\n"
+        "# way to each other along edges are independent. A strength is a factor: whatever the state of the column\n"
+        "# before the arrow, the odds of one state of the column behind it against another are within it of the odds\n"
+        "# that its shares give.\n"
+        f"{edges}# {models} models, the corners of all that this allows: leave none out (docs/claims/stated_strength.md).\n"
         f"# They are made for secrets about {_comment(listing(known.hubs))}; to protect another column start anew.\n"
     )
 
