@@ -305,7 +305,7 @@ def strengths_of(edges: str, strength: float | None, names: Sequence[str]) -> di
         if factor is None or isinstance(factor, bool) or not 1 <= factor <= MOST_STRENGTH:
             raise ParameterError(
                 "the strength of an edge is a factor between odds, from 1 (says nothing) to a million",
-                found="none" if factor is None else repr(own or factor)[:80],
+                found="none" if factor is None else repr(own.strip() or factor)[:80],
                 remedy='Write strength=2, in the shell --strength 2, or beside the edge "income -> score: 2".',
             )
         for ends in _ends(named, names):
