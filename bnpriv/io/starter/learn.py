@@ -121,7 +121,7 @@ def stated(
     >>> shares = {"smokes": [0.8, 0.2], "ill": [0.5, 0.5]}
     >>> network = stated(yes_or_no, shares, {("smokes", "ill"): 2.0}, ["smokes"])
     >>> network.probabilities("ill")[:, 1].round(6).tolist()
-    [[0.333333, 0.333333], [0.333333, 0.666667], [0.666667, 0.333333], [0.666667, 0.666667]]
+    [[0.666667, 0.666667], [0.666667, 0.333333], [0.333333, 0.666667], [0.333333, 0.333333]]
     """
     parents = {name: [above for above, below in strengths if below == name] for name in columns}
     _check_stated(parents, protect)
@@ -152,7 +152,7 @@ def _check_stated(parents: Mapping[str, Sequence[str]], protect: Sequence[str]) 
         raise ParameterError(
             "with a stated strength a column has at most one edge into it",
             found=f"{len(parents[twice])} into {twice!r}",
-            remedy="Keep the stronger one, or turn the other around: a strength is the same in both directions.",
+            remedy="Keep the stronger one, or turn the other around: an odds ratio is the same in both directions.",
         )
     if not protect:
         raise ParameterError(
@@ -165,7 +165,7 @@ def _check_stated(parents: Mapping[str, Sequence[str]], protect: Sequence[str]) 
         raise ParameterError(
             "with a stated strength no edge leads into a protected column",
             found=f"{parents[into][0]} -> {into}",
-            remedy=f"Turn it around, {into} -> {parents[into][0]}: a strength is the same in both directions. "
+            remedy=f"Turn it around, {into} -> {parents[into][0]}: an odds ratio is the same in both directions. "
             "If both are protected, start a framework for each.",
         )
 

@@ -114,9 +114,9 @@ def _stated(known: Started, models: int) -> str:
         "# way to each other along edges are independent. A strength is a factor: whatever the state of the column\n"
         "# before the arrow, the odds of one state of the column behind it against another are within it of the odds\n"
         "# that its shares give.\n"
-        f"{edges}# {models} models, the corners of all that this allows; leave none out. They are made for secrets\n"
-        f"# about {_comment(listing(known.hubs))}: to protect another column start anew. What they cover, and why, is in\n"
-        "# docs/claims/stated_strength.md.\n"
+        f"{edges}# {models} models, the corners of all that this allows; leave none out. What they cover, and why:\n"
+        "# docs/claims/stated_strength.md. They are made for secrets about\n"
+        f"# {_comment(listing(known.hubs))}: to protect another column start anew.\n"
     )
 
 

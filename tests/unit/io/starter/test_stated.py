@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -216,7 +218,7 @@ def test_shares_that_lie(place: Path, line: str, words: str) -> None:
         ({"edges": "income, score"}, "must read"),
         ({"edges": " , "}, "at least one"),
         ({"edges": "income -> notes"}, "notes"),
-        ({"edges": "score -> income"}, "income -> score: a strength"),
+        ({"edges": "score -> income"}, "income -> score: an odds ratio"),
         ({"edges": "income -> score, sex -> score"}, "at most one edge"),
         ({"edges": "income -> score, sex -> sex"}, "cycle|itself"),
         ({"edges": None}, "needs a network"),
@@ -276,3 +278,15 @@ def test_from_the_shell_and_from_python(shell: Any, place: Path, monkeypatch: py
     code, _, told = shell("init", "table.csv", "--edges", edges, "--strength", "2")
     assert code == 2
     assert "-o framework.toml" in told
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/your-own-table.md"])
+def test_the_commands_of_the_pages_run(shell: Any, place: Path, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    text = (Path(__file__).parents[4] / page).read_text(encoding="utf-8")
+    book = next(body for body in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "shares" in body)
+    command = next(body for body in re.findall(r"```console\n(.*?)```", text, re.DOTALL) if "--strength" in body)
+    (place / "book.toml").write_text(book, encoding="utf-8")
+    (place / "table.csv").write_text(",".join(read_codebook(place / "book.toml")) + "\n", encoding="utf-8")
+    monkeypatch.chdir(place)
+    assert shell(*shlex.split(command.replace("\\\n", " "))[1:])[0] == 0
+    assert read_framework("framework.toml").network.models > 1
