@@ -301,7 +301,14 @@ Notion = Annotated[
 Learn = Annotated[
     str | None, typer.Option("--learn", metavar="PUBLIC", help="Learn network, bins, categories from this table.")
 ]
-Edges = Annotated[str | None, typer.Option("--edges", metavar="E", help='With --learn: the graph, as "age > income".')]
+Edges = Annotated[
+    str | None,
+    typer.Option("--edges", metavar="E", help='The graph, as "age -> income", learned from or with a strength.'),
+]
+Strength = Annotated[
+    float | None,
+    typer.Option("--strength", metavar="F", help="Without a public table: the factor of odds that an edge can make."),
+]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", metavar="FILE", help="A network that is there, in the folder of the output.")
 ]
@@ -330,6 +337,7 @@ def init(
     notion: Notion = None,
     learn: Learn = None,
     edges: Edges = None,
+    strength: Strength = None,
     network: NetworkFile = None,
     public: Public = None,
     codebook: Codebook = None,
@@ -350,6 +358,7 @@ def init(
             asked=chosen is not None,
             learn=learn,
             edges=edges,
+            strength=strength,
             network=network,
             public=public,
             codebook=codebook,

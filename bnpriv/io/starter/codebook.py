@@ -16,6 +16,7 @@ from typing import Any, cast, final
 
 from bnpriv.checks import listing, member
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real
+from bnpriv.core.networks.declared import FEW_DECIMALS
 from bnpriv.core.queries.predicates import MOST_NUMBERS_APART
 from bnpriv.core.schema import Column, NumberColumn, fill_of, has_gaps
 from bnpriv.errors import DataError, FileError
@@ -59,6 +60,10 @@ class Described:
         "real", "integer", "categorical" or "unknown".
     lower, upper : float, optional
     categories : tuple of str
+    edges : tuple of float
+        Of bins of numbers.
+    shares : tuple of float
+        How frequent each category, or each bin, is in public; of sum one.
     nameless : bool
         Whether the codebook lists the column's categories without its name.
     """
@@ -67,6 +72,8 @@ class Described:
     lower: float | None = None
     upper: float | None = None
     categories: tuple[str, ...] = ()
+    edges: tuple[float, ...] = ()
+    shares: tuple[float, ...] = ()
     nameless: bool = False
 
     def __post_init__(self) -> None:
@@ -82,6 +89,24 @@ class Described:
             raise FileError(
                 "categories of a codebook must differ", found=f"{listing(repeated)} again", remedy="List each once."
             )
+        if self.shares:
+            self._check_shares()
+
+    def _check_shares(self) -> None:
+        bins = max(0, len(self.edges) - 1) if self.kind in ("real", "integer") else len(self.categories)
+        total = math.fsum(self.shares)
+        if len(self.shares) != bins or bins < 2:
+            raise FileError(
+                "a codebook has one share for each category, or for each bin between edges, and at least two",
+                found=f"{len(self.shares)} for {bins}",
+                remedy='Write categories = ["a", "b"] or edges = [0, 18, 65, 99], and as many shares.',
+            )
+        if min(self.shares) <= 0 or not abs(total - 1) <= FEW_DECIMALS:
+            raise FileError(
+                "shares must be above 0, and their sum 1, to within a percent",
+                found=f"{min(self.shares):g} as the least, and the sum {total:g}",
+                remedy="Put categories together that are next to never met, and write shares of 1 rather than percent.",
+            )
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, Described]:
@@ -90,8 +115,9 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, Described]:
     Parameters
     ----------
     path : str or path
-        A CSV file with the columns column, type, lower, upper and categories (separated by ``|``); a TOML file with a
-        table of these keys for each column; or lines like ``age: continuous.`` and ``sex: Female, Male.``
+        A CSV file with the columns column, type, lower, upper, categories, edges and shares (lists separated by
+        ``|``); a TOML file with a table of these keys for each column, where shares may be ``{no = 0.8, yes = 0.2}``;
+        or lines like ``age: continuous.`` and ``sex: Female, Male.``
 
     Returns
     -------
@@ -179,9 +205,38 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _described(said: Mapping[str, Any], categories: tuple[str, ...]) -> Described:
+    named = cast("object", said.get("shares"))
+    if isinstance(named, Mapping):
+        of = {str(label): share for label, share in cast("Mapping[object, object]", named).items()}
+        categories = categories or tuple(of)
+        if set(of) != set(categories):
+            raise FileError(
+                "shares name the categories of their column",
+                found=f"shares of {listing(of)}, and categories {listing(categories)}",
+                remedy="Correct the codebook.",
+            )
+        named = [of[each] for each in categories]
+    ends = _numbers_listed("edges", said.get("edges"))
     lower, upper = (_number(key, said.get(key)) for key in ("lower", "upper"))
+    lower, upper = (ends[0], ends[-1]) if ends else (lower, upper)
     usual = "categorical" if categories else "unknown" if lower is None else "real"
-    return Described(kind=str(said.get("type") or usual), lower=lower, upper=upper, categories=categories)
+    return Described(
+        kind=str(said.get("type") or usual),
+        lower=lower,
+        upper=upper,
+        categories=categories,
+        edges=ends,
+        shares=_numbers_listed("shares", named),
+    )
+
+
+def _numbers_listed(key: str, value: object) -> tuple[float, ...]:
+    """Return the numbers of a list, or of a text that separates them by bars."""
+    listed = value.split("|") if isinstance(value, str) else [] if value is None else value
+    if not isinstance(listed, list):
+        raise FileError(f"{key} must be a list", found="another value", remedy="Write [0.8, 0.2], in CSV 0.8|0.2.")
+    numbers = [_number(f"each of {key}", each) for each in cast("list[object]", listed)]
+    return tuple(math.nan if number is None else number for number in numbers)
 
 
 def _number(key: str, value: object) -> float | None:
@@ -382,6 +437,11 @@ def choice(
         return _labelled(said, values, as_states=as_states, public=public, closed=closed)
     if kind == "unknown":
         return KnownColumn(kind=kind)
+    if said.edges:
+        ends = said.edges
+        whole = kind == "integer"
+        column = Binned(ends, within="whole numbers") if whole else Binned(ends, steps=sum_steps(ends[0], ends[-1]))
+        return KnownColumn(kind="binned", column=column, origin="the codebook")
     return _numbers(kind, said, values, as_states=as_states, public=public)
 
 

@@ -32,6 +32,7 @@ def files_to_start(
     asked: bool = True,
     learn: str | Path | None = None,
     edges: str | None = None,
+    strength: float | None = None,
     network: Path | None = None,
     public: str | Path | None = None,
     codebook: Path | None = None,
@@ -49,7 +50,7 @@ def files_to_start(
         If a file is not what it should be; or the framework file is there already.
     """
     output, network = (None if each is None else user_path(each) for each in (output, network))
-    _check_places(output, learn, network)
+    _check_places(output, learn, network, by_hand=edges is not None and learn is None)
     asked_for = _notion(notion)
     given = None if network is None else read_network(network, level_of(asked_for))
     known = started(
@@ -61,6 +62,7 @@ def files_to_start(
         learn=learn,
         network=given,
         edges=edges,
+        strength=strength,
         records=records,
         protect=protect,
     )
@@ -119,12 +121,12 @@ def _notion(notion: str) -> StartedNotion:
     return notion
 
 
-def _check_places(output: Path | None, learn: object, network: Path | None) -> None:
+def _check_places(output: Path | None, learn: object, network: Path | None, *, by_hand: bool) -> None:
     if learn is not None and network is not None:
         raise ParameterError("a network is learned or given", found="both", remedy="Keep one of --learn and --network.")
-    if learn is not None and output is None:
+    if (learn is not None or by_hand) and output is None:
         raise ParameterError(
-            "a learned network is written beside the framework file, which needs a place",
+            "a network that is learned or stated is written beside the framework file, which needs a place",
             found="none",
             remedy="Add -o framework.toml.",
         )

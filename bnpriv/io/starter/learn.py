@@ -1,14 +1,18 @@
-"""A network of records learned from a public table: its graph by search or by an expert, its tables as draws."""
+"""A network of records: learned from a public table, or the corners of what edges by hand and their strengths allow."""
 
 from __future__ import annotations
 
+import math
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
 
+from bnpriv.bound import FloatArray
 from bnpriv.checks import closest, listing, member
 from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
@@ -31,6 +35,14 @@ LEAST_PROBABILITY = sys.float_info.min
 
 LEARNED_MODELS = 20
 LEARNED_SEED = 0
+
+MOST_STATED_MODELS = 256
+"""Corners of a class of networks, each of which is a model of its own and in the shell a file."""
+
+MOST_STRENGTH = 1e6
+
+STRENGTH_MARGIN = 1e-9
+"""How much farther out than stated corners lie, relative to the strength: tables of them are rounded."""
 
 
 def learned(
@@ -72,7 +84,101 @@ def learned(
     parents = connected(_searched(table), protect) if edges is None else _parents(edges, list(columns))
     states = {name: node_states(column) for name, column in columns.items()}
     drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
-    return _as_written(drawn, parents)
+    facts = drawn.posterior_draws
+    assert facts is not None
+    return replace(_as_written(drawn, parents), posterior_draws=replace(facts, in_file=True))
+
+
+Strengths = Mapping[tuple[str, str], float]
+"""The strength of each edge, from the column above to the one below."""
+
+
+def stated(
+    columns: Mapping[str, Column], shares: Mapping[str, Sequence[float]], strengths: Strengths, protect: Sequence[str]
+) -> DiscreteNetwork:
+    """Return the corners of all networks of records that have some shares, and edges of at most some strength.
+
+    Whatever the state of the column above an edge, the odds of one state of the column below against another are within
+    the factor of its strength of the odds that its shares give. Noise that the rule for one record finds enough for all
+    corners is enough for every such network: docs/claims/stated_strength.md.
+
+    Parameters
+    ----------
+    columns : mapping from str to Categorical or Binned
+        The nodes; categories or bins are their states.
+    shares : mapping from str to sequence of float
+        How frequent each state is in public.
+    strengths : mapping from (str, str) to float
+    protect : sequence of str
+
+    Raises
+    ------
+    NetworkError, ParameterError
+        If edges make a cycle, a column has two edges into it, a protected one has any, or there are too many corners.
+
+    Examples
+    --------
+    >>> from bnpriv.core.columns import Categorical
+    >>> yes_or_no = {"smokes": Categorical(["no", "yes"]), "ill": Categorical(["no", "yes"])}
+    >>> shares = {"smokes": [0.8, 0.2], "ill": [0.5, 0.5]}
+    >>> network = stated(yes_or_no, shares, {("smokes", "ill"): 2.0}, ["smokes"])
+    >>> network.probabilities("ill")[:, 1].round(6).tolist()
+    [[0.666667, 0.666667], [0.666667, 0.333333], [0.333333, 0.666667], [0.333333, 0.333333]]
+    """
+    parents = {name: [above for above, below in strengths if below == name] for name in columns}
+    _check_stated(parents, protect)
+    states = {name: node_states(column) for name, column in columns.items()}
+    rows = [(below, factor) for (above, below), factor in strengths.items() for _ in states[above]]
+    every = math.prod(2 ** len(states[name]) - 2 for name, _ in rows) <= MOST_STATED_MODELS
+    number = math.prod(len(states[name]) for name, _ in rows)
+    if not every and number > MOST_STATED_MODELS:
+        raise ParameterError(
+            f"edges and states of their columns may make at most {MOST_STATED_MODELS} models, one for each choice of a "
+            "state of the column below for every state of the column above",
+            found=f"{number:,}",
+            remedy="Put categories or bins of these columns together, two or three of each, or leave edges out.",
+        )
+    corners = [_corners(shares[name], factor, every=every) for name, factor in rows]
+    fixed = {name: np.divide(shares[name], math.fsum(shares[name])) for name in columns}
+    models: list[DiscreteNetwork] = []
+    for chosen in product(*corners):
+        left = iter(chosen)
+        below = {name: np.stack([next(left) for _ in states[above]], axis=1) for above, name in strengths}
+        models.append(DiscreteNetwork.from_tables({**fixed, **below}, states=states, parents=parents, level="records"))
+    return _as_written(model_class(models), parents)
+
+
+def _check_stated(parents: Mapping[str, Sequence[str]], protect: Sequence[str]) -> None:
+    twice = next((name for name, above in parents.items() if len(above) > 1), None)
+    if twice is not None:
+        raise ParameterError(
+            "with a stated strength a column has at most one edge into it",
+            found=f"{len(parents[twice])} into {twice!r}",
+            remedy="Keep the stronger one, or turn the other around: an odds ratio is the same in both directions.",
+        )
+    if not protect:
+        raise ParameterError(
+            "edges with a strength are stated for the columns that are protected",
+            found="none",
+            remedy="Name them, --protect or protect=, and their shares in the codebook.",
+        )
+    into = next((name for name in protect if parents.get(name)), None)
+    if into is not None:
+        raise ParameterError(
+            "with a stated strength no edge leads into a protected column",
+            found=f"{parents[into][0]} -> {into}",
+            remedy=f"Turn it around, {into} -> {parents[into][0]}: an odds ratio is the same in both directions. "
+            "If both are protected, start a framework for each.",
+        )
+
+
+def _corners(shares: Sequence[float], factor: float, *, every: bool) -> FloatArray:
+    """Return the corners of the laws whose odds are within a factor of those of shares, or of what covers them."""
+    states = len(shares)
+    sets = np.array(list(product((0, 1), repeat=states))[1:-1]) if every else np.eye(states)
+    raised = (factor - 1) * (1 + STRENGTH_MARGIN) * (1 if every else states - 1)
+    weights = np.asarray(shares) * (1 + raised * sets)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def public_records(
@@ -115,20 +221,18 @@ def _above(parents: Mapping[str, Sequence[str]], name: str) -> set[str]:
     return found
 
 
-def _as_written(drawn: DiscreteNetwork, parents: Parents) -> DiscreteNetwork:
+def _as_written(network: DiscreteNetwork, parents: Parents) -> DiscreteNetwork:
     """Return the network that is read from the files of another one's models."""
     models = [
         DiscreteNetwork.from_tables(
-            {table.name: table.numbers for table in written_tables(drawn, model)},
-            states=drawn.states,
+            {table.name: table.numbers for table in written_tables(network, model)},
+            states=network.states,
             parents=parents,
             level="records",
         )
-        for model in range(drawn.models)
+        for model in range(network.models)
     ]
-    facts = drawn.posterior_draws
-    assert facts is not None
-    return replace(model_class(models), posterior_draws=replace(facts, in_file=True))
+    return model_class(models)
 
 
 def _searched(table: object) -> dict[str, list[str]]:
@@ -163,17 +267,63 @@ def _searched(table: object) -> dict[str, list[str]]:
 def _parents(edges: str, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the parents that an expert's edges declare."""
     parents: dict[str, list[str]] = {name: [] for name in names}
+    for above, below in _ends(edges, names):
+        if above not in parents[below]:
+            parents[below].append(above)
+    return parents
+
+
+def _ends(edges: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     for edge in filter(None, map(str.strip, edges.split(","))):
-        ends = [end.strip() for end in edge.split(">")]
+        ends = [end.strip() for end in re.split("->|>", edge)]
         if len(ends) != 2:
             raise ParameterError(
-                'edges must read "a > b, b > c"', found=repr(edge[:80]), remedy="Separate them by commas."
+                'edges must read "a -> b, b -> c"', found=repr(edge[:80]), remedy="Separate them by commas."
             )
         for end in ends:
             member("an end of an edge", end, names, error=NetworkError)
-        if ends[0] not in parents[ends[1]]:
-            parents[ends[1]].append(ends[0])
-    return parents
+        yield ends[0], ends[1]
+
+
+def strengths_of(edges: str, strength: float | None, names: Sequence[str]) -> dict[tuple[str, str], float]:
+    """Return the strength of each edge that somebody states.
+
+    Parameters
+    ----------
+    edges : str
+        As "income -> score: 1.5, income -> sex".
+    strength : float, optional
+        Of the edges that state none.
+    names : sequence of str
+        The columns that can be ends of edges.
+
+    Raises
+    ------
+    NetworkError, ParameterError
+        If an end is none of them, or a strength is missing, or no number from 1 to a million.
+
+    Examples
+    --------
+    >>> strengths_of("income -> score: 1.5, income -> sex", 2, ["income", "score", "sex"])
+    {('income', 'score'): 1.5, ('income', 'sex'): 2.0}
+    """
+    found: dict[tuple[str, str], float] = {}
+    for edge in filter(None, map(str.strip, edges.split(","))):
+        own_one = ":" in edge and not edge.endswith(tuple(names))
+        named, own = edge.rsplit(":", 1) if own_one else (edge, "")
+        try:
+            factor = float(own) if own_one else strength
+        except ValueError:
+            factor = math.nan
+        if factor is None or isinstance(factor, bool) or not 1 <= factor <= MOST_STRENGTH:
+            raise ParameterError(
+                "the strength of an edge is a factor between odds, from 1 (says nothing) to a million",
+                found="none" if factor is None else repr(own.strip() or factor)[:80],
+                remedy='Write strength=2, in the shell --strength 2, or beside the edge "income -> score: 2".',
+            )
+        for ends in _ends(named, names):
+            found[ends] = max(float(factor), found.get(ends, 1.0))
+    return found
 
 
 def written_tables(network: DiscreteNetwork, model: int) -> list[WrittenTable]:

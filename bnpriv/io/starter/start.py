@@ -39,6 +39,7 @@ def start(
     codebook: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
     edges: str | None = None,
+    strength: float | None = None,
     draws: int = LEARNED_MODELS,
     source: str | None = None,
 ) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
@@ -64,11 +65,16 @@ def start(
     notion : {"dataset", "distributional"}
         Whether a property of this table is hidden, or the law behind it: docs/choosing-a-notion.md.
     codebook : str or path, optional
-        A CSV or TOML file with column, type, lower, upper and categories, or lines like ``sex: Female, Male.``
+        A CSV or TOML file with column, type, lower, upper, categories, edges and shares, or lines like
+        ``sex: Female, Male.``
     names : sequence of str, optional
         The columns, for a file whose first line is a record.
     edges : str, optional
-        An expert's graph for `learn`, as "age > income, sex > income".
+        An expert's graph, as "age -> income, sex -> income": for `learn`, or with a strength in place of it.
+    strength : float, optional
+        Without a public table: how much the edges can say. Whatever the state of the column before an arrow, the odds
+        of one state of the column behind it against another are within this factor of those that the codebook's shares
+        give. An edge may state its own, "income -> score: 1.5".
     draws : int
         How many models are learned.
     source : str, optional
@@ -81,8 +87,8 @@ def start(
     Raises
     ------
     ParameterError
-        If there is nothing to learn from and no network, or a protected column is unknown, or records are to teach the
-        law behind a table.
+        If there is nothing to learn from, no network and no edges, or a protected column is unknown, or records are to
+        teach the law behind a table.
     FileError, DataError
         If a file is not what it should be, the public table is the private one, or has other columns.
     FrameworkError
@@ -102,7 +108,7 @@ def start(
     >>> framework.protected_secrets[0].secret
     'the number of records with ill = yes in this table'
     """
-    _check_network(learn, network, source)
+    _check_network(learn, network, source, edges)
     hiding = [protect] if isinstance(protect, str) else protect
     hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
     given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
@@ -115,6 +121,7 @@ def start(
         learn=learn,
         network=given,
         edges=edges,
+        strength=strength,
         draws=draws,
         protect=hidden,
     )
@@ -126,12 +133,12 @@ def start(
     return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
 
 
-def _check_network(learn: object, network: object, source: str | None) -> None:
-    if (learn is None) == (network is None):
+def _check_network(learn: object, network: object, source: str | None, edges: str | None) -> None:
+    if (learn is not None and network is not None) or (learn is None and network is None and edges is None):
         raise ParameterError(
-            "a framework needs a network: one to be learned, or one that is given",
+            "a framework needs a network: one to be learned, one that is given, or edges with a strength",
             found="none" if learn is None else "both",
-            remedy="Write learn=PUBLIC_TABLE, or network=... with its source.",
+            remedy="Write learn=PUBLIC_TABLE, network=... with its source, or codebook=..., edges=... and strength=2.",
         )
     if source is None and network is not None:
         raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, final
 
-from bnpriv.checks import member
+from bnpriv.checks import listing, member
 from bnpriv.core.columns import NOT_COUNTED
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, FrameworkError, ParameterError
 from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
-from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected, learned, public_records
+from bnpriv.io.starter.learn import (
+    LEARNED_MODELS,
+    Strengths,
+    check_protected,
+    learned,
+    public_records,
+    stated,
+    strengths_of,
+)
 from bnpriv.io.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
@@ -43,17 +51,21 @@ class Started:
     public : str
         What the public table is called; empty without one.
     network : DiscreteNetwork, optional
-        Learned from the public table.
+        Learned from the public table, or stated.
     public_records : PublicRecords, optional
         The public table itself, as models of one record.
     left_out : tuple of str
         Columns that cannot be nodes of the learned network.
     by_expert : bool
         Whether an expert gave its graph.
+    stated : mapping from (str, str) to float
+        The strength of each edge of a network that is not learned but stated.
     learned_from : int, optional
         How many public records the network is learned from.
     names_given : bool
         Whether somebody gave the names of the columns, or a codebook has them too; else they may be a record.
+    hubs : tuple of str
+        The protected columns that are nodes.
     """
 
     notion: StartedNotion
@@ -65,8 +77,10 @@ class Started:
     public_records: PublicRecords | None = None
     left_out: tuple[str, ...] = ()
     by_expert: bool = False
+    stated: Strengths = field(default_factory=dict[tuple[str, str], float])
     learned_from: int | None = None
     names_given: bool = False
+    hubs: tuple[str, ...] = ()
 
     @property
     def few_records(self) -> str:
@@ -80,7 +94,14 @@ class Started:
 
     @property
     def source(self) -> str:
-        """Where the learned network comes from, in a sentence."""
+        """Where the learned or stated network comes from, in a sentence."""
+        if self.stated and self.network is not None:
+            told = ", ".join(f"{above} -> {below}: {factor:g}" for (above, below), factor in self.stated.items())
+            return (
+                "somebody's statement, nothing of it learned: shares of a codebook, and edges with the factor by which "
+                f"they may move a column's odds from those of its shares ({told}); {self.network.models} models are "
+                f"the corners of it, for secrets about {listing(self.hubs)}"
+            )
         graph = (
             "edges by an expert"
             if self.by_expert
@@ -107,6 +128,7 @@ def started(
     learn: object = None,
     network: DiscreteNetwork | None = None,
     edges: str | None = None,
+    strength: float | None = None,
     draws: int = LEARNED_MODELS,
     records: int | None = None,
     protect: Iterable[str] = (),
@@ -115,6 +137,8 @@ def started(
     protect = tuple(protect)
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
     refuse_learning(notion, learn, edges, public)
+    by_hand = edges is not None and learn is None
+    refuse_stating(notion, strength, network, learn, by_hand=by_hand)
     for each in (codebook, public, learn):
         if each is not None:
             refuse_the_same(data, each)
@@ -142,20 +166,28 @@ def started(
         )
         for name in header.names
     }
-    nodes = [] if learn is None else _nodes(columns, values)
+    shares = {name: said.shares for name, said in described.items() if said.shares and name in columns}
+    nodes = list(shares) if by_hand else [] if learn is None else _nodes(columns, values)
     kept = {name: column for name in nodes if (column := columns[name].column) is not None}
     hubs = [name for name in protect if name in kept]
+    strengths = strengths_of(edges, strength, _with_shares(nodes)) if by_hand and edges else {}
+    if strengths:
+        drawn = stated(kept, shares, strengths, hubs)
+    else:
+        drawn = learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None
     return Started(
         notion=notion,
         columns=columns,
         lacks_names=header.lacks_names,
         records=records,
         public=told,
-        network=learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
-        public_records=public_records(kept, values, draws) if nodes else None,
+        network=drawn,
+        public_records=public_records(kept, values, draws) if nodes and not by_hand else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
-        learned_from=len(next(iter(values.values()))) if nodes and values else None,
+        stated=strengths,
+        hubs=tuple(hubs),
+        learned_from=len(next(iter(values.values()))) if nodes and values and not by_hand else None,
         names_given=given,
     )
 
@@ -245,14 +277,45 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
             found="one to learn from, and another",
             remedy="Keep the one to learn from, which gives both.",
         )
-    if edges is not None and not edges.strip():
+    if edges is not None and not edges.strip(" ,"):
         raise ParameterError(
             "edges must name at least one", found="none", remedy='Write "age > income", or leave it out for a search.'
         )
-    if edges is not None and learn is None:
+
+
+def refuse_stating(notion: str, strength: float | None, network: object, learn: object, *, by_hand: bool) -> None:
+    """Refuse a strength without edges, beside a network that is learned or given, or of parameters.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if by_hand and notion == "distributional":
         raise ParameterError(
-            "edges are a graph whose tables are learned", found="no public table", remedy="Name one to learn from."
+            "edges and shares by hand are about the columns of one record",
+            found="the notion distributional",
+            remedy="Choose the notion dataset, or declare a network of parameters.",
         )
+    if by_hand and network is not None:
+        raise ParameterError(
+            "a network is given, or stated by edges", found="both", remedy="Keep the network, or edges and strength."
+        )
+    if strength is not None and not by_hand:
+        raise ParameterError(
+            "a strength is that of edges by hand, where no table is learned from",
+            found="no edges" if learn is None else "a table to learn from",
+            remedy='Write edges="income -> score" and strength=2, and the shares into a codebook.',
+        )
+
+
+def _with_shares(nodes: Sequence[str]) -> Sequence[str]:
+    if nodes:
+        return nodes
+    raise ParameterError(
+        "edges by hand need shares of the categories or bins of their columns, in a codebook",
+        found="no column with shares",
+        remedy="Write shares = {no = 0.8, yes = 0.2} into its tables, or name a public table to learn from.",
+    )
 
 
 def _told(table: object, records: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from bnpriv.checks import listing
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical
 from bnpriv.core.schema import Column, has_gaps
 from bnpriv.io.starter.codebook import KnownColumn
@@ -102,10 +103,28 @@ def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     if not files:
         return f"[network]\n{_STARTED_NETWORK[known.notion]}"
     listed = "".join(f"    {readable_text(file)},\n" for file in files)
+    if known.stated:
+        return f'[network]\n{_stated(known, len(files))}file = [\n{listed}]\nlevel = "records"\n'
     few = f"# {known.few_records}\n" if known.few_records else ""
     return (
         f"[network]\n{few}# {len(files)} models, each a draw from the posterior of a network given public data: all of "
         f'them are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
+    )
+
+
+def _stated(known: Started, models: int) -> str:
+    """Return comments that say whose word the edges are, and what a strength means."""
+    edges = "".join(
+        f"#   {_comment(f'{above} -> {below}: {factor:g}')}\n" for (above, below), factor in known.stated.items()
+    )
+    return (
+        "# Edges and strengths are somebody's statement; nothing of them is learned from a table. Columns without a\n"
+        "# way to each other along edges are independent. A strength is a factor: whatever the state of the column\n"
+        "# before the arrow, the odds of one state of the column behind it against another are within it of the odds\n"
+        "# that its shares give.\n"
+        f"{edges}# {models} models, the corners of all that this allows; leave none out. What they cover, and why:\n"
+        "# docs/claims/stated_strength.md. They are made for secrets about\n"
+        f"# {_comment(listing(known.hubs))}: to protect another column start anew.\n"
     )
 
 
@@ -129,6 +148,8 @@ def _records(known: Started) -> str:
 
 
 def _column(known: Started, name: str, chosen: KnownColumn) -> str:
+    if name in known.left_out and known.stated:
+        return f"# {_comment(name)} is left out, and no query can read it: the codebook has no shares of it.\n"
     if name in known.left_out:
         return (
             f"# {_comment(name)} is left out, and no query can read it: with its rare values put\n"
