@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -102,17 +103,27 @@ def binomial_logs(n: int, log_p: float, log_q: float) -> tuple[FloatArray, float
 
     Log gamma functions would lose n log n to cancellation; here no term passes n and |log P(k)| by much.
     """
-    k = np.arange(1.0, n)
+    k, first, second, rest = (_binomial_parts if n <= MOST_KEPT else _binomial_parts.__wrapped__)(n)
     logs = np.empty(n + 1)
     logs[0], logs[-1] = n * log_q, n * log_p
-    stirling = _stirling(np.arange(1.0, n + 1))
-    logs[1:-1] = k * log_p + (n - k) * log_q - k * np.log(k / n) - (n - k) * np.log((n - k) / n)
-    logs[1:-1] += stirling[-1] - stirling[:-1] - stirling[-2::-1] + np.log(n / (2 * math.pi * k * (n - k))) / 2
+    logs[1:-1] = k * log_p + (n - k) * log_q - first - second + rest
     # The two last logarithms of the first line sum to at most .7 n, with an error of FUNCTION_ERROR and of two
     # roundings each, and one rounding of their quotients, n times at most; what they take away from is at most that and
     # |log P| together, and is rounded four times. 256: Stirling's corrections and the last logarithm.
     steps = (FUNCTION_ERROR + 2 + 4) * 0.7 * n + n + 5 * magnitude(logs) + 4 * math.log(n) + 256
     return logs, UNIT_ROUNDOFF * steps
+
+
+MOST_KEPT = 1000
+"""The most trials for which what all probabilities share is kept."""
+
+
+@lru_cache(2 * MOST_KEPT)
+def _binomial_parts(n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The numbers k of successes but 0 and n, and the terms of `binomial_logs` without p."""
+    k, stirling = np.arange(1.0, n), _stirling(np.arange(1.0, n + 1))
+    rest = stirling[-1] - stirling[:-1] - stirling[-2::-1] + np.log(n / (2 * math.pi * k * (n - k))) / 2
+    return k, k * np.log(k / n), (n - k) * np.log((n - k) / n), rest
 
 
 def _stirling(k: FloatArray) -> FloatArray:
@@ -297,6 +308,17 @@ class Atoms:
     def points(self) -> FloatArray:
         """The support in shape (K, d)."""
         return self.support.reshape(self.size, self.dimension)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all coordinates are integers so small that their sums and differences are exact."""
+        points = self.support
+        return bool(np.array_equal(points, np.rint(points)) and np.max(np.abs(points)) < 2**52 / self.dimension)
+
+    @cached_property
+    def largest_log(self) -> float:
+        """The largest absolute log mass."""
+        return magnitude(self.logs)
 
     @property
     def probabilities(self) -> FloatArray:

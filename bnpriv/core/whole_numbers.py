@@ -142,6 +142,8 @@ def add_dense(a: Masses, b: Masses) -> Masses:
 
 def _blocks(law: Masses) -> list[Masses]:
     """Cut a law into stretches whose log masses span at most FLAT_STRETCH: products cannot underflow."""
+    if float(np.ptp(law.logs)) <= FLAT_STRETCH:
+        return [law]
     starts, low, high = [0], math.inf, -math.inf
     for k, log in enumerate(law.logs.tolist()):
         low, high = min(low, log), max(high, log)
@@ -341,7 +343,9 @@ def _repeated(one: Masses, draws: int, lattice: _Lattice) -> Masses:
 
 
 def _added(a: Masses, b: Masses, length: int) -> Masses:
-    dense = length**2 <= MOST_PRODUCTS and len(a.logs) * len(b.logs) > MOST_ATOMS // 16
+    # as in `power`; for many pairs the memory that sorting them takes decides
+    many = min(MOST_ATOMS // 16, length**2 // 30)
+    dense = length**2 <= MOST_PRODUCTS and len(a.logs) * len(b.logs) > many
     return (add_dense if dense else add_sparse)(a, b)
 
 
