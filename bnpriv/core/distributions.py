@@ -374,36 +374,6 @@ class Atoms:
         return f"Atoms(size={self.size}, dimension={self.dimension})"
 
 
-def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
-    """The mixture of `laws` with probabilities `weights`.
-
-    Parameters
-    ----------
-    weights : array of shape (len(laws),)
-        At least 0, with a sum of 1 to within 1e-9.
-    laws : sequence of Atoms
-        All of one dimension.
-
-    Returns
-    -------
-    Atoms
-
-    Raises
-    ------
-    LawError
-        If the weights are no probabilities or the laws do not fit together.
-
-    Examples
-    --------
-    >>> from bnpriv.laws import Atoms, mixture
-    >>> mixture([0.5, 0.5], [Atoms([0, 1], [0.5, 0.5]), Atoms([1], [1.0])]).probabilities.round(12)
-    array([0.25, 0.75])
-    """
-    _check_parts(laws)
-    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
-    return log_mixture(chosen.logs, [laws[int(k)] for k in chosen.support], chosen.error)
-
-
 def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) -> Atoms:
     """The mixture of `laws` with probabilities given by their logs.
 
@@ -425,13 +395,14 @@ def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) ->
     LawError
         If the weights are no probabilities or the laws do not fit together.
     """
-    _check_parts(laws)
+    check_parts(laws)
     logs = np.concatenate([law.logs + weight for law, weight in zip(laws, log_weights.tolist(), strict=True)])
     error += max(law.error for law in laws) + UNIT_ROUNDOFF * magnitude(logs)
     return Atoms.from_logs(np.concatenate([law.support for law in laws]), logs, error)
 
 
-def _check_parts(laws: Sequence[Atoms]) -> None:
+def check_parts(laws: Sequence[Atoms]) -> None:
+    """Refuse laws that have no mixture, being none or of several dimensions."""
     if not laws or len({law.dimension for law in laws}) != 1:
         raise refused("a mixture needs laws of one dimension", f"{len(laws)} laws", "Give laws of one query's answer.")
 

@@ -118,25 +118,22 @@ class LaplacePair:
 
 
 def largest_losses(pairs: Sequence[LaplacePair]) -> Callable[[float], FloatArray]:
-    """The losses `LaplacePair.epsilon` of many pairs by the scale; laws on shared atoms are smoothed once, together."""
-    atoms, by_scale = pairs[0].atoms, lambda scale: np.array([pair.epsilon(scale) for pair in pairs])
-    if len(pairs) < 2 or not all(np.array_equal(pair.atoms, atoms) for pair in pairs):
-        return by_scale
-    rows = {id(logs): logs for pair in pairs for logs in (pair.first, pair.second)}
-    places = {key: place for place, key in enumerate(rows)}
-    first, second = (
-        [places[id(logs)] for logs in side] for side in ([p.first for p in pairs], [p.second for p in pairs])
-    )
-    errors = 2 * np.array([pair.error for pair in pairs])
-    blocks = np.array_split(np.stack(list(rows.values())), -(-len(rows) * len(atoms) // MOST_TOGETHER))
+    """The losses `LaplacePair.epsilon` of many pairs, by the scale of the noise, which is above 0.
+
+    Where all pairs have the same atoms each law is smoothed once, and all of them together.
+    """
+    atoms = pairs[0].atoms
+    if not all(np.array_equal(pair.atoms, atoms) for pair in pairs):
+        return lambda scale: np.array([pair.epsilon(scale) for pair in pairs])
+    laws = [logs for pair in pairs for logs in (pair.first, pair.second)]
+    _, chosen, places = np.unique(list(map(id, laws)), return_index=True, return_inverse=True)
+    blocks = np.array_split(np.stack([laws[k] for k in chosen]), -(-len(chosen) * len(atoms) // MOST_TOGETHER))
 
     def losses(scale: float) -> FloatArray:
-        if not scale:
-            return by_scale(scale)
         found = [_smoothed(atoms, block, scale) for block in blocks]
         smoothed, lost = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        largest = [float(np.max(np.abs(smoothed[p] - smoothed[q]))) for p, q in zip(first, second, strict=True)]
-        return largest + errors + (lost[first] + lost[second])
+        ratios = [np.max(np.abs(smoothed[p] - smoothed[q])) for p, q in places.reshape(-1, 2)]
+        return np.array(ratios) + [2 * pair.error for pair in pairs] + lost[places[::2]] + lost[places[1::2]]
 
     return losses
 

@@ -320,8 +320,6 @@ class _TightSearch:
             if needed > scale:
                 scale, worst = needed, tried
             left[tried] = False
-            if math.isinf(scale) or not left.any():
-                return scale, pairs[worst]
             over = np.where(left, losses(scale), -math.inf)
             tried = int(np.argmax(over))
             if over[tried] <= self.epsilon:
