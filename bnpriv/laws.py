@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
-    from bnpriv.core.distributions import Atoms, ExactLaw, Normal, log_mixture, mixture
+    from bnpriv.core.distributions import Atoms, ExactLaw, Normal, log_mixture
     from bnpriv.core.draws import Draws
-    from bnpriv.core.whole_numbers import WholeLaw, add, n_fold, nearest_doubles, summed, sums_bound
+    from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed, sums_bound
+    from bnpriv.kinds.pairs_of_laws import add, mixture, n_fold
 
 __all__ = [
     "Atoms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -102,17 +103,27 @@ def binomial_logs(n: int, log_p: float, log_q: float) -> tuple[FloatArray, float
 
     Log gamma functions would lose n log n to cancellation; here no term passes n and |log P(k)| by much.
     """
-    k = np.arange(1.0, n)
+    k, first, second, rest = (_binomial_parts if n <= MOST_KEPT else _binomial_parts.__wrapped__)(n)
     logs = np.empty(n + 1)
     logs[0], logs[-1] = n * log_q, n * log_p
-    stirling = _stirling(np.arange(1.0, n + 1))
-    logs[1:-1] = k * log_p + (n - k) * log_q - k * np.log(k / n) - (n - k) * np.log((n - k) / n)
-    logs[1:-1] += stirling[-1] - stirling[:-1] - stirling[-2::-1] + np.log(n / (2 * math.pi * k * (n - k))) / 2
+    logs[1:-1] = k * log_p + (n - k) * log_q - first - second + rest
     # The two last logarithms of the first line sum to at most .7 n, with an error of FUNCTION_ERROR and of two
     # roundings each, and one rounding of their quotients, n times at most; what they take away from is at most that and
     # |log P| together, and is rounded four times. 256: Stirling's corrections and the last logarithm.
     steps = (FUNCTION_ERROR + 2 + 4) * 0.7 * n + n + 5 * magnitude(logs) + 4 * math.log(n) + 256
     return logs, UNIT_ROUNDOFF * steps
+
+
+MOST_KEPT = 1000
+"""The most trials for which what all probabilities share is kept."""
+
+
+@lru_cache(2 * MOST_KEPT)
+def _binomial_parts(n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The numbers k of successes but 0 and n, and the terms of `binomial_logs` without p."""
+    k, stirling = np.arange(1.0, n), _stirling(np.arange(1.0, n + 1))
+    rest = stirling[-1] - stirling[:-1] - stirling[-2::-1] + np.log(n / (2 * math.pi * k * (n - k))) / 2
+    return k, k * np.log(k / n), (n - k) * np.log((n - k) / n), rest
 
 
 def _stirling(k: FloatArray) -> FloatArray:
@@ -298,6 +309,17 @@ class Atoms:
         """The support in shape (K, d)."""
         return self.support.reshape(self.size, self.dimension)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all coordinates are integers so small that their sums and differences are exact."""
+        points = self.support
+        return bool(np.array_equal(points, np.rint(points)) and np.max(np.abs(points)) < 2**52 / self.dimension)
+
+    @cached_property
+    def largest_log(self) -> float:
+        """The largest absolute log mass."""
+        return magnitude(self.logs)
+
     @property
     def probabilities(self) -> FloatArray:
         """The masses, of shape (K,); those below the range of doubles are 0 here."""
@@ -352,36 +374,6 @@ class Atoms:
         return f"Atoms(size={self.size}, dimension={self.dimension})"
 
 
-def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
-    """The mixture of `laws` with probabilities `weights`.
-
-    Parameters
-    ----------
-    weights : array of shape (len(laws),)
-        At least 0, with a sum of 1 to within 1e-9.
-    laws : sequence of Atoms
-        All of one dimension.
-
-    Returns
-    -------
-    Atoms
-
-    Raises
-    ------
-    LawError
-        If the weights are no probabilities or the laws do not fit together.
-
-    Examples
-    --------
-    >>> from bnpriv.laws import Atoms, mixture
-    >>> mixture([0.5, 0.5], [Atoms([0, 1], [0.5, 0.5]), Atoms([1], [1.0])]).probabilities.round(12)
-    array([0.25, 0.75])
-    """
-    _check_parts(laws)
-    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
-    return log_mixture(chosen.logs, [laws[int(k)] for k in chosen.support], chosen.error)
-
-
 def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) -> Atoms:
     """The mixture of `laws` with probabilities given by their logs.
 
@@ -403,13 +395,14 @@ def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) ->
     LawError
         If the weights are no probabilities or the laws do not fit together.
     """
-    _check_parts(laws)
+    check_parts(laws)
     logs = np.concatenate([law.logs + weight for law, weight in zip(laws, log_weights.tolist(), strict=True)])
     error += max(law.error for law in laws) + UNIT_ROUNDOFF * magnitude(logs)
     return Atoms.from_logs(np.concatenate([law.support for law in laws]), logs, error)
 
 
-def _check_parts(laws: Sequence[Atoms]) -> None:
+def check_parts(laws: Sequence[Atoms]) -> None:
+    """Refuse laws that have no mixture, being none or of several dimensions."""
     if not laws or len({law.dimension for law in laws}) != 1:
         raise refused("a mixture needs laws of one dimension", f"{len(laws)} laws", "Give laws of one query's answer.")
 

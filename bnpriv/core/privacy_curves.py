@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import final
@@ -25,6 +25,9 @@ from bnpriv.errors import SizeError
 
 SPAN = 64.0
 """Atoms further apart than this many scales are summed in separate blocks, to keep rounding errors small."""
+
+MOST_TOGETHER = 2**18
+"""Log masses that are smoothed at once: their copies stay small."""
 
 
 @final
@@ -50,6 +53,8 @@ class LaplacePair:
     @classmethod
     def of(cls, f: Atoms, g: Atoms) -> LaplacePair:
         """Put two laws of dimension 1 on one support."""
+        if np.array_equal(f.support, g.support):
+            return cls(f.support, f.logs, g.logs, max(f.error, g.error))
         atoms = np.union1d(f.support, g.support)
         logs = [np.full(atoms.shape, -np.inf), np.full(atoms.shape, -np.inf)]
         for law, values in zip((f, g), logs, strict=True):
@@ -85,9 +90,8 @@ class LaplacePair:
                 return self.first - self.second, 2 * self.error + UNIT_ROUNDOFF * max(
                     magnitude(self.first), magnitude(self.second)
                 )
-        p, lost_p = _smoothed(self.atoms, self.first, scale)
-        q, lost_q = _smoothed(self.atoms, self.second, scale)
-        return p - q, 2 * self.error + lost_p + lost_q
+        (p, q), lost = _smoothed(self.atoms, np.stack([self.first, self.second]), scale)
+        return p - q, 2 * self.error + float(lost[0] + lost[1])
 
     def delta(self, scale: float, epsilon: float) -> float:
         """The hockey-stick divergence at `epsilon`, the larger of the two directions, rounded up.
@@ -113,27 +117,52 @@ class LaplacePair:
         return worst + (1 + ratio) * (math.expm1(self.error) + rounding)
 
 
-def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, float]:
-    """The log density sum log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, with an error bound."""
-    left, right = from_left(atoms, logs, scale), from_right(atoms, logs, scale)
-    beyond = np.append(right[1:] - np.diff(atoms) / scale, -np.inf)
-    return np.logaddexp(left, beyond), smoothing_error(atoms, logs, scale)
+def largest_losses(pairs: Sequence[LaplacePair]) -> Callable[[float], FloatArray]:
+    """The losses `LaplacePair.epsilon` of many pairs, by the scale of the noise, which is above 0.
+
+    Where all pairs have the same atoms each law is smoothed once, and all of them together.
+    """
+    atoms = pairs[0].atoms
+    if not all(np.array_equal(pair.atoms, atoms) for pair in pairs):
+        return lambda scale: np.array([pair.epsilon(scale) for pair in pairs])
+    laws = [logs for pair in pairs for logs in (pair.first, pair.second)]
+    _, chosen, places = np.unique(list(map(id, laws)), return_index=True, return_inverse=True)
+    blocks = np.array_split(np.stack([laws[k] for k in chosen]), -(-len(chosen) * len(atoms) // MOST_TOGETHER))
+
+    def losses(scale: float) -> FloatArray:
+        found = [_smoothed(atoms, block, scale) for block in blocks]
+        smoothed, lost = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        ratios = [np.max(np.abs(smoothed[p] - smoothed[q])) for p, q in places.reshape(-1, 2)]
+        return np.array(ratios) + [2 * pair.error for pair in pairs] + lost[places[::2]] + lost[places[1::2]]
+
+    return losses
 
 
-def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> float:
-    """A bound on the error of `from_left` and `from_right`.
+def _smoothed(atoms: FloatArray, logs: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """The log density sum log sum_j exp(logs_j - |w - x_j| / scale) at every atom w, with an error bound.
+
+    Log masses, here and below, have the atoms along the last axis; a law each row.
+    """
+    beyond = np.full_like(logs, -np.inf)
+    beyond[..., :-1] = from_right(atoms, logs, scale)[..., 1:] - (atoms[1:] - atoms[:-1]) / scale
+    return np.logaddexp(from_left(atoms, logs, scale), beyond), smoothing_error(atoms, logs, scale)
+
+
+def smoothing_error(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
+    """A bound on the error of `from_left` and `from_right`, for each law.
 
     Each step rounds a number of a known size once, and a partial sum keeps at most the error of the sums before it.
     """
+    size = np.max(np.abs(logs), axis=-1, where=np.isfinite(logs), initial=0.0)
     most = max(end - start for start, end in _stretches(atoms, scale))
     stretches = int(min(atoms.size, (atoms[-1] - atoms[0]) // (SPAN * scale) + 1))
     steps = min(atoms.size, most) + 3.0 * stretches
-    return UNIT_ROUNDOFF * (steps + 8) * (magnitude(logs) + SPAN + 8)
+    return UNIT_ROUNDOFF * (steps + 8) * (size + SPAN + 8)
 
 
 def from_right(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
     """The values log sum over x_j >= w of exp(logs_j - (x_j - w) / scale) at every atom w."""
-    return from_left(-atoms[::-1], logs[::-1], scale)[::-1]
+    return from_left(-atoms[::-1], logs[..., ::-1], scale)[..., ::-1]
 
 
 def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
@@ -143,19 +172,19 @@ def from_left(atoms: FloatArray, logs: FloatArray, scale: float) -> FloatArray:
     ----------
     atoms : ndarray of shape (K,)
         Strictly increasing.
-    logs : ndarray of shape (K,)
+    logs : ndarray of shape (..., K)
         Log masses.
     scale : float
         Above 0.
     """
     result = np.empty_like(logs)
-    carried, at = -math.inf, atoms[0]
+    carried, at = np.full(logs.shape[:-1], -math.inf), atoms[0]
     for start, end in _stretches(atoms, scale):
         rise = (atoms[start:end] - atoms[start]) / scale
-        block = logs[start:end] + rise
-        block[0] = np.logaddexp(block[0], carried - (atoms[start] - at) / scale)
-        result[start:end] = np.logaddexp.accumulate(block) - rise
-        carried, at = float(result[end - 1]), atoms[end - 1]
+        block = logs[..., start:end] + rise
+        block[..., 0] = np.logaddexp(block[..., 0], carried - (atoms[start] - at) / scale)
+        result[..., start:end] = np.logaddexp.accumulate(block, axis=-1) - rise
+        carried, at = result[..., end - 1], atoms[end - 1]
     return result
 
 
@@ -189,8 +218,8 @@ def _stretches(atoms: FloatArray, scale: float) -> list[tuple[int, int]]:
     if atoms[-1] - atoms[0] < SPAN * scale:
         return [(0, atoms.size)]
     place = np.floor((atoms - atoms[0]) / (SPAN * scale))
-    starts = np.flatnonzero(np.diff(place, prepend=-1.0)).tolist()
-    return list(zip(starts, [*starts[1:], atoms.size], strict=True))
+    ends = [*(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist(), atoms.size]
+    return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
 def _between(a: FloatArray, b: FloatArray, gaps: FloatArray) -> FloatArray:

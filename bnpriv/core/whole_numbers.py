@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from itertools import product
 from typing import Any, final
@@ -13,10 +12,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
-from bnpriv.core.distributions import FUNCTION_ERROR, MOST_ATOMS, Atoms, add_groups, binomial_logs, log_sum, magnitude
-from bnpriv.errors import LawError, SizeError
+from bnpriv.core.distributions import FUNCTION_ERROR, MOST_ATOMS, add_groups, binomial_logs, log_sum, magnitude
+from bnpriv.errors import SizeError
 from bnpriv.text import rough_text
 
 # --------------------------------------------------------------------------------------------------
@@ -142,6 +140,8 @@ def add_dense(a: Masses, b: Masses) -> Masses:
 
 def _blocks(law: Masses) -> list[Masses]:
     """Cut a law into stretches whose log masses span at most FLAT_STRETCH: products cannot underflow."""
+    if float(np.ptp(law.logs)) <= FLAT_STRETCH:
+        return [law]
     starts, low, high = [0], math.inf, -math.inf
     for k, log in enumerate(law.logs.tolist()):
         low, high = min(low, log), max(high, log)
@@ -212,9 +212,6 @@ WholeArray = NDArray[Any]
 
 LARGEST_WHOLE = 2**61
 """Integers up to this size are kept in 64 bits, with room for a sum of two."""
-
-MOST_DENOMINATOR = 10**6
-"""Coordinates that are doubles are read as fractions up to this denominator."""
 
 
 @final
@@ -341,7 +338,9 @@ def _repeated(one: Masses, draws: int, lattice: _Lattice) -> Masses:
 
 
 def _added(a: Masses, b: Masses, length: int) -> Masses:
-    dense = length**2 <= MOST_PRODUCTS and len(a.logs) * len(b.logs) > MOST_ATOMS // 16
+    # as in `power`; for many pairs the memory that sorting them takes decides
+    many = min(MOST_ATOMS // 16, length**2 // 30)
+    dense = length**2 <= MOST_PRODUCTS and len(a.logs) * len(b.logs) > many
     return (add_dense if dense else add_sparse)(a, b)
 
 
@@ -434,98 +433,3 @@ def nearest_doubles(numerators: WholeArray, denominator: int) -> FloatArray:
     if numerators.dtype != object and denominator < 2**53 and not np.any(np.abs(numerators) >= 2**53):
         return np.asarray(numerators / denominator, dtype=np.float64)
     return np.array([int(value) / denominator for value in numerators.tolist()], dtype=np.float64)
-
-
-def n_fold(law: Atoms, n: int) -> Atoms:
-    """The law of the sum of `n` independent draws from `law`.
-
-    Parameters
-    ----------
-    law : Atoms
-        Its coordinates are read as fractions with a denominator of at most 10^6 where those round to them (so 0.1 is
-        one tenth), otherwise as the shortest decimals that do. Sums are those of the fractions: where answers are
-        computed in another way, two of them that are different doubles may be one atom here.
-    n : int
-        At least 1.
-
-    Returns
-    -------
-    Atoms
-        Every mass has a small *relative* error, `error`, however far out it lies.
-
-    Raises
-    ------
-    LawError
-        If `n` is no whole number of at least 1.
-    SizeError
-        If there are too many sums; found out before they are allocated.
-
-    Examples
-    --------
-    >>> from bnpriv.laws import Atoms, n_fold
-    >>> two = n_fold(Atoms([0.1, 0.2], [0.5, 0.5]), 2)
-    >>> two.support, two.probabilities.round(12)
-    (array([0.2, 0.3, 0.4]), array([0.25, 0.5 , 0.25]))
-    """
-    n = checks.whole("n", n, error=LawError)
-    (whole,), denominators = _read(law)
-    return _written(summed((whole, n)), denominators)
-
-
-def add(f: Atoms, g: Atoms) -> Atoms:
-    """The law of the sum of two independent draws, one from each law.
-
-    Parameters
-    ----------
-    f, g : Atoms
-        Of one dimension, with coordinates read as in `n_fold`.
-
-    Returns
-    -------
-    Atoms
-        Every mass has a small *relative* error, `error`.
-
-    Raises
-    ------
-    SizeError
-        If there are too many sums; found out before they are allocated.
-
-    Examples
-    --------
-    >>> from bnpriv.laws import Atoms, add
-    >>> add(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 2], [0.5, 0.5])).support
-    array([0., 1., 2., 3.])
-    """
-    (first, second), denominators = _read(f, g)
-    return _written(summed((first, 1), (second, 1)), denominators)
-
-
-def _read(*laws: Atoms) -> tuple[list[WholeLaw], list[int]]:
-    """Laws as numerators over a common denominator for each coordinate."""
-    columns: list[WholeArray] = []
-    denominators: list[int] = []
-    for column in np.concatenate([law.points for law in laws]).T:
-        exact = _fractions(column)
-        denominators.append(math.lcm(*(value.denominator for value in exact)))
-        whole = [value.numerator * (denominators[-1] // value.denominator) for value in exact]
-        columns.append(np.array(whole, dtype=np.int64 if max(map(abs, whole)) < LARGEST_WHOLE else object))
-    ends = np.cumsum([law.size for law in laws]).tolist()
-    found = [
-        WholeLaw(columns=tuple(column[end - law.size : end] for column in columns), logs=law.logs, error=law.error)
-        for law, end in zip(laws, ends, strict=True)
-    ]
-    return found, denominators
-
-
-def _written(law: WholeLaw, denominators: Sequence[int]) -> Atoms:
-    columns = [nearest_doubles(*each) for each in zip(law.columns, denominators, strict=True)]
-    return Atoms.from_logs(np.stack(columns, axis=1), law.logs, law.error)
-
-
-def _fractions(column: FloatArray) -> list[Fraction]:
-    # values such as .1 were meant as decimals: sums of the fractions meet where sums of doubles would not
-    numbers = [float(value) for value in column]
-    simple = [Fraction(value).limit_denominator(MOST_DENOMINATOR) for value in numbers]
-    if all(float(near) == value for near, value in zip(simple, numbers, strict=True)):
-        return simple
-    return [Fraction(repr(value)) for value in numbers]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast, final
 
-from bnpriv.bound import weakest
-from bnpriv.core.distributions import Atoms, Normal
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bnpriv import checks
+from bnpriv.bound import FloatArray, weakest
+from bnpriv.core.distributions import Atoms, Normal, check_parts, log_mixture
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws
 from bnpriv.core.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.core.evidence.laws import CUSTOM, too_many_numbers
@@ -19,7 +25,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
-from bnpriv.core.whole_numbers import WholeLaw, summed
+from bnpriv.core.whole_numbers import LARGEST_WHOLE, WholeArray, WholeLaw, nearest_doubles, summed
 from bnpriv.errors import BnprivError, LawError, Refusal
 from bnpriv.kinds.density.network import Sampling
 from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource, ExactSampler
@@ -197,3 +203,136 @@ def laws_of_pairs(framework: DistributionPrivacy, query: Query | None) -> Laws |
         return CUSTOM
     refusal = too_many_numbers(query, framework.schema) if framework.of_records and query is not None else None
     return refusal or given_laws(framework, query)
+
+
+# --------------------------------------------------------------------------------------------------
+# Mixtures, and sums of independent draws, of laws that are given.
+# --------------------------------------------------------------------------------------------------
+
+MOST_DENOMINATOR = 10**6
+"""Coordinates that are doubles are read as fractions up to this denominator."""
+
+
+def mixture(weights: ArrayLike, laws: Sequence[Atoms]) -> Atoms:
+    """The mixture of `laws` with probabilities `weights`.
+
+    Parameters
+    ----------
+    weights : array of shape (len(laws),)
+        At least 0, with a sum of 1 to within 1e-9.
+    laws : sequence of Atoms
+        All of one dimension.
+
+    Returns
+    -------
+    Atoms
+
+    Raises
+    ------
+    LawError
+        If the weights are no probabilities or the laws do not fit together.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms, mixture
+    >>> mixture([0.5, 0.5], [Atoms([0, 1], [0.5, 0.5]), Atoms([1], [1.0])]).probabilities.round(12)
+    array([0.25, 0.75])
+    """
+    check_parts(laws)
+    chosen = Atoms(np.arange(len(laws)), weights)  # checks the weights, and drops those of 0
+    return log_mixture(chosen.logs, [laws[int(k)] for k in chosen.support], chosen.error)
+
+
+def n_fold(law: Atoms, n: int) -> Atoms:
+    """The law of the sum of `n` independent draws from `law`.
+
+    Parameters
+    ----------
+    law : Atoms
+        Its coordinates are read as fractions with a denominator of at most 10^6 where those round to them (so 0.1 is
+        one tenth), otherwise as the shortest decimals that do. Sums are those of the fractions: where answers are
+        computed in another way, two of them that are different doubles may be one atom here.
+    n : int
+        At least 1.
+
+    Returns
+    -------
+    Atoms
+        Every mass has a small *relative* error, `error`, however far out it lies.
+
+    Raises
+    ------
+    LawError
+        If `n` is no whole number of at least 1.
+    SizeError
+        If there are too many sums; found out before they are allocated.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms, n_fold
+    >>> two = n_fold(Atoms([0.1, 0.2], [0.5, 0.5]), 2)
+    >>> two.support, two.probabilities.round(12)
+    (array([0.2, 0.3, 0.4]), array([0.25, 0.5 , 0.25]))
+    """
+    n = checks.whole("n", n, error=LawError)
+    (whole,), denominators = _read(law)
+    return _written(summed((whole, n)), denominators)
+
+
+def add(f: Atoms, g: Atoms) -> Atoms:
+    """The law of the sum of two independent draws, one from each law.
+
+    Parameters
+    ----------
+    f, g : Atoms
+        Of one dimension, with coordinates read as in `n_fold`.
+
+    Returns
+    -------
+    Atoms
+        Every mass has a small *relative* error, `error`.
+
+    Raises
+    ------
+    SizeError
+        If there are too many sums; found out before they are allocated.
+
+    Examples
+    --------
+    >>> from bnpriv.laws import Atoms, add
+    >>> add(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 2], [0.5, 0.5])).support
+    array([0., 1., 2., 3.])
+    """
+    (first, second), denominators = _read(f, g)
+    return _written(summed((first, 1), (second, 1)), denominators)
+
+
+def _read(*laws: Atoms) -> tuple[list[WholeLaw], list[int]]:
+    """Laws as numerators over a common denominator for each coordinate."""
+    columns: list[WholeArray] = []
+    denominators: list[int] = []
+    for column in np.concatenate([law.points for law in laws]).T:
+        exact = _fractions(column)
+        denominators.append(math.lcm(*(value.denominator for value in exact)))
+        whole = [value.numerator * (denominators[-1] // value.denominator) for value in exact]
+        columns.append(np.array(whole, dtype=np.int64 if max(map(abs, whole)) < LARGEST_WHOLE else object))
+    ends = np.cumsum([law.size for law in laws]).tolist()
+    found = [
+        WholeLaw(columns=tuple(column[end - law.size : end] for column in columns), logs=law.logs, error=law.error)
+        for law, end in zip(laws, ends, strict=True)
+    ]
+    return found, denominators
+
+
+def _written(law: WholeLaw, denominators: Sequence[int]) -> Atoms:
+    columns = [nearest_doubles(*each) for each in zip(law.columns, denominators, strict=True)]
+    return Atoms.from_logs(np.stack(columns, axis=1), law.logs, law.error)
+
+
+def _fractions(column: FloatArray) -> list[Fraction]:
+    # values such as .1 were meant as decimals: sums of the fractions meet where sums of doubles would not
+    numbers = [float(value) for value in column]
+    simple = [Fraction(value).limit_denominator(MOST_DENOMINATOR) for value in numbers]
+    if all(float(near) == value for near, value in zip(simple, numbers, strict=True)):
+        return simple
+    return [Fraction(repr(value)) for value in numbers]

@@ -12,9 +12,9 @@ from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.mechanisms.base import Mechanism
 from bnpriv.core.networks.base import ImportReport
 from bnpriv.core.privacy_curves import LaplacePair
-from bnpriv.core.whole_numbers import add, n_fold
 from bnpriv.kinds.density.network import DensityNetwork, Parameter
 from bnpriv.kinds.finite import FINITE_KIND
+from bnpriv.laws import add, n_fold
 from bnpriv.mechanisms.plan import STANDARD
 from tests import oracles
 from tests.seeds import seeds

@@ -18,8 +18,8 @@ import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.privacy_curves as product_module
-from bnpriv.core.distributions import mixture
 from bnpriv.core.whole_numbers import WholeLaw
+from bnpriv.laws import mixture
 from tests.contract.test_law_mechanisms import CASES, cases, claim_holds
 
 pytestmark = pytest.mark.mutants

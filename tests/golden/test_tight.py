@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.distributions import mixture
+from bnpriv.laws import mixture
 
 TIGHT, WASSERSTEIN = bp.TightMechanism(), bp.WassersteinMechanism()
 

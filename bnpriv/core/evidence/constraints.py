@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, Kind, up
-from bnpriv.core.distributions import Atoms, Normal, magnitude
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.transport.line import tolerance
 from bnpriv.core.transport.space import lengths
 from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed
@@ -25,7 +25,7 @@ def log_ratio(first: Atoms, second: Atoms) -> float:
     """The largest log ratio of the masses of two laws, rounded up; infinite if one law alone has an atom."""
     if not np.array_equal(first.points, second.points):
         return math.inf
-    rounding = UNIT_ROUNDOFF * max(magnitude(first.logs), magnitude(second.logs))
+    rounding = UNIT_ROUNDOFF * max(first.largest_log, second.largest_log)
     return up(float(np.max(np.abs(first.logs - second.logs))) + first.error + second.error + rounding)
 
 

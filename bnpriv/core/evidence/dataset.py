@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import final
 
@@ -477,24 +477,21 @@ def _exact_pairs(
     error += 2 * counts.n * task.both.error
     known: dict[int, Atoms] = {}
 
-    def given(members: frozenset[int]) -> Atoms:
+    @cache
+    def given(members: frozenset[int]) -> tuple[str, Atoms]:
         for s in members:
             if s not in known:
                 # given s records that count, the table is s draws of the one law and n - s of the other
                 known[s] = released(task.form, summed((first, s), (second, counts.n - s)))
         chosen = sorted(members)
-        return mixture_of(*normalized(logs[chosen], error), [known[s] for s in chosen])
+        law = mixture_of(*normalized(logs[chosen], error), [known[s] for s in chosen])
+        return counts.text(members), law
 
     try:
+        sides = ((given(a), given(b)) for a, b in listed)
         return tuple(
-            LawPair(
-                pair=f"{counts.text(a)} against {counts.text(b)}",
-                first=given(a),
-                second=given(b),
-                rounding=0.0,
-                kind=task.kind,
-            )
-            for a, b in listed
+            LawPair(pair=f"{a} against {b}", first=f, second=g, rounding=0.0, kind=task.kind)
+            for (a, f), (b, g) in sides
         )
     except BnprivError as error_found:
         return Refusal.of(error_found)

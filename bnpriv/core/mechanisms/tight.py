@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
 
 import numpy as np
 
-from bnpriv.bound import UNIT_ROUNDOFF, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up, weakest
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, RecordPair, log_ratio
 from bnpriv.core.evidence.laws import laws
@@ -39,7 +39,13 @@ from bnpriv.core.mechanisms.law_decision import (
     moved_by,
 )
 from bnpriv.core.mechanisms.weights import Found
-from bnpriv.core.privacy_curves import MOST_PRODUCT_CELLS, LaplacePair, grid_size, product_laplace_epsilon
+from bnpriv.core.privacy_curves import (
+    MOST_PRODUCT_CELLS,
+    LaplacePair,
+    grid_size,
+    largest_losses,
+    product_laplace_epsilon,
+)
 from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import w_infinity
@@ -268,15 +274,14 @@ class _TightSearch:
 
     def _by_laws(self, constraint: Constraint, pairs: Sequence[LawPair], rule: str) -> tuple[LawDecision, bool]:
         """The decision from laws, and whether it spends delta."""
-        pairs = self._worst_first(pairs)
-        scale, worst = 0.0, pairs[0]
+        scale, worst = (0.0, pairs[0]) if self.delta > 0 else self._without_delta(pairs)
         pure = 0.0  # the scale above which no pair needs delta
-        for pair in pairs:
-            loss, budget = self._curve(pair)
+        for pair in pairs if self.delta > 0 else ():
+            loss = self._curve(pair)
             # a pair whose loss is within budget at the scale found so far needs no search of its own
-            if scale == 0 or not loss(scale) <= budget:
+            if scale == 0 or not loss(scale) <= self.delta:
                 enough = self._enough(pair)
-                needed = self._needed(pair, loss, budget, scale, enough)
+                needed = self._needed(pair, loss, scale, enough)
                 if needed > scale or pair is pairs[0]:
                     scale, worst = max(scale, needed), pair
                 pure = max(pure, enough if self.noise != "gaussian" else math.inf)
@@ -296,33 +301,38 @@ class _TightSearch:
         )
         return decision, self.delta > 0 and scale < pure
 
-    def _worst_first(self, pairs: Sequence[LawPair]) -> Sequence[LawPair]:
-        """The pairs by decreasing loss, so that the scales of the first ones suffice for the others.
+    def _without_delta(self, pairs: Sequence[LawPair]) -> tuple[float, LawPair]:
+        """The scale that pairs need, and one that needs it: that of the greatest loss, until none is over budget."""
+        lines, worst, scale = [_line(pair) for pair in pairs], 0, 0.0
+        alone = [self._pure(*each) for each in zip(pairs, lines, strict=True)]
+        together, apart = largest_losses(lines), np.array([pair.rounding + moved_by(pair) for pair in pairs])
 
-        With delta above 0 the order stays: there every pair tells by itself whether it takes delta.
-        """
-        if self.delta > 0 or len(pairs) < FEWEST_ORDERED:
-            return pairs
-        losses = [self._pure(pair, _line(pair)) for pair in pairs]
-        order, scale = list(range(len(pairs))), 0.0
-        for _ in range(2):  # the order at the scale of one pair shows another whose scale is nearly the largest
-            scale = least_scale(losses[order[0]], self.epsilon, _span(pairs[order[0]]), ORDERING_PRECISION)
-            if not 0 < scale < math.inf:
-                return pairs
-            found = [loss(scale) for loss in losses]
-            order = sorted(range(len(pairs)), key=found.__getitem__, reverse=True)
-        return [pairs[k] for k in order]
+        def losses(scale: float) -> FloatArray:
+            return together(scale) + apart / scale if scale else np.array([loss(0.0) for loss in alone])
 
-    def _needed(
-        self, pair: LawPair, loss: Callable[[float], float], budget: float, floor: float, enough: float
-    ) -> float:
+        # the greatest loss at the scale of one pair is that of another whose scale is nearly the largest
+        for _ in range(2 if len(pairs) >= FEWEST_ORDERED else 0):
+            near = least_scale(alone[worst], self.epsilon, _span(pairs[worst]), ORDERING_PRECISION)
+            worst = int(np.argmax(losses(near))) if 0 < near < math.inf else worst
+        left, tried = np.full(len(pairs), True), worst
+        while True:
+            needed = least_scale(alone[tried], self.epsilon, max(scale, _span(pairs[tried])))
+            if needed > scale:
+                scale, worst = needed, tried
+            left[tried] = False
+            over = np.where(left, losses(scale), -math.inf)
+            tried = int(np.argmax(over))
+            if over[tried] <= self.epsilon:
+                return scale, pairs[worst]
+
+    def _needed(self, pair: LawPair, loss: Callable[[float], float], floor: float, enough: float) -> float:
         """The scale that a pair needs, never more than is known to be enough."""
-        if enough == 0 or (enough < math.inf and not loss(enough) <= budget):
+        if enough == 0 or (enough < math.inf and not loss(enough) <= self.delta):
             return enough
         precision = GAUSSIAN_PRECISION if self.noise == "gaussian" else PRECISION
         # for a small budget the distance is the better guess: half of it or less is often enough
         guess = enough if self._small and enough < math.inf else max(floor, _span(pair))
-        return min(enough, least_scale(loss, budget, guess, precision))
+        return min(enough, least_scale(loss, self.delta, guess, precision))
 
     @property
     def _small(self) -> bool:
@@ -334,7 +344,7 @@ class _TightSearch:
 
         With Laplace noise it is that for delta = 0, with Gaussian noise that for the distance of the laws.
         """
-        if self.delta == 0 or (pair.sampled is not None and pair.sampled.confidence is not None):
+        if pair.sampled is not None and pair.sampled.confidence is not None:
             return math.inf
         if self.noise != "gaussian":
             return least_scale(self._pure(pair, _line(pair)), self.epsilon, _span(pair))
@@ -343,14 +353,9 @@ class _TightSearch:
         far = far if pair.sampled is None else up(far + pair.sampled.moved)
         return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
 
-    def _curve(self, pair: LawPair) -> tuple[Callable[[float], float], float]:
-        """The loss of a pair as a function of the scale, and its budget."""
-        line = _line(pair)
-        if self.noise == "gaussian":
-            return self._gaussian(pair, line), self.delta
-        if self.delta > 0:
-            return self._laplace(pair, line), self.delta
-        return self._pure(pair, line), self.epsilon
+    def _curve(self, pair: LawPair) -> Callable[[float], float]:
+        """The delta of a pair as a function of the scale."""
+        return (self._gaussian if self.noise == "gaussian" else self._laplace)(pair, _line(pair))
 
     def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
         """The pure loss with Laplace noise; gathered draws may have moved answers apart."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, down, up
 from bnpriv.core.distributions import Atoms, ExactLaw, Normal
-from bnpriv.core.transport.line import Line, bracket, least_close_width, least_width, slack, whole
+from bnpriv.core.transport.line import Line, bracket, least_close_width, least_width, slack
 from bnpriv.core.transport.space import DISTANCE_ULPS, Space, lengths, projected
 from bnpriv.errors import LawError, ParameterError
 
@@ -115,14 +116,19 @@ def check_laws(f: ExactLaw, g: ExactLaw, norm: float) -> None:
         )
 
 
+_LINES: WeakKeyDictionary[Atoms, Line] = WeakKeyDictionary()
+
+
 def on_line(law: Atoms) -> Line:
-    """A law of dimension 1 as its positions and log masses."""
-    return Line(x=law.support, logs=law.logs)
+    """A law of dimension 1 as its positions and log masses, kept as long as the law is."""
+    if law not in _LINES:
+        _LINES[law] = Line(x=law.support, logs=law.logs)
+    return _LINES[law]
 
 
 def distance_bound(width: float, f: Atoms, g: Atoms) -> Bound:
     """A difference of two positions with its rounding, which integers do not have."""
-    return Bound(width, width) if whole(f, g) else Bound(down(width, 1), up(width, 1))
+    return Bound(width, width) if f.whole and g.whole else Bound(down(width, 1), up(width, 1))
 
 
 def length(vector: FloatArray, norm: float) -> Bound:

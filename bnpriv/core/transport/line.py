@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import final
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
-from bnpriv.core.distributions import Atoms, Normal, magnitude
+from bnpriv.core.distributions import Atoms, Normal
 
 # --------------------------------------------------------------------------------------------------
 # The relative difference of masses that distances ignore, because rounding may have caused it.
@@ -53,15 +54,9 @@ class Slack:
         return delta * (1 + MASS_TOLERANCE + self.rounding)
 
 
-def whole(f: Atoms, g: Atoms) -> bool:
-    """Whether all coordinates are integers so small that their sums and differences are exact."""
-    supports = [law.support for law in (f, g)]
-    return all(np.array_equal(x, np.rint(x)) and np.max(np.abs(x)) < 2**52 / f.dimension for x in supports)
-
-
 def slack(f: Atoms, g: Atoms) -> Slack:
     """The slack of a comparison: the laws' own errors, exp and log, and one rounding per atom."""
-    steps = 4 * (f.size + g.size) + 16 * (magnitude(f.logs) + magnitude(g.logs)) + 256
+    steps = 4 * (f.size + g.size) + 16 * (f.largest_log + g.largest_log) + 256
     flow = 4 * FLOW if f.dimension > 1 else 0.0
     return Slack(rounding=f.error + g.error + UNIT_ROUNDOFF * steps + flow)
 
@@ -110,10 +105,20 @@ Test = Callable[[float], tuple[bool, float]]
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
-    """A law on the line: sorted positions, which may repeat, and log masses."""
+    """A law on the line: sorted positions, which may repeat, and log masses; their sums are kept for other pairs."""
 
     x: FloatArray
     logs: FloatArray
+
+    @cached_property
+    def below(self) -> FloatArray:
+        """The log masses up to each position."""
+        return running_sums(self.logs)
+
+    @cached_property
+    def above(self) -> FloatArray:
+        """The log masses from each position on, the last one first."""
+        return running_sums(self.logs[::-1])
 
 
 Cuts = tuple[IndexArray, IndexArray]
@@ -141,16 +146,16 @@ class Tails:
     above: FloatArray
 
     @classmethod
-    def of(cls, f: FloatArray, g: FloatArray) -> Tails:
-        """The running sums of two laws, given by log masses in the order of the atoms."""
+    def of(cls, f: Line, g: Line) -> Tails:
+        """The running sums of two laws."""
         # each tail is summed from its own end: summed past the middle its small masses would drown in rounding
-        below_f, above_f = running_sums(f)[:-1], running_sums(f[::-1])[:-1]
+        below_f, above_f = f.below[:-1], f.above[:-1]
         half = int(np.count_nonzero(below_f <= above_f[::-1]))
         return cls(
             low=below_f[:half],
             high=above_f[: len(above_f) - half],
-            below=running_sums(g)[:-1],
-            above=running_sums(g[::-1])[:-1],
+            below=g.below[:-1],
+            above=g.above[:-1],
         )
 
     def cuts(self, band: float) -> Cuts:
@@ -205,7 +210,7 @@ def running_sums(logs: FloatArray) -> FloatArray:
 
 def bracket(f: Line, g: Line, band: float) -> tuple[float, float]:
     """Widths that enclose the infinity-Wasserstein distance; equal unless a tie of masses decides."""
-    return _widths(f, g, Tails.of(f.logs, g.logs).cuts(band))
+    return _widths(f, g, Tails.of(f, g).cuts(band))
 
 
 def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
@@ -221,7 +226,7 @@ def _widths(f: Line, g: Line, found: Cuts) -> tuple[float, float]:
 
 def least_width(f: Line, g: Line, slack: Slack) -> float:
     """The least width within which each law, up to the tolerance, can be moved into the other."""
-    tails = Tails.of(f.logs, g.logs)
+    tails = Tails.of(f, g)
     wide = tails.cuts(CLEAR * slack.band)
     low, high = _widths(f, g, wide)
     # equal masses rank by rank make moving each atom to its rank a plan that is possible
@@ -275,9 +280,9 @@ def least_close_width(f: Line, g: Line, slack: Slack, delta: float) -> float:
 
 def _tails_but(source: Line, target: Line, band: float, allowance: float) -> float:
     """The least distance to the right that all but an allowance of each lower tail must move."""
-    need = np.exp(running_sums(source.logs) - 2 * band) - allowance
+    need = np.exp(source.below - 2 * band) - allowance
     some = np.flatnonzero(need > 0)
-    j = np.searchsorted(np.exp(running_sums(target.logs)), need[some])
+    j = np.searchsorted(np.exp(target.below), need[some])
     inside = j < len(target.x)
     return float(np.max(target.x[j[inside]] - source.x[some[inside]], initial=0.0))
 

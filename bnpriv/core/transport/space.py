@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, down, up
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.transport.line import FLOW, Cuts, Line, Slack, Tails, bracket, slack, whole
+from bnpriv.core.transport.line import FLOW, Cuts, Line, Slack, Tails, bracket, slack
 from bnpriv.errors import SizeError
 from bnpriv.text import rough_text
 
@@ -307,7 +307,7 @@ class Space:
         nearest = max(float(np.max(np.min(distances, axis=axis))) for axis in (0, 1))
         top = float(np.max(distances))
         low, high = min(max(low, nearest), top), min(high, top)
-        rounding = 0 if norm != 2 and whole(f, g) else DISTANCE_ULPS
+        rounding = 0 if norm != 2 and (f.whole and g.whole) else DISTANCE_ULPS
         return cls(f=f, g=g, distances=distances, low=low, high=high, slack=allowed, rounding=rounding)
 
     @property
@@ -401,7 +401,7 @@ def projected(f: Atoms, g: Atoms, norm: float, band: float) -> tuple[float, floa
         # Rounding of the projections, d products and sums each; the entries of a direction are at most 1.
         rounding = 8 * f.dimension * UNIT_ROUNDOFF * size * f.dimension
         low = max(low, bracket(line_f, line_g, band)[0] - rounding)
-        high = min(high, _coupled(f.points[left], g.points[right], Tails.of(line_f.logs, line_g.logs).cuts(band), norm))
+        high = min(high, _coupled(f.points[left], g.points[right], Tails.of(line_f, line_g).cuts(band), norm))
     return low, max(low, high)
 
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import linprog
 
 import bnpriv as bp
-from bnpriv.core.distributions import Atoms, mixture
 from bnpriv.core.frameworks.question import own_query
+from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.optimal.channel import Averaged, Channel
 from bnpriv.mechanisms.optimal.laws import LawTable, law_table
 from bnpriv.mechanisms.plan import Plan
