@@ -43,6 +43,7 @@ SERVICES: dict[str, str] = {
     "influence.plot_secrets": "bnpriv.views.influence:plot_secrets",
     "influence.quilt_document": "bnpriv.views.influence:quilt_document",
     "influence.quilts_document": "bnpriv.views.influence:quilts_document",
+    "laws.by_count": "bnpriv.kinds.pairs_of_laws:laws_by_count",
     "laws.given_property": "bnpriv.kinds.density.laws:laws_given_property",
     "laws.of_tables_drawn": "bnpriv.kinds.density.laws:laws_of_draws",
     "network.posterior_tables": "bnpriv.io.learning:posterior_tables",

@@ -365,9 +365,15 @@ class Atoms:
         factors = np.asarray(weights, dtype=np.float64)
         points = numbers("weighted atoms", self.support * (factors if self.support.ndim == 2 else factors[0]))
         points.flags.writeable = False
+        return self._like(points, self.logs, self.error)
+
+    def with_logs(self, logs: FloatArray, error: float) -> Atoms:
+        """A law on the same atoms; its log masses are finite, and off by at most `error`."""
+        return self._like(self.support, logs, error)
+
+    def _like(self, support: FloatArray, logs: FloatArray, error: float) -> Atoms:
         law = type(self).__new__(type(self))
-        for name, value in (("support", points), ("logs", self.logs), ("error", self.error)):
-            object.__setattr__(law, name, value)
+        law.__dict__.update(support=support, logs=logs, error=error)
         return law
 
     def __repr__(self) -> str:

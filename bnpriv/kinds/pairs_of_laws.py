@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv import checks
-from bnpriv.bound import FloatArray, weakest
-from bnpriv.core.distributions import Atoms, Normal, check_parts, log_mixture
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, weakest
+from bnpriv.core.distributions import FUNCTION_ERROR, Atoms, Normal, check_parts, log_mixture, magnitude
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws
 from bnpriv.core.evidence.dataset import RECORDS_FROM_MODEL, network_record_law
 from bnpriv.core.evidence.laws import CUSTOM, too_many_numbers
@@ -203,6 +203,75 @@ def laws_of_pairs(framework: DistributionPrivacy, query: Query | None) -> Laws |
         return CUSTOM
     refusal = too_many_numbers(query, framework.schema) if framework.of_records and query is not None else None
     return refusal or given_laws(framework, query)
+
+
+# --------------------------------------------------------------------------------------------------
+# The laws of a count over n records, given how many of them are of one of two kinds: for all such numbers at once.
+# --------------------------------------------------------------------------------------------------
+
+MOST_AT_ONCE = 900
+"""The most records for which 2^-n is far above the least double."""
+
+
+def laws_by_count(form: NormalForm, first: WholeLaw, second: WholeLaw) -> list[Atoms] | None:
+    """The laws of the released answer given that s records follow `first` and the others `second`, for every s.
+
+    None where the two laws are not of two atoms that they share, or the records too many.
+
+    With rho the ratio of the odds p1 / q1 to p0 / q0, at least 1 or else the atoms are swapped, c = min(s, k) and
+
+        M(s, k) = sum_i C(s, i) C(n-s, k-i) rho^(i-c),
+
+    the answer is k with probability p1^c q1^(s-c) p0^(k-c) q0^(n-max(s,k)) M(s, k). For k >= s, M(s, k) is at least 1
+    and, but for a factor of s alone, the convolution of a binomial law of odds rho with one of odds 1; at least 2^-n,
+    it loses nothing to underflow. For k < s it is M(n-s, n-k).
+    """
+    n, shared = form.schema.records, first.size == second.size == 2 and first.dimension == 1
+    if not shared or n > MOST_AT_ONCE or not np.array_equal(first.columns[0], second.columns[0]):
+        return None
+    low, high = (int(value) for value in first.columns[0])
+    (q1, p1), (q0, p0) = first.logs.tolist(), second.logs.tolist()
+    swapped = p1 - q1 < p0 - q0
+    if swapped:
+        q1, p1, q0, p0 = p1, q1, p0, q0
+    rise = (p1 - q1) - (p0 - q0)
+    logs, factor_error = _log_factors(n, rise)
+    s, k = np.arange(n + 1.0)[:, np.newaxis], np.arange(n + 1.0)
+    c = np.minimum(s, k)
+    logs += c * p1 + (s - c) * q1 + (k - c) * p0 + (n - np.maximum(s, k)) * q0
+    logs = logs[:, ::-1] if swapped else logs
+    # products of one sign and their sum: four roundings of at most |log P| and log M together; then the last sum
+    steps = 4 * 0.7 * n + 5 * magnitude(logs) + n * (abs(p1 - q1) + abs(p0 - q0) + rise)
+    error = factor_error + UNIT_ROUNDOFF * steps + n * max(first.error, second.error)
+    values = n * low + (high - low) * np.arange(n + 1, dtype=object)
+    law = released(form, WholeLaw(columns=(values,), logs=logs[0], error=error))
+    return [law.with_logs(row, error) for row in logs] if law.size == n + 1 else None
+
+
+def _log_factors(n: int, rise: float) -> tuple[FloatArray, float]:
+    """The logs of M(s, k) for all s and k, and their error if `rise` is exactly log rho."""
+    ratio = math.exp(-rise)
+    p = 1 / (1 + ratio)
+    even, risen = _binomials(n, 0.5, 0.5), _binomials(n, p, ratio * p)
+    rows = [np.convolve(risen[s, : s + 1], even[n - s, : n - s + 1]) for s in range(n + 1)]
+    s = np.arange(n + 1.0)[:, np.newaxis]
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.stack(rows)) + ((n - s) * math.log(2) - s * math.log(p))
+    # Each draw: the ratio of p and q by FUNCTION_ERROR and one, then a product and a sum; the terms of a convolution,
+    # at most n / 2 + 1; the logs of p and of the sum, each at most .7 n in total, with four roundings of that size.
+    steps = (FUNCTION_ERROR + 3) * n + n / 2 + (2 * FUNCTION_ERROR + 1 + 8) * 0.7 * n + 64
+    upper = np.arange(n + 1) >= np.arange(n + 1)[:, np.newaxis]
+    return np.where(upper, logs, logs[::-1, ::-1]), UNIT_ROUNDOFF * steps
+
+
+def _binomials(n: int, p: float, q: float) -> FloatArray:
+    """The masses of binomial laws of 0 to n draws, a row each; what underflows is off by less than the least double."""
+    rows = np.zeros((n + 1, n + 1))
+    rows[0, 0] = 1.0
+    for s in range(n):
+        rows[s + 1, : s + 1] = q * rows[s, : s + 1]
+        rows[s + 1, 1 : s + 2] += p * rows[s, : s + 1]
+    return rows
 
 
 # --------------------------------------------------------------------------------------------------

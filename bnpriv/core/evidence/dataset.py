@@ -56,6 +56,7 @@ from bnpriv.core.secrets import (
 )
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import BnprivError, LawError, Refusal, RefusedError, SecretError, SizeError
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # The values of a property that a declared secret means, and the number of records between two of them.
@@ -63,6 +64,9 @@ from bnpriv.errors import BnprivError, LawError, Refusal, RefusedError, SecretEr
 
 MOST_EXACT_PAIRS = 2000
 """The most pairs of secrets whose exact laws are compared; more are left to the per-record rule."""
+
+FEWEST_AT_ONCE = 16
+"""The fewest counts for which the laws given all counts are worked out at once."""
 
 MOST_GAPS = 10**6
 """The most pairs of counts that are enumerated."""
@@ -475,16 +479,17 @@ def _exact_pairs(
     low, high = (task.both.log_mass([value]) for value in np.unique(task.both.columns[0]))
     logs, error = binomial_logs(counts.n, high, low)
     error += 2 * counts.n * task.both.error
-    known: dict[int, Atoms] = {}
+    at_once = service("laws.by_count")(task.form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
+
+    @cache
+    def known(s: int) -> Atoms:
+        # given s records that count, the table is s draws of the one law and n - s of the other
+        return at_once[s] if at_once else released(task.form, summed((first, s), (second, counts.n - s)))
 
     @cache
     def given(members: frozenset[int]) -> tuple[str, Atoms]:
-        for s in members:
-            if s not in known:
-                # given s records that count, the table is s draws of the one law and n - s of the other
-                known[s] = released(task.form, summed((first, s), (second, counts.n - s)))
         chosen = sorted(members)
-        law = mixture_of(*normalized(logs[chosen], error), [known[s] for s in chosen])
+        law = mixture_of(*normalized(logs[chosen], error), list(map(known, chosen)))
         return counts.text(members), law
 
     try:
