@@ -489,8 +489,8 @@ def _exact_pairs(
     @cache
     def given(members: frozenset[int]) -> tuple[str, Atoms]:
         chosen = sorted(members)
-        law = mixture_of(*normalized(logs[chosen], error), list(map(known, chosen)))
-        return counts.text(members), law
+        laws = [known(s) for s in chosen]
+        return counts.text(members), laws[0] if len(laws) == 1 else mixture_of(*normalized(logs[chosen], error), laws)
 
     try:
         sides = ((given(a), given(b)) for a, b in listed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast, final
 
@@ -17,6 +17,7 @@ from bnpriv.core.frameworks.pairs import DISTRIBUTION
 from bnpriv.core.mechanisms.certificate import Certificate, model_text
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import NoNoise, unit_name
+from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import w_infinity, w_infinity_bounds
 from bnpriv.errors import Refusal
@@ -367,23 +368,45 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | Non
     return Found(NoNoise(evidence.dimension), certificate, 0.0)
 
 
+MOST_SEARCHED = 8
+"""With more constraints than these, one that the rule for records settles is not searched further."""
+
+NEGLIGIBLE = 1e-9
+"""The relative excess of noise that is taken rather than another search."""
+
+
 def decided(
-    constraints: Iterable[Constraint], epsilon: float, decide: Callable[[Constraint], LawDecision]
+    constraints: Sequence[Constraint],
+    epsilon: float,
+    decide: Callable[[Constraint], LawDecision],
+    by_record: Callable[[Constraint], LawDecision | None],
 ) -> list[LawDecision]:
     """The decision of every constraint, the one that needs the most noise first.
 
+    Of many constraints, one whose rule for records asks for no more noise than another one needs is decided by that
+    rule: the laws of its answer, which may ask for less, would change nothing.
+
     Parameters
     ----------
-    constraints : iterable of Constraint
+    constraints : sequence of Constraint
     epsilon : float
     decide : callable
         From what is left of a constraint once pairs that are alike as they are have been left out.
+    by_record : callable
+        The decision by the rule for records alone, if there is one.
     """
-    found: list[LawDecision] = []
-    for each in constraints:
-        left = each.left_to_hide(epsilon)
-        found.append(_nothing(each, epsilon) if left is None else decide(left))
-    return sorted(found, key=lambda decision: -decision.scale)
+    many = len(constraints) > MOST_SEARCHED
+    alone = [by_record(each) if many else None for each in constraints]
+    order = sorted(range(len(constraints)), key=lambda k: -math.inf if (by := alone[k]) is None else -by.scale)
+    found: dict[int, LawDecision] = {}
+    most = 0.0
+    for k in watched(order, "the noise under {}", "more model", SHORTER):
+        each, by = constraints[k], alone[k]
+        if by is None or by.scale > most * (1 + NEGLIGIBLE) or (each.record and each.record.log_ratio <= epsilon):
+            left = each.left_to_hide(epsilon)
+            by = _nothing(each, epsilon) if left is None else decide(left)
+        found[k], most = by, max(most, by.scale)
+    return sorted((found[k] for k in range(len(constraints))), key=lambda decision: -decision.scale)
 
 
 def _nothing(constraint: Constraint, epsilon: float) -> LawDecision:

@@ -46,7 +46,6 @@ from bnpriv.core.privacy_curves import (
     largest_losses,
     product_laplace_epsilon,
 )
-from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import w_infinity
 from bnpriv.core.transport.line import tolerance
@@ -198,8 +197,7 @@ class TightMechanism(Mechanism):
 
     def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
-        constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
-        decisions = decided(constraints, epsilon, search.decide)
+        decisions = decided(evidence.constraints(), epsilon, search.decide, search.by_record)
         theorem = "Tight calibration from the privacy curve of the laws of the answer"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
@@ -229,8 +227,8 @@ class _TightSearch:
             return decision
         found: list[tuple[LawDecision, bool]] = []
         record = constraint.record
-        if record is not None and self.noise != "gaussian":
-            found.append((self._by_record(constraint, record), False))
+        if (by_record := self.by_record(constraint)) is not None:
+            found.append((by_record, False))
         compared = self._compared(constraint)
         found += [self._by_laws(constraint, pairs, rule) for pairs, rule in compared]
         if record is not None and self.noise == "gaussian" and not any(self._fit(pairs) for pairs, _ in compared):
@@ -254,8 +252,11 @@ class _TightSearch:
         """Whether the curves can be computed; otherwise Gaussian noise is fitted to distances."""
         return self.noise != "gaussian" or atoms_refusal(pairs) is None
 
-    def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+    def by_record(self, constraint: Constraint) -> LawDecision | None:
         """The per-record rule: calibrate one record to epsilon / k, since pure guarantees add up over records."""
+        record = constraint.record
+        if record is None or self.noise == "gaussian":
+            return None
         one = record_loss(record)
 
         def loss(scale: float) -> float:

@@ -35,7 +35,6 @@ from bnpriv.core.mechanisms.law_decision import (
 )
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import ContinuousNoise
-from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import closeness, w_infinity
 from bnpriv.core.transport.line import tolerance
@@ -119,8 +118,7 @@ class WassersteinMechanism(Mechanism):
 
     def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         search = _DistanceSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
-        constraints = watched(evidence.constraints(), "the noise under {}", "more model", SHORTER)
-        decisions = decided(constraints, epsilon, search.decide)
+        decisions = decided(evidence.constraints(), epsilon, search.decide, search.by_record)
         approximate = "Approximate Wasserstein" if delta > 0 and self.noise == "laplace" else "Wasserstein"
         theorem = f"{approximate} mechanism"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
@@ -151,13 +149,16 @@ class _DistanceSearch:
         pairs = _of_size(constraint.pairs)
         if not isinstance(pairs, Refusal):
             found.append(self._by_laws(constraint, pairs))
-        if constraint.record is not None:
-            found.append(self._by_record(constraint, constraint.record))
+        if constraint.record is not None and (by_record := self.by_record(constraint)) is not None:
+            found.append(by_record)
             found += self._by_sums(constraint, constraint.record) if isinstance(pairs, Refusal) else []
         return min(found, key=lambda decision: decision.scale)
 
-    def _by_record(self, constraint: Constraint, record: RecordPair) -> LawDecision:
+    def by_record(self, constraint: Constraint) -> LawDecision | None:
         """The rule for records: the distance of one record, times the number of records that change."""
+        record = constraint.record
+        if record is None:
+            return None
         one = w_infinity(record.first, record.second, self.norm)
         # moving each of the k records by at most W moves their sum by at most k W
         far = record.distance * one.upper * (1 + UNIT_ROUNDOFF)

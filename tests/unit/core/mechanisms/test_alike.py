@@ -117,10 +117,10 @@ def test_the_constraints_are_sorted_by_what_they_ask() -> None:
 
     def decide(left: Any) -> Any:
         assert left.pairs[0].first is ENDS[0]
-        (nothing,) = decided(constraints[:1], 1.0, lambda _: pytest.fail("a coin asks for nothing"))
+        (nothing,) = decided(constraints[:1], 1.0, lambda _: pytest.fail("a coin asks for nothing"), lambda _: None)
         return replace(nothing, scale=next(asked))
 
-    assert [each.scale for each in decided(constraints, 1.0, decide)] == [3.0, 2.0, 0.0]
+    assert [each.scale for each in decided(constraints, 1.0, decide, lambda _: None)] == [3.0, 2.0, 0.0]
 
 
 @pytest.mark.parametrize("nearly", [False, True])
