@@ -83,8 +83,8 @@ def _beside_records(framework: Framework, certificate: Certificate) -> list[str]
     draw = max(scales[1], key=lambda k: scales[1][k])
     decides = f"; draw {draw} of the weights decides the noise" if records > network else ""
     return [
-        f"{made} The network's models need noise of scale {number_text(network)}, the public records "
-        f"{number_text(records)}{decides}."
+        f"{made} Noise of scale {number_text(network)} is enough for the network's models, of {number_text(records)} "
+        f"for the public records{decides}."
     ]
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.mechanisms import law_decision
 from bnpriv.errors import LawError
 from bnpriv.views.curves import drawable
 
@@ -84,3 +86,35 @@ def test_the_page_draws_the_two_laws() -> None:
     assert page.count('class="needles ') == 2
     assert page.count('class="density ') == 2
     assert "The two laws that decided the noise" in page
+
+
+@pytest.mark.parametrize("mechanism", [bp.TightMechanism(), bp.WassersteinMechanism()], ids=str)
+@pytest.mark.parametrize("together", [0.9, 0.55])
+def test_what_the_rule_for_records_settles_is_not_searched(
+    mechanism: bp.types.Mechanism, together: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the rule for records or the laws of the answer decide, the noise is that of a search of every model."""
+    chances = np.linspace(together - 0.1, together, 12)
+    tables = [[[chance, 0.45], [1 - chance, 0.55]] for chance in chances.tolist()]
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [[0.6, 0.4]] * 12, "a": tables},
+        states={"s": ["0", "1"], "a": ["0", "1"]},
+        parents={"a": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=30, columns={name: bp.Integer(0, 1) for name in "sa"})
+    secret = {"s": bp.Secret(bp.count(bp.col("s") == 1), pairs=bp.apart(at_most=2))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secret, source="a fixture")
+
+    def asked() -> tuple[float, dict[int, float]]:
+        found = mechanism.calibrate(framework, bp.count(bp.col("a") == 1), epsilon=0.2)
+        return found.scale, {each.model: each.scale for each in found.certificate.decisions}
+
+    scale, few = asked()
+    monkeypatch.setattr(law_decision, "MOST_SEARCHED", 12)
+    searched, all_of_them = asked()
+    assert scale == pytest.approx(searched, rel=2e-9)
+    assert few.keys() == all_of_them.keys() == set(range(12))
+    for model, enough in few.items():
+        assert all_of_them[model] <= enough * (1 + 1e-12)
+        assert enough <= scale
