@@ -209,7 +209,7 @@ def laws_of_pairs(framework: DistributionPrivacy, query: Query | None) -> Laws |
 # The laws of a count over n records, given how many of them are of one of two kinds: for all such numbers at once.
 # --------------------------------------------------------------------------------------------------
 
-MOST_AT_ONCE = 900
+MOST_DRAWS_IN_DOUBLES = 900
 """The most records for which 2^-n is far above the least double."""
 
 
@@ -227,7 +227,7 @@ def laws_by_count(form: NormalForm, first: WholeLaw, second: WholeLaw) -> list[A
     it loses nothing to underflow. For k < s it is M(n-s, n-k).
     """
     n, shared = form.schema.records, first.size == second.size == 2 and first.dimension == 1
-    if not shared or n > MOST_AT_ONCE or not np.array_equal(first.columns[0], second.columns[0]):
+    if not shared or n > MOST_DRAWS_IN_DOUBLES or not np.array_equal(first.columns[0], second.columns[0]):
         return None
     low, high = (int(value) for value in first.columns[0])
     (q1, p1), (q0, p0) = first.logs.tolist(), second.logs.tolist()

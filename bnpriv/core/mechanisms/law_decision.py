@@ -368,10 +368,10 @@ def unchanged(framework: Framework, query: Query, epsilon: float) -> Found | Non
     return Found(NoNoise(evidence.dimension), certificate, 0.0)
 
 
-MOST_SEARCHED = 8
+MOST_CONSTRAINTS_SEARCHED = 8
 """With more constraints than these, one that the rule for records settles is not searched further."""
 
-NEGLIGIBLE = 1e-9
+NEGLIGIBLE_EXCESS = 1e-9
 """The relative excess of noise that is taken rather than another search."""
 
 
@@ -395,14 +395,18 @@ def decided(
     by_record : callable
         The decision by the rule for records alone, if there is one.
     """
-    many = len(constraints) > MOST_SEARCHED
+    many = len(constraints) > MOST_CONSTRAINTS_SEARCHED
     alone = [by_record(each) if many else None for each in constraints]
     order = sorted(range(len(constraints)), key=lambda k: -math.inf if (by := alone[k]) is None else -by.scale)
     found: dict[int, LawDecision] = {}
     most = 0.0
     for k in watched(order, "the noise under {}", "more model", SHORTER):
         each, by = constraints[k], alone[k]
-        if by is None or by.scale > most * (1 + NEGLIGIBLE) or (each.record and each.record.log_ratio <= epsilon):
+        if (
+            by is None
+            or by.scale > most * (1 + NEGLIGIBLE_EXCESS)
+            or (each.record and each.record.log_ratio <= epsilon)
+        ):
             left = each.left_to_hide(epsilon)
             by = _nothing(each, epsilon) if left is None else decide(left)
         found[k], most = by, max(most, by.scale)

@@ -15,7 +15,7 @@ from bnpriv.core.evidence.records import released
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import Refusal
-from bnpriv.kinds.pairs_of_laws import MOST_AT_ONCE, laws_by_count
+from bnpriv.kinds.pairs_of_laws import MOST_DRAWS_IN_DOUBLES, laws_by_count
 
 
 def record_of(query: bp.types.Query, pairs: object = None, records: int = 12) -> RecordPair:
@@ -81,7 +81,7 @@ def form_of(query: bp.types.Query, records: int) -> NormalForm:
     return normal_form(query, bp.Schema(records=records, columns={"a": bp.Integer(0, 1)}))
 
 
-@pytest.mark.parametrize("records", [1, 2, 7, 40, 300, MOST_AT_ONCE])
+@pytest.mark.parametrize("records", [1, 2, 7, 40, 300, MOST_DRAWS_IN_DOUBLES])
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -133,5 +133,5 @@ def test_the_laws_given_all_counts_need_two_atoms_that_are_shared() -> None:
     assert laws_by_count(form, coin(half, half), coin(half, half, (0, 2))) is None
     certain = WholeLaw(columns=(np.array([0]),), logs=np.array([0.0]), error=0.0)
     assert laws_by_count(form, coin(half, half), certain) is None
-    many = form_of(bp.count(bp.col("a") == 1), MOST_AT_ONCE + 1)
+    many = form_of(bp.count(bp.col("a") == 1), MOST_DRAWS_IN_DOUBLES + 1)
     assert laws_by_count(many, coin(half, half), coin(half, half)) is None

@@ -111,7 +111,7 @@ def test_what_the_rule_for_records_settles_is_not_searched(
         return found.scale, {each.model: each.scale for each in found.certificate.decisions}
 
     scale, few = asked()
-    monkeypatch.setattr(law_decision, "MOST_SEARCHED", 12)
+    monkeypatch.setattr(law_decision, "MOST_CONSTRAINTS_SEARCHED", 12)
     searched, all_of_them = asked()
     assert scale == pytest.approx(searched, rel=2e-9)
     assert few.keys() == all_of_them.keys() == set(range(12))
