@@ -93,7 +93,8 @@ class Described:
             self._check_shares()
 
     def _check_shares(self) -> None:
-        bins = max(0, len(self.edges) - 1) if self.kind in ("real", "integer") else len(self.categories)
+        bins = len(self.categories) if self.kind == "categorical" else max(0, len(self.edges) - 1)
+        bins = 0 if self.kind == "unknown" else bins
         total = math.fsum(self.shares)
         if len(self.shares) != bins or bins < 2:
             raise FileError(

@@ -198,6 +198,8 @@ def test_both_codebooks_say_the_same(place: Path) -> None:
         ('categories = ["no", "yes"]\nshares = 0.5', "shares must be a list"),
         ('categories = ["no", "yes"]\nshares = ["", 0.2]', "above 0"),
         ("edges = [0, 10, 20]\nshares = [0.5, 0.3, 0.2]", "3 for 2"),
+        ('type = "unknown"\ncategories = ["a", "b"]\nshares = [0.5, 0.5]', "2 for 0"),
+        ('type = "unknown"\nedges = [0, 1, 2]\nshares = [0.5, 0.5]', "2 for 0"),
         ("edges = [0, 20, 10]\nshares = [0.5, 0.5]", "edges must increase"),
     ],
 )
