@@ -125,9 +125,10 @@ def largest_losses(pairs: Sequence[LaplacePair]) -> Callable[[float], FloatArray
     atoms = pairs[0].atoms
     if not all(np.array_equal(pair.atoms, atoms) for pair in pairs):
         return lambda scale: np.array([pair.epsilon(scale) for pair in pairs])
-    laws = [logs for pair in pairs for logs in (pair.first, pair.second)]
+    laws: list[FloatArray] = [logs for pair in pairs for logs in (pair.first, pair.second)]
     _, chosen, places = np.unique(list(map(id, laws)), return_index=True, return_inverse=True)
-    blocks = np.array_split(np.stack([laws[k] for k in chosen]), -(-len(chosen) * len(atoms) // MOST_TOGETHER))
+    stacked: list[FloatArray] = [laws[int(k)] for k in chosen]
+    blocks: list[FloatArray] = np.array_split(np.stack(stacked), -(-len(chosen) * len(atoms) // MOST_TOGETHER))
 
     def losses(scale: float) -> FloatArray:
         found = [_smoothed(atoms, block, scale) for block in blocks]

@@ -16,9 +16,8 @@ import pytest
 
 from bnpriv.core import whole_numbers as sums
 from bnpriv.core import whole_numbers as whole
-from bnpriv.core.whole_numbers import n_fold
 from bnpriv.errors import BnprivError, LawError, SizeError
-from bnpriv.laws import Atoms, Normal, mixture
+from bnpriv.laws import Atoms, Normal, mixture, n_fold
 
 Exact = dict[tuple[Fraction, ...], Fraction]
 

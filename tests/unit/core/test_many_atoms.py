@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.whole_numbers import Masses, WholeLaw, add, add_dense, most_sums, n_fold, summed
+from bnpriv.core.whole_numbers import Masses, WholeLaw, add_dense, most_sums, summed
+from bnpriv.laws import add, n_fold
 
 SIZE = 300
 
