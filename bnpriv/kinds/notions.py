@@ -44,6 +44,7 @@ VALUE_NOTION = PrivacyNotion(
 )
 """Of `ValuePrivacy`."""
 
+
 def _models_beside_records(framework: DatasetAttributePrivacy) -> str:
     """The models of the network and the public records themselves; empty where there are none."""
     public, drawn = framework.public_records, posterior_of(framework)
@@ -58,6 +59,7 @@ DATASET_NOTION = PrivacyNotion(
     models_text=_models_beside_records,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
+    record_law="bnpriv.core.evidence.dataset:law_of_one_record",
     subject="bnpriv.kinds.report_target:property_subject",
     impossibility="bnpriv.core.evidence.possible:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
