@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, IntArray
-from bnpriv.core.evidence.constraints import Constraint, log_ratio
-from bnpriv.core.evidence.dataset import constraint
+from bnpriv.core.evidence.constraints import Constraint, RecordPair, log_ratio
+from bnpriv.core.evidence.dataset import constraint, law_of_one_record
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.question import Framework, require_framework
@@ -34,8 +34,8 @@ from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.kind import notion_of
 from bnpriv.kinds.public_records import PublicRecords, public_records_of, ranked
 from bnpriv.mechanisms.plan import plan
-from bnpriv.render.document import Code, Document, Figure, Paragraph, Section, Table, fact
-from bnpriv.render.figures import TwoLaws, axes, label, two_laws
+from bnpriv.render.document import Cell, Code, Document, Paragraph, Section, Table, fact
+from bnpriv.render.figures import axes, interval_bar, label
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, keys_in
 from bnpriv.tables.reader import collected, opened
@@ -158,27 +158,6 @@ class ClassLaw:
         parts = self.seen, shares, *ends, chances, logs, p_values, np.minimum(tests * p_values, 1.0)
         for event, (seen, *numbers) in enumerate(zip(*(part.tolist() for part in parts), strict=True)):
             yield Row(self.protected, self.name, self.adds(event), self.records, seen, *numbers)
-
-    def figure(self, model: int) -> Figure | None:
-        """The two laws; None for several numbers, or one."""
-        kept = ~self.at_most
-        if self.values.shape[1] > 1 or kept.sum() < 2:
-            return None
-        places = self.values[kept, 0].tolist()
-        both = self.chances[model][kept], self.seen[kept] / self.records
-        drawn = TwoLaws(
-            start=places[0],
-            end=places[-1],
-            exact=[list(zip(places, heights.tolist(), strict=True)) for heights in both],
-            noisy=None,
-            names=("model", "public table"),
-            title=f"What a record adds that is {self.name}",
-            desc="The chance of every number in the model, and its share in the public table.",
-            panel="one record",
-        )
-        return Figure(
-            two_laws(drawn), f"What a record adds that is {self.name}, of which the table has {self.records:,}."
-        )
 
 
 @final
@@ -328,9 +307,9 @@ class PublicComparison(Shown):
             rows=[_cells(row) for row in self.rows[:MOST_SHOWN]],
             numbers=(2, 3, 5, 6, 7),
             more=f"{len(self.rows) - MOST_SHOWN:,} more; see to_pandas()." if len(self.rows) > MOST_SHOWN else "",
+            drawn="drawn from 0 to 100 %: the limits of the table, and a line where the model is",
         )
-        drawings = [each.figure(self.best_model) for each in self.classes]
-        figures = tuple(each for each in drawings if each is not None)[:MOST_SHOWN]
+        largest = [(row.given, f"add {row.adds}: {_log_ratio(row)}") for row in self.farthest.values()]
         return Document(
             kind="public comparison",
             kicker=("bnpriv comparison with a public table: ", Code(str(self.query))),
@@ -338,16 +317,19 @@ class PublicComparison(Shown):
             tone="poor" if self.contradicted else "good",
             lead=self._lead,
             answer=(shown, Paragraph(self._rule, soft=True)),
-            facts=tuple(
+            facts=(
+                *(
+                    fact(
+                        f"Largest log ratio of what one record adds, {name}",
+                        f"{_range(model)} in the models, {_estimate(table)} in the table.",
+                    )
+                    for name, (model, table) in self.ratios.items()
+                ),
                 fact(
-                    f"Largest log ratio of what one record adds, {name}",
-                    f"{_range(model)} in the models, {_estimate(table)} in the table.",
-                )
-                for name, (model, table) in self.ratios.items()
+                    "Largest log ratio of table and model",
+                    *(f"Records {given}, which {told}." for given, told in largest[:MOST_SHOWN]),
+                ),
             ),
-            sections=(Section(title="What one record adds, in the model and in the table", blocks=figures),)
-            if figures
-            else (),
             data=self._data,
         )
 
@@ -419,7 +401,7 @@ class PublicComparison(Shown):
 def _plain(numbers: Estimate | Row) -> dict[str, object]:
     """Values for JSON: infinite numbers as a word."""
     return {
-        name: str(value) if isinstance(value, float) and math.isinf(value) else value
+        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in numbers._asdict().items()
     }
 
@@ -429,6 +411,8 @@ def _estimate(found: Estimate) -> str:
 
 
 def _range(found: Estimate) -> str:
+    if math.isnan(found.low):
+        return "sampling error not known"
     if found.low == found.high:
         return number_text(found.low)
     return f"{number_text(found.low)} to {number_text(found.high)}"
@@ -438,10 +422,21 @@ def _chance(p_value: float) -> str:
     return nats_text(max(p_value, TINY), 2)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[str | Cell, ...]:
     limits = f"{percent_text(row.low)} to {percent_text(row.high)}"
-    shares = percent_text(row.share), limits, percent_text(row.model)
+    ends = (0.0, 1.0)
+    drawing = interval_bar(ends, ends, row.model, (row.low, row.high), title=f"{row.given}: {row.adds}", desc=limits)
+    shares = percent_text(row.share), Cell(limits, drawing=drawing), percent_text(row.model)
     return row.given, row.adds, f"{row.records:,}", *shares, number_text(row.log_ratio, 3), _chance(row.adjusted)
+
+
+def _log_ratio(row: Row) -> str:
+    """The log ratio with its limits."""
+    low, high = (
+        math.log(end / row.model) if end and row.model else math.copysign(math.inf, end - 0.5)
+        for end in (row.low, row.high)
+    )
+    return _estimate(Estimate(row.log_ratio, low, high))
 
 
 def compare_with_public(
@@ -510,12 +505,19 @@ def compared(framework: Framework, public: object, query: Query, best: Calibrati
     return PublicComparison(
         query=query,
         records=records.records,
-        classes=tuple(
-            each for name, secret in given.protect.items() for each in _classes(given, query, name, secret, records)
-        ),
+        classes=classes_of(given, query, records),
         networks=networks,
         ratios={
-            name: (_spread([_ratio(c) for c in evidence.constraints() if c.protected == name]), table)
+            name: (
+                _spread(
+                    [
+                        log_ratio(each.record.first, each.record.second)
+                        for each in evidence.constraints()
+                        if each.protected == name and each.record is not None
+                    ]
+                ),
+                table,
+            )
             for name, table in ratios.items()
         },
         told=told,
@@ -557,6 +559,12 @@ def _values(columns: Mapping[str, Column], public: object) -> dict[str, list[Any
         keys, read = keys_in(frame, columns), collected(frame)
     held = {name: read[f"c{k}"].to_list() for k, name in enumerate(columns)}
     return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}
+
+
+def classes_of(framework: Any, query: Query, records: PublicRecords) -> tuple[ClassLaw, ...]:
+    """What records of every class add, for each protected column."""
+    secrets = framework.protect.items()
+    return tuple(each for name, secret in secrets for each in _classes(framework, query, name, secret, records))
 
 
 def _classes(framework: Any, query: Query, name: str, secret: Secret, records: PublicRecords) -> Iterator[ClassLaw]:
@@ -617,18 +625,31 @@ def _in_the_table(
     """The log ratios of one record and what a calibration tells, for the table and for draws of its weights."""
     known = replace(framework, public_records=records)
     asked = query if best is None else best.weighted_query
-    first, last = known.models - records.draws, known.models
     rounding = rounding_of(normal_form(asked, known.schema))
-    found = {
-        name: [constraint(known, asked, name, secret, model) for model in range(first, last + 1)]
-        for name, secret in known.protect.items()
-    }
-    ratios = {name: _spread(list(map(_ratio, each))) for name, each in found.items()}
-    ratios = {name: each for name, each in ratios.items() if not math.isnan(each.value)}
-    if best is None:
-        return ratios, None
-    losses = np.max([[_loss(each, best, rounding) for each in draws] for draws in found.values()], axis=0).tolist()
-    return ratios, None if math.isnan(losses[-1]) else _spread(losses)
+    ratios, told = dict[str, Estimate](), [Estimate(0.0, 0.0, 0.0)]
+    for name, secret in known.protect.items():
+        found = constraint(known, asked, name, secret, known.models)
+        if found is None:
+            continue
+        losses, drawn = [math.nan], [] if found.record is None else list(_drawn(known, secret, asked, found.record))
+        if drawn:
+            ratios[name] = _spread([log_ratio(each.first, each.second) for each in drawn])
+        if best is not None:
+            losses = [_by_record(each, best) for each in drawn] or losses
+            value = _least(found, best, rounding, losses[-1])
+            # where exact laws of the answer tell less than its records one by one, draws do so by the same share
+            losses = [value * loss / losses[-1] for loss in losses[:-1]] if losses[-1] else losses[:-1]
+            told.append(_spread([*losses, value]))
+    # an unknown one is the largest
+    return ratios, None if best is None or any(math.isnan(each.value) for each in told) else max(told)
+
+
+def _drawn(known: Any, secret: Secret, query: Query, record: RecordPair) -> Iterator[RecordPair]:
+    """The two laws of one record for every draw of the weights, then for the table as it is."""
+    for model in range(known.models - known.public_records.draws, known.models + 1):
+        both = law_of_one_record(known, stack(secret.property, query), model)
+        low, high = np.unique(both.columns[0]).tolist()
+        yield replace(record, numerators=(both.given([high]), both.given([low])))
 
 
 def _spread(values: Sequence[float]) -> Estimate:
@@ -636,25 +657,18 @@ def _spread(values: Sequence[float]) -> Estimate:
     return Estimate(values[-1], min(values), max(values))
 
 
-def _ratio(found: Constraint | None) -> float:
-    """The largest log ratio of what one record adds; 0 where nothing is hidden, not a number without two classes."""
-    if found is None:
-        return 0.0
-    return math.nan if found.record is None else log_ratio(found.record.first, found.record.second)
+def _by_record(record: RecordPair, best: Calibration) -> float:
+    """What a calibration tells at most of all records that change, one by one; not a number where that is not known."""
+    return record.distance * record_loss(record)(best.scale) if isinstance(best.noise, (Laplace, NoNoise)) else math.nan
 
 
-def _loss(found: Constraint | None, best: Calibration, rounding: float) -> float:
-    """What a calibration tells at most under one law of a record; not a number where that is not known."""
-    if found is None:
-        return 0.0
-    least = math.inf
-    if found.record is not None and isinstance(best.noise, (Laplace, NoNoise)):
-        least = found.record.distance * record_loss(found.record)(best.scale)
-        if isinstance(found.pairs, Refusal) and best.delta == 0:
-            return least
+def _least(found: Constraint, best: Calibration, rounding: float, by_record: float) -> float:
+    """What a calibration tells at most: by the records, or by laws of the answer where these are needed."""
+    if isinstance(found.pairs, Refusal) and best.delta == 0 and not math.isnan(by_record):
+        return by_record
     with suppress(BnprivError):
         pairs = law_pairs(found, rounding)
         losses = [loss for pair in pairs for loss in losses_of(pair.first, pair.second, best.noise)]
-        least = min(least, max((loss.epsilon_at(best.delta).upper for loss in losses), default=math.inf))
-    # of noise no bound is infinite, so that none is known
-    return least if math.isfinite(least) or isinstance(best.noise, NoNoise) else math.nan
+        if losses:
+            return float(np.fmin(by_record, max(loss.epsilon_at(best.delta).upper for loss in losses)))
+    return by_record

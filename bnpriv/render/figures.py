@@ -219,8 +219,6 @@ class TwoLaws:
         What it is, and what it shows in words.
     noisy_needles : bool
         Whether what is released has masses, which are drawn as needles.
-    panel : str
-        What `exact` shows.
     """
 
     start: float
@@ -231,13 +229,12 @@ class TwoLaws:
     title: str
     desc: str
     noisy_needles: bool = False
-    panel: str = "exact answer"
 
 
 def two_laws(plotted: TwoLaws) -> Html:
     """Return the drawing with its legend."""
     parts = _needles(plotted, plotted.exact, LAW_PANEL)
-    panels = [(plotted.panel, LAW_PANEL)]
+    panels = [("exact answer", LAW_PANEL)]
     if plotted.noisy is not None and plotted.noisy_needles:
         panels.append(("released", 2 * LAW_PANEL + LAW_BELOW))
         parts += _needles(plotted, plotted.noisy, panels[-1][1])
