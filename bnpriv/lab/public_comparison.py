@@ -30,12 +30,12 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Column
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import nearest_doubles
-from bnpriv.errors import BnprivError, ParameterError, Refusal
+from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
 from bnpriv.kind import notion_of
 from bnpriv.kinds.public_records import PublicRecords, public_records_of, ranked
 from bnpriv.mechanisms.plan import plan
 from bnpriv.render.document import Cell, Code, Document, Paragraph, Section, Table, fact
-from bnpriv.render.figures import axes, interval_bar, label
+from bnpriv.render.figures import interval_bar
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, keys_in
 from bnpriv.tables.reader import collected, opened
@@ -44,19 +44,24 @@ from bnpriv.views.curves import law_pairs, losses_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
-LEVEL = 0.01
+FIT_LEVEL = 0.01
 """In at most this share of tables a true model is contradicted anywhere."""
 
-MOST_SHOWN, MOST_LISTED = 12, 1000
+MOST_SHOWN, MOST_JSON_ROWS = 12, 1000
 """Rows that are shown, and that JSON lists."""
 
-ROUNDED = 1e-12
+CHANCE_ROUNDING = 1e-12
 """Relative rounding of chances beside the error that their law knows."""
 
 
-TINY = 1e-9
+RULE = (
+    "Records are taken as independent, gaps and values out of range as a release counts them. A true model is "
+    "contradicted in at most 1 % of tables, over all tests together, and a class of models only if every model is. "
+    "Ranges are those of 20 draws of the table's weights. What is not contradicted is not thereby true."
+)
+
+LEAST_P_VALUE = 1e-9
 """P-values below it are not told apart from it in words."""
 
 
@@ -67,8 +72,12 @@ class Estimate(NamedTuple):
     low: float
     high: float
 
+    def __str__(self) -> str:
+        between = f"{number_text(self.low)} to {number_text(self.high)}"
+        return f"{number_text(self.value)} ({'sampling error not known' if math.isnan(self.low) else between})"
 
-class Row(NamedTuple):
+
+class EventRow(NamedTuple):
     """How often records of a class do something, in the public table and in the model.
 
     The ends are exact 99 % limits (Clopper and Pearson) of the share, for all rows at once; `adjusted` is the p-value
@@ -132,7 +141,7 @@ class ClassLaw:
         # the tail with no end is certain; its place is taken by numbers that the function takes
         above = np.where(more == 0, 1.0, betainc(np.maximum(more, 1), less + 1, high))
         below = np.where(less == 0, 1.0, betainc(np.maximum(less, 1), more + 1, 1 - low))
-        return np.minimum(2 * (1 + ROUNDED) * np.minimum(above, below), 1.0)
+        return np.minimum(2 * (1 + CHANCE_ROUNDING) * np.minimum(above, below), 1.0)
 
     def limits(self, miss: float) -> tuple[FloatArray, FloatArray]:
         """Exact limits of every share, which miss it with probability `miss` at most."""
@@ -148,16 +157,16 @@ class ClassLaw:
         shown = [number_text(value) for value in self.values[event].tolist()]
         return ("at most " if self.at_most[event] else "") + (shown[0] if len(shown) == 1 else f"({', '.join(shown)})")
 
-    def rows(self, model: int, tests: int) -> Iterator[Row]:
+    def rows(self, model: int, tests: int) -> Iterator[EventRow]:
         """The events under one model."""
         shares, chances = self.seen / self.records, self.chances[model]
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.nan_to_num(np.log(shares) - np.log(chances), nan=0.0, posinf=np.inf, neginf=-np.inf)
         p_values = self.p_values[model]
-        ends = self.limits(LEVEL / tests)
+        ends = self.limits(FIT_LEVEL / tests)
         parts = self.seen, shares, *ends, chances, logs, p_values, np.minimum(tests * p_values, 1.0)
         for event, (seen, *numbers) in enumerate(zip(*(part.tolist() for part in parts), strict=True)):
-            yield Row(self.protected, self.name, self.adds(event), self.records, seen, *numbers)
+            yield EventRow(self.protected, self.name, self.adds(event), self.records, seen, *numbers)
 
 
 @final
@@ -206,7 +215,7 @@ class PublicComparison(Shown):
     @property
     def contradicted(self) -> bool:
         """Whether the table contradicts every model, and so the framework, at level 1 %."""
-        return max(self.p_values) <= LEVEL
+        return max(self.p_values) <= FIT_LEVEL
 
     @property
     def best_model(self) -> int:
@@ -214,28 +223,16 @@ class PublicComparison(Shown):
         return int(np.argmax(self.p_values[: self.networks]))
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[EventRow, ...]:
         """All events under the best model, the most doubtful first."""
         every = [row for each in self.classes for row in each.rows(self.best_model, self.tests)]
         return tuple(sorted(every, key=lambda row: (row.p_value, -abs(row.log_ratio))))
 
     @property
-    def farthest(self) -> Mapping[tuple[str, str], Row]:
-        """For each class, by protected column and name, what was seen and has the largest absolute log ratio."""
-        found: dict[tuple[str, str], Row] = {}
-        for row in sorted(self.rows, key=lambda row: abs(row.log_ratio)):
-            if row.seen or (row.protected, row.given) not in found:
-                found[row.protected, row.given] = row
-        return found
-
-    def refusal(self) -> Refusal:
-        """Why nothing is released under a model that the table contradicts."""
-        return Refusal(
-            required="the public table must not contradict the model for this query",
-            found="; ".join(filter(None, (self._worst, self._told))),
-            remedy="Correct the model, or let these records be one (bnpriv init --learn); despite_public=True, in the "
-            "shell --despite-public, waives this.",
-        )
+    def farthest(self) -> tuple[EventRow, ...]:
+        """For each class what was seen and has the largest absolute log ratio."""
+        ordered = sorted(self.rows, key=lambda row: (row.seen > 0, abs(row.log_ratio)))
+        return tuple({(row.protected, row.given): row for row in ordered}.values())
 
     def require(self, *, despite: bool) -> None:
         """Refuse to release under a model that the table contradicts.
@@ -247,7 +244,12 @@ class PublicComparison(Shown):
         """
         needed = self.calibration is None or self.calibration.mechanism.needs_model
         if self.contradicted and needed and not despite:
-            raise self.refusal().error()
+            raise RefusedError(
+                "the public table must not contradict the model for this query",
+                found="; ".join(filter(None, (self._worst, self._told))),
+                remedy="Correct the model, or let these records be one (bnpriv init --learn); despite_public=True, in "
+                "the shell --despite-public, waives this.",
+            )
 
     @property
     def section(self) -> Section:
@@ -269,34 +271,7 @@ class PublicComparison(Shown):
         """A table of `rows`."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows, columns=Row._fields)
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the shares in the table with their limits, and those in the best model, the most doubtful at the top.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
-
-        Raises
-        ------
-        MissingExtraError
-            If matplotlib is not installed.
-        """
-        drawn, rows = axes(ax), self.rows[:MOST_SHOWN][::-1]
-        ends = [[row.share - row.low for row in rows], [row.high - row.share for row in rows]]
-        places = range(len(rows))
-        drawn.errorbar([row.share for row in rows], places, xerr=np.maximum(ends, 0.0), fmt="o", label="public table")
-        drawn.scatter([row.model for row in rows], places, marker="x", color="black", label="model")
-        drawn.set_yticks(places, [label(f"{row.given}: {row.adds}") for row in rows])
-        drawn.set_xlabel("share of the records of the class")
-        drawn.legend()
-        return drawn
+        return pd.DataFrame(self.rows, columns=EventRow._fields)
 
     @property
     def document(self) -> Document:
@@ -309,26 +284,19 @@ class PublicComparison(Shown):
             more=f"{len(self.rows) - MOST_SHOWN:,} more; see to_pandas()." if len(self.rows) > MOST_SHOWN else "",
             drawn="drawn from 0 to 100 %: the limits of the table, and a line where the model is",
         )
-        largest = [(row.given, f"add {row.adds}: {_log_ratio(row)}") for row in self.farthest.values()]
         return Document(
             kind="public comparison",
             kicker=("bnpriv comparison with a public table: ", Code(str(self.query))),
             headline=self._headline,
             tone="poor" if self.contradicted else "good",
             lead=self._lead,
-            answer=(shown, Paragraph(self._rule, soft=True)),
+            answer=(shown, Paragraph(RULE, soft=True)),
             facts=(
                 *(
-                    fact(
-                        f"Largest log ratio of what one record adds, {name}",
-                        f"{_range(model)} in the models, {_estimate(table)} in the table.",
-                    )
+                    fact(f"Largest log ratio of what one record adds, {name}", f"Models: {model}. Table: {table}.")
                     for name, (model, table) in self.ratios.items()
                 ),
-                fact(
-                    "Largest log ratio of table and model",
-                    *(f"Records {given}, which {told}." for given, told in largest[:MOST_SHOWN]),
-                ),
+                fact("Largest log ratio of table and model", *map(_farthest, self.farthest)),
             ),
             data=self._data,
         )
@@ -337,7 +305,7 @@ class PublicComparison(Shown):
     def _headline(self) -> str:
         if (
             self.networks < len(self.p_values)
-            and min(self.p_values[: self.networks]) <= LEVEL
+            and min(self.p_values[: self.networks]) <= FIT_LEVEL
             and not self.contradicted
         ):
             return f"{self.records:,} public records contradict the network; they are models beside it"
@@ -361,32 +329,19 @@ class PublicComparison(Shown):
         if self.told is None or self.calibration is None:
             return ""
         return (
-            f"if the table's frequencies were true, the answer would tell up to {_estimate(self.told)} nats, where "
+            f"if the table's frequencies were true, the answer would tell up to {self.told} nats, where "
             f"epsilon {full_text(self.calibration.epsilon)} is promised"
         )
 
     @property
-    def _rule(self) -> str:
-        models = (
-            f" It contradicts a model if it contradicts each of all {len(self.p_values)}." if self.p_values[1:] else ""
-        )
-        return (
-            "Records are taken as independent, gaps and values out of range as a release counts them. A true model is "
-            f"contradicted in at most 1 % of tables, over all {self.tests:,} tests together.{models} The range of what "
-            "the table tells is that of 20 draws of its weights. What is not contradicted is not thereby true."
-        )
-
-    @property
     def _data(self) -> dict[str, object]:
-        asked = self.calibration
         return {
             "query": str(self.query),
             "records": self.records,
-            "epsilon": None if asked is None else asked.epsilon,
-            "delta": None if asked is None else asked.delta,
-            "level": LEVEL,
+            "epsilon": None if self.calibration is None else self.calibration.epsilon,
+            "level": FIT_LEVEL,
             "contradicted": self.contradicted,
-            "models": [{"model": k, "p_value": p} for k, p in enumerate(self.p_values)],
+            "p_values": list(self.p_values),
             "best_model": self.best_model,
             "tests": self.tests,
             "told": None if self.told is None else _plain(self.told),
@@ -394,11 +349,11 @@ class PublicComparison(Shown):
                 {"protected": name, "models": _plain(model), "table": _plain(table)}
                 for name, (model, table) in self.ratios.items()
             ],
-            "rows": [_plain(row) for row in self.rows[:MOST_LISTED]],
+            "rows": [_plain(row) for row in self.rows[:MOST_JSON_ROWS]],
         }
 
 
-def _plain(numbers: Estimate | Row) -> dict[str, object]:
+def _plain(numbers: Estimate | EventRow) -> dict[str, object]:
     """Values for JSON: infinite numbers as a word."""
     return {
         name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -406,23 +361,11 @@ def _plain(numbers: Estimate | Row) -> dict[str, object]:
     }
 
 
-def _estimate(found: Estimate) -> str:
-    return f"{number_text(found.value)} ({_range(found)})"
-
-
-def _range(found: Estimate) -> str:
-    if math.isnan(found.low):
-        return "sampling error not known"
-    if found.low == found.high:
-        return number_text(found.low)
-    return f"{number_text(found.low)} to {number_text(found.high)}"
-
-
 def _chance(p_value: float) -> str:
-    return nats_text(max(p_value, TINY), 2)
+    return nats_text(max(p_value, LEAST_P_VALUE), 2)
 
 
-def _cells(row: Row) -> tuple[str | Cell, ...]:
+def _cells(row: EventRow) -> tuple[str | Cell, ...]:
     limits = f"{percent_text(row.low)} to {percent_text(row.high)}"
     ends = (0.0, 1.0)
     drawing = interval_bar(ends, ends, row.model, (row.low, row.high), title=f"{row.given}: {row.adds}", desc=limits)
@@ -430,13 +373,10 @@ def _cells(row: Row) -> tuple[str | Cell, ...]:
     return row.given, row.adds, f"{row.records:,}", *shares, number_text(row.log_ratio, 3), _chance(row.adjusted)
 
 
-def _log_ratio(row: Row) -> str:
-    """The log ratio with its limits."""
-    low, high = (
-        math.log(end / row.model) if end and row.model else math.copysign(math.inf, end - 0.5)
-        for end in (row.low, row.high)
-    )
-    return _estimate(Estimate(row.log_ratio, low, high))
+def _farthest(row: EventRow) -> str:
+    low, high = (math.log(end / row.model) if end * row.model else math.inf for end in (row.low, row.high))
+    low = low if row.low else -math.inf
+    return f"{row.given}, add {row.adds}: {Estimate(row.log_ratio, low, high)}."
 
 
 def compare_with_public(
@@ -483,7 +423,7 @@ def compare_with_public(
     --------
     >>> import bnpriv as bp
     >>> hospital = bp.example("hospital")
-    >>> found = compare_with_public(hospital, bp.simulate(hospital, 500), "count(age >= 60)")
+    >>> found = compare_with_public(hospital, bp.simulate(hospital, 500), "count(days >= 8)")
     >>> found.contradicted
     False
     """
@@ -500,26 +440,19 @@ def compared(framework: Framework, public: object, query: Query, best: Calibrati
         raise evidence.error()
     notion_of(framework).record_law(framework, query, 0)  # refused where there is none
     records = _records(given, public, query)
-    networks = framework.models - (0 if given.public_records is None else given.public_records.draws)
+    of_models: dict[str, list[float]] = {}
+    for each in evidence.constraints():
+        if each.record is not None:
+            of_models.setdefault(each.protected, []).append(log_ratio(each.record.first, each.record.second))
     ratios, told = _in_the_table(given, query, best, records)
     return PublicComparison(
         query=query,
         records=records.records,
-        classes=classes_of(given, query, records),
-        networks=networks,
-        ratios={
-            name: (
-                _spread(
-                    [
-                        log_ratio(each.record.first, each.record.second)
-                        for each in evidence.constraints()
-                        if each.protected == name and each.record is not None
-                    ]
-                ),
-                table,
-            )
-            for name, table in ratios.items()
-        },
+        classes=tuple(
+            each for name, secret in given.protect.items() for each in classes_of(given, query, name, secret, records)
+        ),
+        networks=framework.models - (0 if given.public_records is None else given.public_records.draws),
+        ratios={name: (_spread(sorted(of_models[name])), table) for name, table in ratios.items()},
         told=told,
         calibration=best,
     )
@@ -561,13 +494,7 @@ def _values(columns: Mapping[str, Column], public: object) -> dict[str, list[Any
     return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}
 
 
-def classes_of(framework: Any, query: Query, records: PublicRecords) -> tuple[ClassLaw, ...]:
-    """What records of every class add, for each protected column."""
-    secrets = framework.protect.items()
-    return tuple(each for name, secret in secrets for each in _classes(framework, query, name, secret, records))
-
-
-def _classes(framework: Any, query: Query, name: str, secret: Secret, records: PublicRecords) -> Iterator[ClassLaw]:
+def classes_of(framework: Any, query: Query, name: str, secret: Secret, records: PublicRecords) -> Iterator[ClassLaw]:
     """What records of every class add, where the table has any."""
     asked = stack(secret.property, query)
     form = normal_form(asked, framework.schema)
@@ -586,7 +513,7 @@ def _classes(framework: Any, query: Query, name: str, secret: Secret, records: P
         nearest_doubles(column[first], whole.denominator) + whole.shift / whole.denominator / form.schema.records
         for column, whole in zip(joined, form.wholes(), strict=True)
     ]
-    errors = np.array([[2 * law.error + ROUNDED + 1e-15 * law.size] for law in known])
+    errors = np.array([[2 * law.error + CHANCE_ROUNDING + 1e-15 * law.size] for law in known])
     numbers = np.unique(added[0]).tolist()
     for number in numbers:
         kept = added[0] == number
