@@ -435,10 +435,10 @@ def compare_with_public(
 
 def compared(framework: Framework, public: object, query: Query, best: Calibration | None) -> PublicComparison:
     """The comparison for a calibration that is there."""
+    notion_of(framework).record_law(framework, query, 0)  # refused where there is none
     evidence, given = laws(framework, query), cast(Any, framework)
     if isinstance(evidence, Refusal):
         raise evidence.error()
-    notion_of(framework).record_law(framework, query, 0)  # refused where there is none
     records = _records(given, public, query)
     of_models: dict[str, list[float]] = {}
     for each in evidence.constraints():
