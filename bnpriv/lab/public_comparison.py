@@ -246,7 +246,7 @@ class PublicComparison(Shown):
         if self.contradicted and needed and not despite:
             raise RefusedError(
                 "the public table must not contradict the model for this query",
-                found="; ".join(filter(None, (self._worst, self._told))),
+                found="; ".join(self._findings),
                 remedy="Correct the model, or let these records be one (bnpriv init --learn); despite_public=True, in "
                 "the shell --despite-public, waives this.",
             )
@@ -303,35 +303,29 @@ class PublicComparison(Shown):
 
     @property
     def _headline(self) -> str:
-        if (
-            self.networks < len(self.p_values)
-            and min(self.p_values[: self.networks]) <= FIT_LEVEL
-            and not self.contradicted
-        ):
-            return f"{self.records:,} public records contradict the network; they are models beside it"
-        return f"{self.records:,} public records {'contradict' if self.contradicted else 'do not contradict'} the model"
+        if max(self.p_values[: self.networks]) > FIT_LEVEL:
+            return f"{self.records:,} public records do not contradict the model"
+        which = "model" if self.contradicted else "network, beside which they are models themselves"
+        return f"{self.records:,} public records contradict the {which}"
 
     @property
     def _lead(self) -> str:
-        """Both findings, as sentences."""
-        return " ".join(f"{each[0].upper()}{each[1:]}." for each in (self._worst, self._told) if each)
+        return " ".join(f"{each[0].upper()}{each[1:]}." for each in self._findings)
 
     @property
-    def _worst(self) -> str:
+    def _findings(self) -> list[str]:
+        """What was seen most against the model, and what that would cost where this is known."""
         row = self.rows[0]
-        return (
+        found = [
             f"of {row.records:,} records {row.given}, {percent_text(row.share)} add {row.adds}; "
             f"{percent_text(row.model)} in the model (p {_chance(row.adjusted)} over {self.tests:,} tests)"
-        )
-
-    @property
-    def _told(self) -> str:
-        if self.told is None or self.calibration is None:
-            return ""
-        return (
-            f"if the table's frequencies were true, the answer would tell up to {self.told} nats, where "
-            f"epsilon {full_text(self.calibration.epsilon)} is promised"
-        )
+        ]
+        if self.told is not None and self.calibration is not None:
+            found.append(
+                f"if the table's frequencies were true, the answer would tell up to {self.told} nats, where epsilon "
+                f"{full_text(self.calibration.epsilon)} is promised"
+            )
+        return found
 
     @property
     def _data(self) -> dict[str, object]:
@@ -452,7 +446,7 @@ def compared(framework: Framework, public: object, query: Query, best: Calibrati
             each for name, secret in given.protect.items() for each in classes_of(given, query, name, secret, records)
         ),
         networks=framework.models - (0 if given.public_records is None else given.public_records.draws),
-        ratios={name: (_spread(sorted(of_models[name])), table) for name, table in ratios.items()},
+        ratios={name: (_spread(sorted(of_models[name])), ratios[name]) for name in ratios if name in of_models},
         told=told,
         calibration=best,
     )

@@ -249,7 +249,7 @@ def test_a_framework_with_public_records_is_compared_with_them() -> None:
     found = bp.compare_with_public(learned, None, "count(visits >= 4)")
     assert not found.contradicted
     assert found.p_values[0] <= FIT_LEVEL
-    assert "models beside it" in str(found)
+    assert "3,000 public records contradict the network, beside which" in str(found)
     assert found.told is not None
     assert found.told.value <= 1.2  # the records decided the noise
     assert len(found.p_values) == 1 + records.draws
