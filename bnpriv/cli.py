@@ -19,6 +19,7 @@ from bnpriv.core.interrupts import noting
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.paths import with_journals
 from bnpriv.render.outputs import Outputs, outputs, working
+from bnpriv.services import service
 from bnpriv.text import lines_text, visible
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ Delta = Annotated[float, typer.Option("--delta", metavar="D", help="Failure prob
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON to this file; - for standard output.")
 ]
+PublicTable = Annotated[
+    str | None,
+    typer.Option("--public", metavar="PUBLIC", help="A public table: refuse where it contradicts the model."),
+]
+DespitePublic = Annotated[bool, typer.Option("--despite-public", help="Waive that refusal.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -108,6 +114,8 @@ def plan(
     query: QueryText,
     epsilon: Epsilon,
     delta: Delta = 0.0,
+    public: PublicTable = None,
+    despite_public: DespitePublic = False,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
@@ -115,9 +123,10 @@ def plan(
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.mechanisms.plan import plan as make_plan
 
-    with outputs(html, _file(json), reading=framework_files(framework)) as out:
+    with outputs(html, _file(json), reading=[*framework_files(framework), *_table_files(public)]) as out:
         with working("calibrating every mechanism"):
-            made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
+            declared, asked = read_framework(framework), _query(framework, query)
+            made = make_plan(declared, asked, epsilon, delta, public=public, despite_public=despite_public)
             _ = made.best  # refused here if no mechanism supports it
             text, data = str(made), made.to_json()
             if html is not None:
@@ -145,6 +154,8 @@ def release(
     key: Annotated[
         str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
     ] = None,
+    public: PublicTable = None,
+    despite_public: DespitePublic = False,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
@@ -159,6 +170,7 @@ def release(
     from bnpriv.tables.files import data_files
 
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+    reading += _table_files(public)
     released: Release | None = None
     with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
@@ -173,6 +185,8 @@ def release(
                 session = Session(declared, data, budget=budget, ledger=ledger, name=account)
                 chosen = None if named is None else named.mechanism
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
+            if public is not None:
+                service("release.refuse_contradicted")(best, public, despite_public, data)
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
@@ -457,6 +471,13 @@ def _left_behind(released: Release | None) -> str:
 
 def _file(target: str | None) -> Path | None:
     return None if target is None or target == "-" else Path(target)
+
+
+def _table_files(public: str | None) -> list[Path]:
+    """The files of a public table, which no output may replace."""
+    from bnpriv.tables.files import data_files
+
+    return [] if public is None else [*data_files(public)]
 
 
 def _ledger_files(ledger: str | None) -> list[Path]:

@@ -21,6 +21,7 @@ from bnpriv.lab.check_model import ModelCheck
 from bnpriv.lab.compare import FrameworkComparison
 from bnpriv.lab.leaks import Leaks
 from bnpriv.lab.matrix import InfluenceMatrix
+from bnpriv.lab.public_comparison import PublicComparison
 from bnpriv.lab.rehearse import Rehearsal
 from bnpriv.lab.tradeoff import Tradeoff
 from bnpriv.ledger.history import History
@@ -65,6 +66,7 @@ __all__ = [
     "Price",
     "PrivacyCurve",
     "PrivacyLoss",
+    "PublicComparison",
     "Query",
     "Rehearsal",
     "Release",

@@ -113,8 +113,12 @@ class PublicRecords:
     def weights(self, draw: int) -> IntArray:
         """The weights of the records in one draw, which sum to 2^62.
 
-        They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1.
+        They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1. After the last
+        draw come equal weights: the table as it is.
         """
+        if draw == self.draws:
+            share, rest = divmod(1 << BITS, self.records)
+            return share + (np.arange(self.records) < rest)
         held: dict[int, IntArray] = self.kept.table("weights")
         if draw in held:
             return held[draw]
@@ -148,6 +152,11 @@ class PublicRecords:
         joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
         return WholeLaw.of(joined, logs, beside.error + UNIT_ROUNDOFF * steps)
 
+    def counts(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray]:
+        """What records add to the numerators of an answer, and how many add each."""
+        columns, order, starts = self._grouped(form)
+        return columns, np.diff(starts, append=len(order))
+
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         """What each record adds, once for all that add the same; the records in that order, and where each starts."""
         held: dict[Any, Any] = self.kept.table("forms")
@@ -165,10 +174,7 @@ class PublicRecords:
             for total in term_totals(form, {name: self.columns[name][:, np.newaxis] for name in asked})
         ]
         added = [numerator(whole, totals, (self.records,)) for whole in form.wholes()]
-        ranks: IntArray = np.zeros(self.records, dtype=np.int64)
-        for column in added:
-            values, places = np.unique(column, return_inverse=True)
-            ranks = np.unique(ranks * len(values) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+        ranks = ranked(added)
         order = np.argsort(ranks, kind="stable")
         starts = np.flatnonzero(np.diff(ranks[order], prepend=-1))
         return [column[order[starts]] for column in added], order, starts
@@ -180,6 +186,15 @@ class PublicRecords:
         lines.writerow(self.columns)
         lines.writerows(zip(*map(_written, self.columns.values()), strict=True))
         return written.getvalue()
+
+
+def ranked(columns: Sequence[NDArray[Any]]) -> IntArray:
+    """The place of every vector among the distinct ones in lexicographic order; of each a coordinate is in a column."""
+    ranks: IntArray = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, places = np.unique(column, return_inverse=True)
+        ranks = np.unique(ranks * len(values) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return ranks
 
 
 def _written(values: NDArray[Any]) -> list[str]:
