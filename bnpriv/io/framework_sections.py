@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
+from bnpriv.checks import whole
 from bnpriv.core.columns import Binned, Categorical, State
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
@@ -362,9 +363,11 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
             remedy="Leave one of them out.",
             key="within",
         )
-    said = part.section("posterior", ("source", "prior"))
+    said = part.section("posterior", ("source", "prior", "records"))
     prior = said.string("prior") if "prior" in said.values else ""
-    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
+    with said.named(key="records"):
+        records = whole("records", said.values["records"], error=FrameworkError) if "records" in said.values else None
+    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True, records=records)
     return replace(models, posterior_draws=facts)
 
 

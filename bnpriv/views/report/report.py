@@ -41,7 +41,14 @@ from bnpriv.views.calibration import (
 )
 from bnpriv.views.curves import curve_sections
 from bnpriv.views.report.advice import advice
-from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
+from bnpriv.views.report.analysis import (
+    answer_influences,
+    attribute_report,
+    beliefs,
+    chance_for,
+    dropped_pairs,
+    quilt_calibration,
+)
 from bnpriv.views.report.columns import (
     CURVE_EPSILONS,
     column_bars,
@@ -459,7 +466,8 @@ def _report(
     subject: ReportTarget, limit: int, made: Plan | None = None, epsilon: float | None = None, delta: float = 0.0
 ) -> InfluenceReport:
     by_quilts = quilt_calibration(made)
-    found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
+    chance = chance_for(subject.network, 0.0 if made is not None else delta)
+    found = tuple(attribute_report(subject, name, limit, by_quilts, chance) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
     kinds = "" if subject.framework is None else subject.framework.kinds_text

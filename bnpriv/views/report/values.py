@@ -275,6 +275,41 @@ class EdgeEffect:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class LikelyInfluence:
+    """What columns tell but for a chance: what no more than so many records could show is left out.
+
+    Parameters
+    ----------
+    nats : float
+        For every model and ordered pair of secrets that are both no rarer than the chance: with a probability of at most
+        the chance one record has the first secret and shows what moves the log odds between the two by more.
+    at_95 : float
+        The same for 95 % of the models.
+    chance : float
+    records : int or None
+        How many public records the models were learned from.
+    dependence : bool or None
+        Whether these records show that the column depends on the protected attribute; None where that was not asked.
+
+    Notes
+    -----
+    docs/claims/likely.md.
+    """
+
+    nats: float
+    at_95: float
+    chance: float
+    records: int | None = None
+    dependence: bool | None = None
+
+    @property
+    def one_in(self) -> int:
+        """The chance as one record in so many."""
+        return int(1 / self.chance)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class AttributeReport:
     """What is known about one protected attribute.
 
@@ -284,7 +319,8 @@ class AttributeReport:
     pairs : tuple of Pair
         The pairs of secrets; ordered ones of attributes with finitely many states.
     columns : tuple of Influence
-        Every other attribute alone, the most telling first; one for all that tell the same.
+        Every other attribute alone, the most telling first; one for all that tell the same. What is told but for a
+        chance ranks them where that is known.
     quilts : tuple of RankedQuilt
         The least telling first.
     more : int or None
@@ -310,6 +346,10 @@ class AttributeReport:
     driven : tuple of (str, Influence or None)
         Columns that are no attribute with what they tell, the most telling first; None where the protected attribute
         drives them itself, which tells everything.
+    likely : mapping from str to LikelyInfluence
+        What every one of `columns` tells but for a chance; empty where the models were not learned from public records.
+    asked_likely : LikelyInfluence or None
+        The same of `asked`.
     """
 
     protected: str
@@ -326,6 +366,8 @@ class AttributeReport:
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     left: int = 0
     driven: tuple[tuple[str, Influence | None], ...] = ()
+    likely: Mapping[str, LikelyInfluence] = field(default_factory=dict[str, LikelyInfluence])
+    asked_likely: LikelyInfluence | None = None
 
     @property
     def told(self) -> float:
@@ -333,6 +375,15 @@ class AttributeReport:
         if self.is_queried:
             return math.inf
         return 0.0 if self.asked is None else float(self.asked)
+
+    @property
+    def shown(self) -> float:
+        """The same but for a chance where that is known."""
+        return self.told if self.asked_likely is None or self.is_queried else self.asked_likely.nats
+
+    def likely_of(self, told: Influence) -> LikelyInfluence | None:
+        """Return what one of `columns` or `asked` tells but for a chance, where that is known."""
+        return self.asked_likely if told is self.asked else self.likely.get(min(told.columns, default=""))
 
     @property
     def most(self) -> float:
@@ -464,4 +515,4 @@ class Analysis(Shown):
     @property
     def worst(self) -> AttributeReport | None:
         """The protected attribute about which all that the report asks about tells most; None without a network."""
-        return max(self.attributes, key=lambda row: (row.told, row.most), default=None)
+        return max(self.attributes, key=lambda row: (row.shown, row.told, row.most), default=None)
