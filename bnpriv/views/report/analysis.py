@@ -10,13 +10,14 @@ from itertools import chain, islice, pairwise
 from typing import Literal, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.distributions import Atoms, log_sum_exp
 from bnpriv.core.evidence.constraints import AnswerLaw
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks import guarantee as odds
-from bnpriv.core.influence.base import Influence, draw_points, influence_of
+from bnpriv.core.influence.base import Influence, draw_points, influence_of, worst_place
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilts
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.mechanisms.base import Calibration
@@ -247,20 +248,28 @@ def likely_influence(influence: Influence, chance: float, among: int | None = No
     among : int, optional
         Of how many columns it is asked whether public records show that they depend on the protected attribute.
     """
-    values = _likely_values(influence, chance)
+    values, cells = _likely_values(influence, chance)
     _, at_95, nats = draw_points(values)
     drawn = influence.network.posterior_draws
-    records = None if drawn is None else drawn.records
-    seen = None
+    records, seen, attained = None if drawn is None else drawn.records, None, influence
+    if cells is not None:
+        model, k = worst_place(values)
+        states = [influence.network.states[name] for name in influence.frontier]
+        places = np.unravel_index(cells[model, k], [len(each) for each in states])
+        shown = {name: each[place] for name, each, place in zip(influence.frontier, states, places, strict=True)}
+        attained = replace(influence, pair=influence.pairs[k], model=model, assignment=shown)
     if among is not None and records is not None and influence.details is not None:
         seen = _depends(influence, records, FAMILY_LEVEL / among)
-    return LikelyInfluence(nats=nats, at_95=at_95, chance=chance, records=records, dependence=seen)
+    return LikelyInfluence(nats=nats, at_95=at_95, chance=chance, influence=attained, records=records, dependence=seen)
 
 
-def _likely_values(influence: Influence, chance: float) -> FloatArray:
-    """Return what is told but for a chance, of shape (models, pairs); what is told at worst where no law is kept."""
+def _likely_values(influence: Influence, chance: float) -> tuple[FloatArray, NDArray[np.intp] | None]:
+    """Return what is told but for a chance, and the cells that attain it, of shape (models, pairs).
+
+    Without cells where the law of what is seen is not kept, or all secrets are rarer: then it is what is told at worst.
+    """
     if influence.details is None or not influence.frontier:
-        return influence.values
+        return influence.values, None
     law, states = _law(influence), influence.network.states[influence.protected]
     pairs = cast("tuple[SecretPair, ...]", influence.pairs)
     sides = list(dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second)))
@@ -272,14 +281,16 @@ def _likely_values(influence: Influence, chance: float) -> FloatArray:
         losses = given[:, first] - given[:, second]
     losses[np.isneginf(logs[:, first])] = -np.inf
     order = np.argsort(-losses, axis=2)
-    losses = np.take_along_axis(losses, order, 2)
     # masses are rounded up: no loss is left out that is not as rare
     masses = np.exp(np.take_along_axis(logs[:, first], order, 2) + influence.error).cumsum(axis=2)
     left_out = (masses * (1 + masses.shape[2] * UNIT_ROUNDOFF) <= chance).sum(axis=2, keepdims=True)
-    told = np.take_along_axis(losses, np.minimum(left_out, masses.shape[2] - 1), 2)[:, :, 0] + influence.error
+    cells = np.take_along_axis(order, np.minimum(left_out, masses.shape[2] - 1), 2)
+    told = np.take_along_axis(losses, cells, 2)[:, :, 0] + influence.error
     met = np.exp(priors + influence.error) >= chance
     both = met[:, first] & met[:, second]
-    return np.where(both, np.clip(told, 0.0, influence.values), -np.inf) if both.any() else influence.values
+    if not both.any():
+        return influence.values, None
+    return np.where(both, np.clip(told, 0.0, influence.values), -np.inf), cells[:, :, 0]
 
 
 def _law(influence: Influence) -> FloatArray:

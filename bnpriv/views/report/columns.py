@@ -14,11 +14,20 @@ from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
-from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, upper_chance, upper_text
+from bnpriv.text import full_text, name_text, nats_text, number_text, of_nats, some_text, upper_chance, upper_text
 from bnpriv.views.influence import LEGEND, heat_cell
 from bnpriv.views.report.analysis import rare
-from bnpriv.views.report.values import Analysis, AttributeReport
-from bnpriv.views.report.words import draws_text, influence_text, node_text, not_worked_out, setting_text, witness_text
+from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
+from bnpriv.views.report.words import (
+    but_for,
+    draws_text,
+    influence_text,
+    node_text,
+    not_worked_out,
+    open_text,
+    setting_text,
+    witness_text,
+)
 
 # --------------------------------------------------------------------------------------------------
 # What every column tells alone: a map of colours, and the same in numbers with what attains it.
@@ -76,23 +85,34 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
     if row is None or not small or len(told) < 2 or float(told[0]) == 0:
         return ()
-    longest = max((float(each) for each in told if math.isfinite(float(each))), default=0.0)
+    longest = max((shown for each in told if math.isfinite(shown := _shown(row, each))), default=0.0)
     whose = name_text(row.protected)
     return (
         Table(
-            caption=f"What single columns tell about {whose}, in nats",
+            caption=f"What single columns tell about {whose}, in nats{_rarely(row)}",
             header=("column", "nats", ""),
-            rows=[(_with_alike(row, each), *_bar(each, longest)) for each in told],
+            rows=[(_with_alike(row, each), *_bar(each, _shown(row, each), longest)) for each in told],
             numbers=(1,),
             more=f"{len(row.columns) - len(told)} more, which tell no more." if len(row.columns) > len(told) else "",
         ),
     )
 
 
-def _bar(told: Influence, longest: float) -> tuple[str, doc.Cell]:
+def _shown(row: AttributeReport, told: Influence) -> float:
+    """Return what a column tells, but for a chance where that is known."""
+    likely = row.likely_of(told)
+    return float(told) if likely is None else likely.nats
+
+
+def _rarely(row: AttributeReport | None) -> str:
+    """Return the chance that numbers of an attribute leave out; an empty text where they are at worst."""
+    return "" if row is None or row.asked_likely is None else f", {but_for(row.asked_likely)}"
+
+
+def _bar(told: Influence, nats: float, longest: float) -> tuple[str, doc.Cell]:
     if told.unknown is not None and math.isinf(float(told)):
         return "not known", doc.Cell("")
-    nats, delta = float(told), rare(told)
+    delta = rare(told)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
     return text, doc.Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
@@ -102,24 +122,26 @@ def _heat(report: Analysis) -> Iterator[Block]:
     """Yield the influence of every single column on every protected attribute, with the legend."""
     assert report.network is not None
     told = {
-        (row.protected, column): influence
+        (row.protected, column): (influence, _shown(row, influence))
         for row in report.attributes
         for influence in row.columns
         for name in influence.columns
         for column in row.alike.get(name, (name,))
     }
     most: dict[str, float] = {}
-    for (_, column), influence in told.items():
-        most[column] = max(most.get(column, 0.0), float(influence))
+    for (_, column), (_, nats) in told.items():
+        most[column] = max(most.get(column, 0.0), nats)
     if not most:
         return
     columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
     silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
-    caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
+    rarely = _rarely(next(iter(report.attributes), None))
+    caption = f"Influence of single columns, in nats{rarely}: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
-        rarely = f" with more than delta {full_text(report.delta)}" if report.delta else ""
-        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
+        delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
+        worst = " at worst" if rarely else ""
+        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{delta}{worst}"
     yield doc.HeatMap(
         caption=caption,
         corner="protected",
@@ -130,12 +152,14 @@ def _heat(report: Analysis) -> Iterator[Block]:
     )
 
 
-def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, report: Analysis) -> HeatCell:
-    influence = told.get((row.protected, column))
-    if influence is None:
+def _cell(
+    told: Mapping[tuple[str, str], tuple[Influence, float]], row: AttributeReport, column: str, report: Analysis
+) -> HeatCell:
+    if (row.protected, column) not in told:
         return heat_cell(None if column == row.protected else math.nan, (column,))
+    influence, nats = told[row.protected, column]
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
-    return heat_cell(float(influence), influence.columns, marked=_too_much(influence, report), note=bound)
+    return heat_cell(nats, influence.columns, marked=_too_much(influence, report), note=bound)
 
 
 def _too_much(influence: Influence, report: Analysis) -> bool:
@@ -153,9 +177,10 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
     if row.asked is not None and float(row.asked) > 0:
-        yield _explanation(row.asked)
+        yield _explanation(row.asked if row.asked_likely is None else row.asked_likely.influence)
     if draws_text(row.asked):
-        yield Paragraph(f"Over the draws, {draws_text(row.asked)}")
+        worst = "" if row.asked_likely is None else "At worst, over"
+        yield Paragraph(f"{worst or 'Over'} the draws, {draws_text(row.asked)}")
 
 
 def _table(row: AttributeReport) -> Table:
@@ -171,16 +196,40 @@ def _table(row: AttributeReport) -> Table:
     often = [note for note, count in notes.items() if count > 1]  # said once, below the table
     more = [f"{left} more, which tell {what}."] if left else []
     more += [f"{'All' if notes[note] == len(lines) else f'{notes[note]} of these'}: {note}" for note in often]
+    header = told_header("column", endless=endless, mu=mu, last=reached)
+    rows = [
+        told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
+        for name, told in lines[:MOST_ROWS]
+    ]
+    numbers = told_numbers(endless=endless, mu=mu)
+    if row.likely:
+        header = (header[0], *_likely_header(next(iter(row.likely.values()))), "at worst", *header[2:])
+        rows = [
+            (cells[0], *_likely_cells(row, told), *cells[1:]) for (_, told), cells in zip(lines, rows, strict=False)
+        ]
+        numbers = (1, *(place + 3 for place in numbers))
     return Table(
         caption=f"What single columns tell about {name_text(row.protected)}",
-        header=told_header("column", endless=endless, mu=mu, last=reached),
-        rows=[
-            told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
-            for name, told in lines[:MOST_ROWS]
-        ],
-        numbers=told_numbers(endless=endless, mu=mu),
+        header=header,
+        rows=rows,
+        numbers=numbers,
         more=" ".join(more),
     )
+
+
+def _likely_header(likely: LikelyInfluence) -> tuple[str, str, str]:
+    records = "" if likely.records is None else f"in {likely.records:,} public records"
+    return f"nats {but_for(likely)}", "reached at", records
+
+
+def _likely_cells(row: AttributeReport, told: Influence | None) -> tuple[str, str, str]:
+    """Return what a column tells but for a chance, and whether public records show that it depends."""
+    likely = None if told is None else row.likely_of(told)
+    if likely is None:
+        return "", "", ""
+    unseen = f"no dependence seen; {open_text(likely)}"
+    seen = {None: "", True: "a dependence", False: unseen}[likely.dependence]
+    return upper_text(likely.nats), witness_text(likely.influence), seen
 
 
 def _with_alike(row: AttributeReport, told: Influence) -> Text:
@@ -242,7 +291,9 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Paragraph(f"{how}, which tells everything{rest}")
         return
     if row.asked is not None:
-        yield Paragraph(f"{influence_text(row.asked)}.")
+        likely = row.asked_likely
+        first = "" if likely is None else f"At most {of_nats(upper_text(likely.nats))} {but_for(likely)}; at worst "
+        yield Paragraph(f"{first}{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return
     mu = row.asked.mu is not None

@@ -69,7 +69,7 @@ from bnpriv.views.report.sections import (
     reading_section,
 )
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
-from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
+from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
 
 if TYPE_CHECKING:
@@ -166,9 +166,7 @@ def _influence(influence: Influence) -> Json:
         "kind": influence.kind,
         "how": influence.how,
         "settled": influence.settled,
-        "pair": None if influence.pair is None else str(influence.pair),
-        "model": influence.model,
-        "assignment": [{"attribute": name, "state": str(state)} for name, state in influence.assignment.items()],
+        **_witness(influence),
         "mu": influence.mu if influence.mu is None else _number(influence.mu),
         "deltas": _deltas(influence),
     }
@@ -180,6 +178,23 @@ def _deltas(influence: Influence) -> list[Json]:
         return []
     found = [(epsilon, influence.delta(epsilon)) for epsilon in CURVE_EPSILONS]
     return [{"epsilon": epsilon, "delta": None if isinstance(delta, Refusal) else delta} for epsilon, delta in found]
+
+
+def _witness(influence: Influence) -> Json:
+    return {
+        "pair": None if influence.pair is None else str(influence.pair),
+        "model": influence.model,
+        "assignment": [{"attribute": name, "state": str(state)} for name, state in influence.assignment.items()],
+    }
+
+
+def _likely(found: LikelyInfluence) -> Json:
+    return {
+        "nats": _number(found.nats),
+        "at_95": _number(found.at_95),
+        **_witness(found.influence),
+        "dependence": found.dependence,
+    }
 
 
 def _attribute(report: AttributeReport) -> Json:
@@ -205,6 +220,17 @@ def _attribute(report: AttributeReport) -> Json:
         "more_quilts": report.more,
         "reads_protected": report.is_queried,
         # what half, 95 % and all of the draws tell at most; None if the models are no draws
+        # what is told but for a chance; None where the models were not learned from public records
+        "likely": None
+        if report.asked_likely is None
+        else {
+            "chance": report.asked_likely.chance,
+            "records": report.asked_likely.records,
+            "asked": _likely(report.asked_likely),
+            "columns": [
+                {"column": name, **_likely(report.likely[name])} for told in report.columns for name in told.columns
+            ],
+        },
         "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
     }
 
@@ -409,7 +435,9 @@ def influence_report(
     epsilon : float, optional
         With a query: the guarantee that is asked for; all mechanisms are calibrated.
     delta : float
-        With an epsilon: the failure probability; 0 for a pure guarantee.
+        With an epsilon: the failure probability; 0 for a pure guarantee. Without one, of networks of records with
+        finitely many states: the share of records that is left out of what is told first. By default that is 0.001,
+        or 10 of the public records if that is more, where the network was learned from them; elsewhere it is 0.
     protect : str, iterable of str, or mapping from str to secrets
         The protected attributes of a network.
     limit : int

@@ -18,15 +18,18 @@ from bnpriv.views.guarantee import belief_table, observer_fact, protected_fact, 
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
+    BUT_FOR,
     DELTA,
     GLOSSARY,
     LAW,
     MU,
     asked_text,
+    but_for,
     endless_text,
     not_worked_out,
     observed_text,
     path_text,
+    unseen_text,
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -42,11 +45,12 @@ def belief_fact(report: Analysis) -> Fact:
     row = report.worst
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
-    what = asked_text(report, row)
+    what, rarely = asked_text(report, row), "" if row.asked_likely is None else f", {but_for(row.asked_likely)}"
     if row.bounds_belief:
-        became = odds.belief_text(odds.PRIOR, row.told)
-        return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
-    return fact(question, f"{odds.even_text(row.told)}, by all that {what} can tell.")
+        became = odds.belief_text(odds.PRIOR, row.shown)
+        told = f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell{rarely}."
+        return fact(question, told)
+    return fact(question, f"{odds.even_text(row.shown)}, by all that {what} can tell{rarely}.")
 
 
 def beliefs_section(report: Analysis) -> Section | None:
@@ -84,6 +88,8 @@ def glossary_section(report: Analysis) -> Section:
         words.append(LAW)
     if report.delta or any(math.isinf(float(each)) for each in told):
         words.append(DELTA)
+    if any(row.asked_likely is not None for row in report.attributes):
+        words.insert(2, BUT_FOR)
     if any(each.mu is not None for each in told):
         words.append(MU)
     return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
@@ -162,6 +168,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
         leaks = [distance_text(report.laws)]
     if leaks:
         yield fact("What leaks most", *leaks)
+    unseen = [line for row in report.attributes for line in _unseen(row)]
+    if unseen:
+        yield fact("Where no dependence is seen", *unseen)
     if tries and not useless:
         yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
@@ -196,17 +205,32 @@ def _leak(row: AttributeReport) -> Text:
         unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
         return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
-    told = float(top)
+    told, likely = float(top), row.likely_of(top)
+    if likely is not None and likely.dependence is False:
+        return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
         between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
+    elif likely is not None:
+        nats = of_nats(upper_text(likely.nats))
+        worst = f"{of_nats(upper_text(told))} at worst"
+        moved = f"{nats} {but_for(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst}"
     else:
         moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
+
+
+def _unseen(row: AttributeReport) -> Iterator[Text]:
+    """Yield the columns of which public records show no dependence, with what the draws leave open."""
+    found = {name: each for name, each in row.likely.items() if each.dependence is False}
+    if found:
+        most = max(found.values(), key=lambda each: each.at_95)
+        each = "" if len(found) == 1 else ", each"
+        yield Names(tuple(found)), f" about {name_text(row.protected)}: {unseen_text(most)}{each}."
 
 
 # --------------------------------------------------------------------------------------------------

@@ -281,11 +281,13 @@ class LikelyInfluence:
     Parameters
     ----------
     nats : float
-        For every model and ordered pair of secrets that are both no rarer than the chance: with a probability of at most
-        the chance one record has the first secret and shows what moves the log odds between the two by more.
+        For every model and ordered pair of secrets of which neither is rarer than the chance: with a probability of at
+        most the chance one record has the first secret and shows what moves the log odds between the two by more.
     at_95 : float
         The same for 95 % of the models.
     chance : float
+    influence : Influence
+        What is told at worst, with the pair, the model and the assignment that attain `nats`.
     records : int or None
         How many public records the models were learned from.
     dependence : bool or None
@@ -299,6 +301,7 @@ class LikelyInfluence:
     nats: float
     at_95: float
     chance: float
+    influence: Influence
     records: int | None = None
     dependence: bool | None = None
 

@@ -18,7 +18,7 @@ from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
-from bnpriv.views.report.values import Analysis, AttributeReport
+from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
 
 GLOSSARY = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
@@ -48,6 +48,29 @@ MU = (
     "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
     "deviation 1 whose means are mu apart.",
 )
+
+
+BUT_FOR = (
+    "but for 1 record in so many",
+    "What so few records show, and secrets that so few records have, are left out: all other records show nothing that "
+    "moves the log odds between their own secret and a given other one by more, under any model. At worst nothing is "
+    "left out.",
+)
+
+
+def but_for(likely: LikelyInfluence) -> str:
+    """Return the chance that is left out, in words."""
+    return f"but for 1 record in {likely.one_in:,}"
+
+
+def unseen_text(likely: LikelyInfluence) -> str:
+    """Return that public records show no dependence, and what the draws from the posterior leave open."""
+    return f"no dependence seen in {likely.records:,} public records; {open_text(likely)}"
+
+
+def open_text(likely: LikelyInfluence) -> str:
+    """Return what the draws from the posterior leave open."""
+    return f"at most {of_nats(upper_text(likely.at_95))} in 95 % of the draws"
 
 
 def headline(report: Analysis) -> Text:
@@ -86,6 +109,10 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     if math.isinf(told):
         return *subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
+    if (likely := most.asked_likely) is not None:
+        moved = move_text(likely.nats, bounds_belief=most.bounds_belief)
+        told_first = f" tells up to {of_nats(upper_text(likely.nats))} about {name} {but_for(likely)}: {moved}"
+        return *subject, f"{told_first}; at worst {of_nats(upper_text(told))}"
     moved = move_text(told, bounds_belief=most.bounds_belief)
     return *subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
 
@@ -130,6 +157,17 @@ def _columns_headline(report: Analysis) -> Text:
     assert told is not None
     (column,) = sorted(told.columns)[:1]
     about = name_text(most.protected)
+    likely = most.likely_of(told)
+    if likely is not None and likely.dependence is False:
+        return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
+    if likely is not None:
+        moved = move_text(likely.nats, bounds_belief=most.bounds_belief)
+        worst = of_nats(upper_text(float(told)))
+        return (
+            "Of all columns ",
+            Name(column),
+            f" tells most about {about}: {but_for(likely)} {moved}; at worst {worst}",
+        )
     moved = move_text(float(told), bounds_belief=most.bounds_belief)
     if told.too_large:
         bound = "by a bound, because its tables are too large"
@@ -151,9 +189,11 @@ def lead(report: Analysis) -> str:
         return "No mechanism supports this query."
     if report.query is not None:
         return "Give an epsilon to learn what noise the answer needs."
+    likely = None if report.worst is None else report.worst.asked_likely
+    how = "at worst" if likely is None else f"first {but_for(likely)}, then at worst"
     return (
         "A statistic that never reads a protected column can still tell about it, because columns depend on each "
-        "other. This report says how much, at worst."
+        f"other. This report says how much, {how}."
     )
 
 
