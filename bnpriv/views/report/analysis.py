@@ -312,7 +312,9 @@ def _depends(influence: Influence, records: int, level: float) -> bool:
     if freedom < 1:
         return False
     expected = np.outer(common.sum(axis=1), common.sum(axis=0)) / common.sum()
-    return bool(chdtrc(freedom, 2 * records * xlogy(common, common / expected).sum()) < level)
+    # the mean of so many draws scatters about the table by this much more than the table does about its law
+    statistic = 2 * records * xlogy(common, common / expected).sum() / (1 + 1 / influence.network.models)
+    return bool(chdtrc(freedom, statistic) < level)
 
 
 def attribute_report(
@@ -346,10 +348,11 @@ def attribute_report(
     alike = {group[0]: group for group in groups[: len(alone)]}
     among = len(alone) * len(subject.secrets)
     likely = {} if chance is None else {min(told.columns): likely_influence(told, chance, among) for told in alone}
-    first = {name: -found.nats for name, found in likely.items()}
+    # what is seen to depend comes first: of the others the public records leave much open, if they are few
+    first = {name: (each.dependence is False, -each.nats) for name, each in likely.items()}
     alone.sort(
         key=lambda told: (
-            first.get(min(told.columns), 0.0),
+            first.get(min(told.columns), (False, 0.0)),
             *(-part for part in _size(told)),
             sorted(told.columns),
         )

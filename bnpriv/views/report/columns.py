@@ -91,9 +91,9 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
         Table(
             caption=f"What single columns tell about {whose}, in nats{_rarely(row)}",
             header=("column", "nats", ""),
-            rows=[(_with_alike(row, each), *_bar(each, _shown(row, each), longest)) for each in told],
+            rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
-            more=f"{len(row.columns) - len(told)} more, which tell no more." if len(row.columns) > len(told) else "",
+            more=_more(row, len(row.columns) - len(told), "no more"),
         ),
     )
 
@@ -109,13 +109,21 @@ def _rarely(row: AttributeReport | None) -> str:
     return "" if row is None or row.asked_likely is None else f", {but_for(row.asked_likely)}"
 
 
-def _bar(told: Influence, nats: float, longest: float) -> tuple[str, doc.Cell]:
+def _more(row: AttributeReport, left: int, what: str) -> str:
+    """Return that so many columns are not listed; of those without a dependence some may tell more than listed ones."""
+    return "" if left <= 0 else f"{left} more." if row.likely else f"{left} more, which tell {what}."
+
+
+def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, doc.Cell]:
     if told.unknown is not None and math.isinf(float(told)):
         return "not known", doc.Cell("")
-    delta = rare(told)
+    nats, delta, likely = _shown(row, told), rare(told), row.likely_of(told)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
-    return text, doc.Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
+    said = "" if delta is None else f"over 1 nat with delta {upper_chance(delta)}"
+    if likely is not None:
+        said = f"at worst {upper_text(float(told))}{'' if likely.dependence is not False else ', no dependence seen'}"
+    return text, doc.Cell(said, drawing=drawn)
 
 
 def _heat(report: Analysis) -> Iterator[Block]:
@@ -176,8 +184,8 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Section(title="In numbers", blocks=(_table(row),), folded=True)
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
-    if row.asked is not None and float(row.asked) > 0:
-        yield _explanation(row.asked if row.asked_likely is None else row.asked_likely.influence)
+    if row.explained is not None and float(row.explained) > 0:
+        yield _explanation(row.explained)
     if draws_text(row.asked):
         worst = "" if row.asked_likely is None else "At worst, over"
         yield Paragraph(f"{worst or 'Over'} the draws, {draws_text(row.asked)}")
@@ -194,7 +202,7 @@ def _table(row: AttributeReport) -> Table:
     reached = "reached at" if any(_last(told) for _, told in lines) else ""
     notes = Counter(witness_text(told) for _, told in lines if told is not None and told.unknown is not None)
     often = [note for note, count in notes.items() if count > 1]  # said once, below the table
-    more = [f"{left} more, which tell {what}."] if left else []
+    more = [_more(row, left, what)] if left else []
     more += [f"{'All' if notes[note] == len(lines) else f'{notes[note]} of these'}: {note}" for note in often]
     header = told_header("column", endless=endless, mu=mu, last=reached)
     rows = [
@@ -392,7 +400,7 @@ def _chart(report: Analysis) -> Iterator[Block]:
 
 def secrets_section(report: Analysis) -> Section | None:
     """Return the law of a column given each of two secrets, for every attribute about which something is told."""
-    found = [each for row in report.attributes if row.asked is not None for each in _drawn(row.asked)]
+    found = [each for row in report.attributes if row.explained is not None for each in _drawn(row.explained)]
     if not found:
         return None
     return Section(title="What is seen under two secrets", blocks=tuple(found), id="secrets", folded=True)

@@ -459,7 +459,7 @@ def influence_report(
     >>> print(bp.influence_report(bp.example("student"), limit=1))  # doctest: +ELLIPSIS
     Of all columns sat tells most about income: ...
     """
-    limit = checks.whole("limit", limit)
+    limit, delta = checks.whole("limit", limit), checks.delta(delta)
     if not is_framework(model):
         if not hasattr(model, "level"):
             require_framework(model, query)
@@ -469,7 +469,7 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _report(subject_of_network(cast(Network, model), protect), limit)
+        return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
     framework = cast(Framework, model)
     if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(

@@ -86,7 +86,7 @@ def glossary_section(report: Analysis) -> Section:
     words = list(GLOSSARY)
     if report.laws is not None:
         words.append(LAW)
-    if report.delta or any(math.isinf(float(each)) for each in told):
+    if (report.delta and report.epsilon is not None) or any(math.isinf(float(each)) for each in told):
         words.append(DELTA)
     if any(row.asked_likely is not None for row in report.attributes):
         words.insert(2, BUT_FOR)

@@ -384,6 +384,11 @@ class AttributeReport:
         """The same but for a chance where that is known."""
         return self.told if self.asked_likely is None or self.is_queried else self.asked_likely.nats
 
+    @property
+    def explained(self) -> Influence | None:
+        """What is asked about, with the pair and the values that attain what is shown first."""
+        return self.asked if self.asked_likely is None else self.asked_likely.influence
+
     def likely_of(self, told: Influence) -> LikelyInfluence | None:
         """Return what one of `columns` or `asked` tells but for a chance, where that is known."""
         return self.asked_likely if told is self.asked else self.likely.get(min(told.columns, default=""))

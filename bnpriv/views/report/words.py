@@ -163,11 +163,10 @@ def _columns_headline(report: Analysis) -> Text:
     if likely is not None:
         moved = move_text(likely.nats, bounds_belief=most.bounds_belief)
         worst = of_nats(upper_text(float(told)))
-        return (
-            "Of all columns ",
-            Name(column),
-            f" tells most about {about}: {but_for(likely)} {moved}; at worst {worst}",
-        )
+        said = f"{but_for(likely)} {moved}; at worst {worst}"
+        if likely.dependence:
+            return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {said}"
+        return "Of all columns ", Name(column), f" tells most about {about}: {said}"
     moved = move_text(float(told), bounds_belief=most.bounds_belief)
     if told.too_large:
         bound = "by a bound, because its tables are too large"
