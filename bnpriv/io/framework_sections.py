@@ -365,8 +365,8 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
         )
     said = part.section("posterior", ("source", "prior", "records"))
     prior = said.string("prior") if "prior" in said.values else ""
-    with said.named(key="records"):
-        records = whole("records", said.values["records"], error=FrameworkError) if "records" in said.values else None
+    told = said.values.get("records")
+    records = None if told is None else whole("records of [network.posterior]", told, error=FrameworkError)
     facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True, records=records)
     return replace(models, posterior_draws=facts)
 
