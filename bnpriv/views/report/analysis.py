@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
@@ -255,8 +255,8 @@ def likely_influence(influence: Influence, chance: float, among: int | None = No
     if cells is not None:
         model, k = worst_place(values)
         states = [influence.network.states[name] for name in influence.frontier]
-        places = np.unravel_index(cells[model, k], [len(each) for each in states])
-        shown = {name: each[place] for name, each, place in zip(influence.frontier, states, places, strict=True)}
+        places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
+        shown = {name: each[int(at)] for name, each, at in zip(influence.frontier, states, places, strict=True)}
         attained = replace(influence, pair=influence.pairs[k], model=model, assignment=shown)
     if among is not None and records is not None and influence.details is not None:
         seen = _depends(influence, records, FAMILY_LEVEL / among)
@@ -264,7 +264,7 @@ def likely_influence(influence: Influence, chance: float, among: int | None = No
 
 
 def _likely_values(influence: Influence, chance: float) -> tuple[FloatArray, NDArray[np.intp] | None]:
-    """Return what is told but for a chance, and the cells that attain it, of shape (models, pairs).
+    """Return what is told but for a chance, and the cells that attain it, for every model and pair.
 
     Without cells where the law of what is seen is not kept, or all secrets are rarer: then it is what is told at worst.
     """
@@ -296,9 +296,7 @@ def _likely_values(influence: Influence, chance: float) -> tuple[FloatArray, NDA
 def _law(influence: Influence) -> FloatArray:
     """Return the logs of the joint law of the protected attribute and all that is seen, the latter as one axis."""
     law = joint_law(cast(DiscreteNetwork, influence.network), (influence.protected, *influence.frontier)).values
-    return np.broadcast_to(law, (influence.network.models, *law.shape[1:])).reshape(
-        influence.network.models, law.shape[1], -1
-    )
+    return law.reshape(*law.shape[:2], -1)
 
 
 def _depends(influence: Influence, records: int, level: float) -> bool:
@@ -313,12 +311,12 @@ def _depends(influence: Influence, records: int, level: float) -> bool:
         return False
     expected = np.outer(common.sum(axis=1), common.sum(axis=0)) / common.sum()
     # the mean of so many draws scatters about the table by this much more than the table does about its law
-    statistic = 2 * records * xlogy(common, common / expected).sum() / (1 + 1 / influence.network.models)
-    return bool(chdtrc(freedom, statistic) < level)
+    statistic = 2 * records * np.sum(cast(FloatArray, xlogy(common, common / expected)))
+    return bool(cast(float, chdtrc(freedom, statistic / (1 + 1 / influence.network.models))) < level)
 
 
 def attribute_report(
-    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None, chance: float | None = None
+    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None, delta: float = 0.0
 ) -> AttributeReport:
     """Return what is known about one protected attribute.
 
@@ -331,8 +329,8 @@ def attribute_report(
         Quilts that are shown.
     calibration : Calibration or None
         Of the subject's query by quilts, if an epsilon was given.
-    chance : float, optional
-        But for which influences are told first, and ranked.
+    delta : float
+        The chance but for which influences are told first, and ranked; 0 for the usual one.
     """
     network, pairs = subject.network, subject.secrets[protected]
     assert network is not None
@@ -346,20 +344,16 @@ def attribute_report(
     groups = kind_of(network).alike(network, protected)
     alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
-    among = len(alone) * len(subject.secrets)
-    likely = {} if chance is None else {min(told.columns): likely_influence(told, chance, among) for told in alone}
+    chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
+    likely = {} if chance is None else {told.columns: likely_influence(told, chance, among) for told in alone}
     # what is seen to depend comes first: of the others the public records leave much open, if they are few
-    first = {name: (each.dependence is False, -each.nats) for name, each in likely.items()}
-    alone.sort(
-        key=lambda told: (
-            first.get(min(told.columns), (False, 0.0)),
-            *(-part for part in _size(told)),
-            sorted(told.columns),
-        )
-    )
+    first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
+    alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
     estimates = any(told.kind == "estimate" for told in alone)
     rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
     asked = _asked(cache, alone)
+    if asked is not None and chance is not None and asked.columns not in likely:
+        likely[asked.columns] = likely_influence(asked, chance)
     edges, more_edges = _edges(cache, asked)
     return AttributeReport(
         protected=protected,
@@ -377,17 +371,7 @@ def attribute_report(
         left=sum(map(len, groups[len(alone) :])),
         driven=tuple(_driven(cache)),
         likely=likely,
-        asked_likely=_asked_likely(asked, likely, chance),
     )
-
-
-def _asked_likely(
-    asked: Influence | None, likely: Mapping[str, LikelyInfluence], chance: float | None
-) -> LikelyInfluence | None:
-    if asked is None or chance is None:
-        return None
-    known = likely.get(min(asked.columns)) if len(asked.columns) == 1 else None
-    return likely_influence(asked, chance) if known is None else known
 
 
 def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:

@@ -14,20 +14,12 @@ from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
-from bnpriv.text import full_text, name_text, nats_text, number_text, of_nats, some_text, upper_chance, upper_text
+from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, upper_chance, upper_text
 from bnpriv.views.influence import LEGEND, heat_cell
+from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
-from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
-from bnpriv.views.report.words import (
-    but_for,
-    draws_text,
-    influence_text,
-    node_text,
-    not_worked_out,
-    open_text,
-    setting_text,
-    witness_text,
-)
+from bnpriv.views.report.values import Analysis, AttributeReport
+from bnpriv.views.report.words import draws_text, influence_text, node_text, not_worked_out, setting_text, witness_text
 
 # --------------------------------------------------------------------------------------------------
 # What every column tells alone: a map of colours, and the same in numbers with what attains it.
@@ -85,28 +77,17 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
     if row is None or not small or len(told) < 2 or float(told[0]) == 0:
         return ()
-    longest = max((shown for each in told if math.isfinite(shown := _shown(row, each))), default=0.0)
+    longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
     whose = name_text(row.protected)
     return (
         Table(
-            caption=f"What single columns tell about {whose}, in nats{_rarely(row)}",
+            caption=f"What single columns tell about {whose}, in nats{words.rarely_text(row)}",
             header=("column", "nats", ""),
             rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
             more=_more(row, len(row.columns) - len(told), "no more"),
         ),
     )
-
-
-def _shown(row: AttributeReport, told: Influence) -> float:
-    """Return what a column tells, but for a chance where that is known."""
-    likely = row.likely_of(told)
-    return float(told) if likely is None else likely.nats
-
-
-def _rarely(row: AttributeReport | None) -> str:
-    """Return the chance that numbers of an attribute leave out; an empty text where they are at worst."""
-    return "" if row is None or row.asked_likely is None else f", {but_for(row.asked_likely)}"
 
 
 def _more(row: AttributeReport, left: int, what: str) -> str:
@@ -117,7 +98,7 @@ def _more(row: AttributeReport, left: int, what: str) -> str:
 def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, doc.Cell]:
     if told.unknown is not None and math.isinf(float(told)):
         return "not known", doc.Cell("")
-    nats, delta, likely = _shown(row, told), rare(told), row.likely_of(told)
+    nats, delta, likely = row.shown(told), rare(told), row.likely.get(told.columns)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
     said = "" if delta is None else f"over 1 nat with delta {upper_chance(delta)}"
@@ -130,21 +111,22 @@ def _heat(report: Analysis) -> Iterator[Block]:
     """Yield the influence of every single column on every protected attribute, with the legend."""
     assert report.network is not None
     told = {
-        (row.protected, column): (influence, _shown(row, influence))
+        (row.protected, column): influence
         for row in report.attributes
         for influence in row.columns
         for name in influence.columns
         for column in row.alike.get(name, (name,))
     }
     most: dict[str, float] = {}
-    for (_, column), (_, nats) in told.items():
-        most[column] = max(most.get(column, 0.0), nats)
+    by_name = {row.protected: row for row in report.attributes}
+    for (protected, column), influence in told.items():
+        most[column] = max(most.get(column, 0.0), by_name[protected].shown(influence))
     if not most:
         return
     columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
     silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
-    rarely = _rarely(next(iter(report.attributes), None))
+    rarely = words.rarely_text(report.worst)
     caption = f"Influence of single columns, in nats{rarely}: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
@@ -160,14 +142,12 @@ def _heat(report: Analysis) -> Iterator[Block]:
     )
 
 
-def _cell(
-    told: Mapping[tuple[str, str], tuple[Influence, float]], row: AttributeReport, column: str, report: Analysis
-) -> HeatCell:
-    if (row.protected, column) not in told:
+def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, column: str, report: Analysis) -> HeatCell:
+    influence = told.get((row.protected, column))
+    if influence is None:
         return heat_cell(None if column == row.protected else math.nan, (column,))
-    influence, nats = told[row.protected, column]
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
-    return heat_cell(nats, influence.columns, marked=_too_much(influence, report), note=bound)
+    return heat_cell(row.shown(influence), influence.columns, marked=_too_much(influence, report), note=bound)
 
 
 def _too_much(influence: Influence, report: Analysis) -> bool:
@@ -187,8 +167,7 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     if row.explained is not None and float(row.explained) > 0:
         yield _explanation(row.explained)
     if draws_text(row.asked):
-        worst = "" if row.asked_likely is None else "At worst, over"
-        yield Paragraph(f"{worst or 'Over'} the draws, {draws_text(row.asked)}")
+        yield Paragraph(f"{'At worst, over' if row.likely else 'Over'} the draws, {draws_text(row.asked)}")
 
 
 def _table(row: AttributeReport) -> Table:
@@ -211,10 +190,10 @@ def _table(row: AttributeReport) -> Table:
     ]
     numbers = told_numbers(endless=endless, mu=mu)
     if row.likely:
-        header = (header[0], *_likely_header(next(iter(row.likely.values()))), "at worst", *header[2:])
-        rows = [
-            (cells[0], *_likely_cells(row, told), *cells[1:]) for (_, told), cells in zip(lines, rows, strict=False)
-        ]
+        likely = next(iter(row.likely.values()))
+        shown = "public records" if likely.records else ""
+        header = ("column", f"nats {words.but_for(likely)}", "reached at", shown, "at worst", *header[2:])
+        rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
         numbers = (1, *(place + 3 for place in numbers))
     return Table(
         caption=f"What single columns tell about {name_text(row.protected)}",
@@ -225,18 +204,12 @@ def _table(row: AttributeReport) -> Table:
     )
 
 
-def _likely_header(likely: LikelyInfluence) -> tuple[str, str, str]:
-    records = "" if likely.records is None else f"in {likely.records:,} public records"
-    return f"nats {but_for(likely)}", "reached at", records
-
-
 def _likely_cells(row: AttributeReport, told: Influence | None) -> tuple[str, str, str]:
     """Return what a column tells but for a chance, and whether public records show that it depends."""
-    likely = None if told is None else row.likely_of(told)
+    likely = None if told is None else row.likely.get(told.columns)
     if likely is None:
         return "", "", ""
-    unseen = f"no dependence seen; {open_text(likely)}"
-    seen = {None: "", True: "a dependence", False: unseen}[likely.dependence]
+    seen = "" if likely.dependence is None else "a dependence" if likely.dependence else words.unseen_text(likely)
     return upper_text(likely.nats), witness_text(likely.influence), seen
 
 
@@ -299,8 +272,7 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Paragraph(f"{how}, which tells everything{rest}")
         return
     if row.asked is not None:
-        likely = row.asked_likely
-        first = "" if likely is None else f"At most {of_nats(upper_text(likely.nats))} {but_for(likely)}; at worst "
+        first = "" if row.asked_likely is None else f"At most {words.likely_text(row.asked_likely)}; at worst "
         yield Paragraph(f"{first}{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return

@@ -45,7 +45,6 @@ from bnpriv.views.report.analysis import (
     answer_influences,
     attribute_report,
     beliefs,
-    chance_for,
     dropped_pairs,
     quilt_calibration,
 )
@@ -69,7 +68,7 @@ from bnpriv.views.report.sections import (
     reading_section,
 )
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
-from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence, RankedQuilt, noise_curves
+from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
 
 if TYPE_CHECKING:
@@ -188,15 +187,6 @@ def _witness(influence: Influence) -> Json:
     }
 
 
-def _likely(found: LikelyInfluence) -> Json:
-    return {
-        "nats": _number(found.nats),
-        "at_95": _number(found.at_95),
-        **_witness(found.influence),
-        "dependence": found.dependence,
-    }
-
-
 def _attribute(report: AttributeReport) -> Json:
     points = None if report.asked is None else report.asked.over_draws
     return {
@@ -220,17 +210,19 @@ def _attribute(report: AttributeReport) -> Json:
         "more_quilts": report.more,
         "reads_protected": report.is_queried,
         # what half, 95 % and all of the draws tell at most; None if the models are no draws
-        # what is told but for a chance; None where the models were not learned from public records
-        "likely": None
-        if report.asked_likely is None
-        else {
-            "chance": report.asked_likely.chance,
-            "records": report.asked_likely.records,
-            "asked": _likely(report.asked_likely),
-            "columns": [
-                {"column": name, **_likely(report.likely[name])} for told in report.columns for name in told.columns
-            ],
-        },
+        # what is told but for a chance; empty where the models were not learned from public records
+        "likely": [
+            {
+                "columns": sorted(columns),
+                "chance": found.chance,
+                "records": found.records,
+                "nats": _number(found.nats),
+                "at_95": _number(found.at_95),
+                **_witness(found.influence),
+                "dependence": found.dependence,
+            }
+            for columns, found in report.likely.items()
+        ],
         "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
     }
 
@@ -494,7 +486,7 @@ def _report(
     subject: ReportTarget, limit: int, made: Plan | None = None, epsilon: float | None = None, delta: float = 0.0
 ) -> InfluenceReport:
     by_quilts = quilt_calibration(made)
-    chance = chance_for(subject.network, 0.0 if made is not None else delta)
+    chance = delta if made is None else 0.0
     found = tuple(attribute_report(subject, name, limit, by_quilts, chance) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)

@@ -24,11 +24,12 @@ from bnpriv.views.report.words import (
     LAW,
     MU,
     asked_text,
-    but_for,
     endless_text,
+    likely_text,
     not_worked_out,
     observed_text,
     path_text,
+    rarely_text,
     unseen_text,
 )
 
@@ -45,12 +46,12 @@ def belief_fact(report: Analysis) -> Fact:
     row = report.worst
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
-    what, rarely = asked_text(report, row), "" if row.asked_likely is None else f", {but_for(row.asked_likely)}"
+    what, rarely = asked_text(report, row), rarely_text(row)
     if row.bounds_belief:
-        became = odds.belief_text(odds.PRIOR, row.shown)
+        became = odds.belief_text(odds.PRIOR, row.told_first)
         told = f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell{rarely}."
         return fact(question, told)
-    return fact(question, f"{odds.even_text(row.shown)}, by all that {what} can tell{rarely}.")
+    return fact(question, f"{odds.even_text(row.told_first)}, by all that {what} can tell{rarely}.")
 
 
 def beliefs_section(report: Analysis) -> Section | None:
@@ -205,7 +206,7 @@ def _leak(row: AttributeReport) -> Text:
         unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
         return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
-    told, likely = float(top), row.likely_of(top)
+    told, likely = float(top), row.likely.get(top.columns)
     if likely is not None and likely.dependence is False:
         return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
@@ -214,9 +215,8 @@ def _leak(row: AttributeReport) -> Text:
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     elif likely is not None:
-        nats = of_nats(upper_text(likely.nats))
-        worst = f"{of_nats(upper_text(told))} at worst"
-        moved = f"{nats} {but_for(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst}"
+        worst = of_nats(upper_text(told))
+        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} at worst"
     else:
         moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
     edges = leak_path(top)
@@ -226,10 +226,9 @@ def _leak(row: AttributeReport) -> Text:
 
 def _unseen(row: AttributeReport) -> Iterator[Text]:
     """Yield the columns of which public records show no dependence, with what the draws leave open."""
-    found = {name: each for name, each in row.likely.items() if each.dependence is False}
+    found = {min(columns): each for columns, each in row.likely.items() if each.dependence is False}
     if found:
-        most = max(found.values(), key=lambda each: each.at_95)
-        each = "" if len(found) == 1 else ", each"
+        most, each = max(found.values(), key=lambda each: each.at_95), "" if len(found) == 1 else ", each"
         yield Names(tuple(found)), f" about {name_text(row.protected)}: {unseen_text(most)}{each}."
 
 

@@ -305,11 +305,6 @@ class LikelyInfluence:
     records: int | None = None
     dependence: bool | None = None
 
-    @property
-    def one_in(self) -> int:
-        """The chance as one record in so many."""
-        return int(1 / self.chance)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -349,10 +344,9 @@ class AttributeReport:
     driven : tuple of (str, Influence or None)
         Columns that are no attribute with what they tell, the most telling first; None where the protected attribute
         drives them itself, which tells everything.
-    likely : mapping from str to LikelyInfluence
-        What every one of `columns` tells but for a chance; empty where the models were not learned from public records.
-    asked_likely : LikelyInfluence or None
-        The same of `asked`.
+    likely : mapping from frozenset of str to LikelyInfluence
+        What every one of `columns`, and `asked`, tells but for a chance, by its columns; empty where the models were
+        not learned from public records.
     """
 
     protected: str
@@ -369,8 +363,7 @@ class AttributeReport:
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     left: int = 0
     driven: tuple[tuple[str, Influence | None], ...] = ()
-    likely: Mapping[str, LikelyInfluence] = field(default_factory=dict[str, LikelyInfluence])
-    asked_likely: LikelyInfluence | None = None
+    likely: Mapping[frozenset[str], LikelyInfluence] = field(default_factory=dict[frozenset[str], LikelyInfluence])
 
     @property
     def told(self) -> float:
@@ -380,18 +373,24 @@ class AttributeReport:
         return 0.0 if self.asked is None else float(self.asked)
 
     @property
-    def shown(self) -> float:
-        """The same but for a chance where that is known."""
-        return self.told if self.asked_likely is None or self.is_queried else self.asked_likely.nats
+    def asked_likely(self) -> LikelyInfluence | None:
+        """What `asked` tells but for a chance; None where that is not known."""
+        return None if self.asked is None else self.likely.get(self.asked.columns)
 
     @property
     def explained(self) -> Influence | None:
         """What is asked about, with the pair and the values that attain what is shown first."""
         return self.asked if self.asked_likely is None else self.asked_likely.influence
 
-    def likely_of(self, told: Influence) -> LikelyInfluence | None:
-        """Return what one of `columns` or `asked` tells but for a chance, where that is known."""
-        return self.asked_likely if told is self.asked else self.likely.get(min(told.columns, default=""))
+    def shown(self, told: Influence) -> float:
+        """Return what is shown first of one of `columns` or `asked`, in nats: but for a chance where that is known."""
+        likely = self.likely.get(told.columns)
+        return float(told) if likely is None else likely.nats
+
+    @property
+    def told_first(self) -> float:
+        """The same of all that the report asks about."""
+        return self.told if self.asked is None or self.is_queried else self.shown(self.asked)
 
     @property
     def most(self) -> float:
@@ -523,4 +522,4 @@ class Analysis(Shown):
     @property
     def worst(self) -> AttributeReport | None:
         """The protected attribute about which all that the report asks about tells most; None without a network."""
-        return max(self.attributes, key=lambda row: (row.shown, row.told, row.most), default=None)
+        return max(self.attributes, key=lambda row: (row.told_first, row.told, row.most), default=None)

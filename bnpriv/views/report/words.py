@@ -60,17 +60,23 @@ BUT_FOR = (
 
 def but_for(likely: LikelyInfluence) -> str:
     """Return the chance that is left out, in words."""
-    return f"but for 1 record in {likely.one_in:,}"
+    return f"but for 1 record in {int(1 / likely.chance):,}"
+
+
+def rarely_text(row: AttributeReport | None) -> str:
+    """Return the same as the end of a caption; an empty text where numbers are at worst."""
+    return "" if row is None or row.asked_likely is None else f", {but_for(row.asked_likely)}"
+
+
+def likely_text(likely: LikelyInfluence) -> str:
+    """Return how much is told but for a chance."""
+    return f"{of_nats(upper_text(likely.nats))} {but_for(likely)}"
 
 
 def unseen_text(likely: LikelyInfluence) -> str:
     """Return that public records show no dependence, and what the draws from the posterior leave open."""
-    return f"no dependence seen in {likely.records:,} public records; {open_text(likely)}"
-
-
-def open_text(likely: LikelyInfluence) -> str:
-    """Return what the draws from the posterior leave open."""
-    return f"at most {of_nats(upper_text(likely.at_95))} in 95 % of the draws"
+    left = f"at most {of_nats(upper_text(likely.at_95))} in 95 % of the draws"
+    return f"no dependence seen in {likely.records:,} public records; {left}"
 
 
 def headline(report: Analysis) -> Text:
@@ -109,12 +115,11 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     if math.isinf(told):
         return *subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
-    if (likely := most.asked_likely) is not None:
-        moved = move_text(likely.nats, bounds_belief=most.bounds_belief)
-        told_first = f" tells up to {of_nats(upper_text(likely.nats))} about {name} {but_for(likely)}: {moved}"
-        return *subject, f"{told_first}; at worst {of_nats(upper_text(told))}"
-    moved = move_text(told, bounds_belief=most.bounds_belief)
-    return *subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
+    moved = move_text(most.told_first, bounds_belief=most.bounds_belief)
+    if most.asked_likely is not None:
+        moved = f"{moved}; at worst {of_nats(upper_text(told))}"
+    nats = of_nats(upper_text(most.told_first))
+    return *subject, f" tells up to {nats} about {name}{rarely_text(most)}: {moved}{guess}"
 
 
 def _without_bound(report: Analysis) -> str:
@@ -157,17 +162,13 @@ def _columns_headline(report: Analysis) -> Text:
     assert told is not None
     (column,) = sorted(told.columns)[:1]
     about = name_text(most.protected)
-    likely = most.likely_of(told)
+    moved, likely = move_text(most.shown(told), bounds_belief=most.bounds_belief), most.likely.get(told.columns)
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
     if likely is not None:
-        moved = move_text(likely.nats, bounds_belief=most.bounds_belief)
-        worst = of_nats(upper_text(float(told)))
-        said = f"{but_for(likely)} {moved}; at worst {worst}"
+        moved = f"{but_for(likely)} {moved}; at worst {of_nats(upper_text(float(told)))}"
         if likely.dependence:
-            return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {said}"
-        return "Of all columns ", Name(column), f" tells most about {about}: {said}"
-    moved = move_text(float(told), bounds_belief=most.bounds_belief)
+            return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {moved}"
     if told.too_large:
         bound = "by a bound, because its tables are too large"
         return Name(column), f" may tell most about {about}, {bound}: {moved} at most"

@@ -483,10 +483,10 @@ def test_a_learned_report_ranks_by_what_somebody_can_meet(learned) -> None:
     names = [min(told.columns) for told in row.columns]
     assert names[0] == "smoker"
     assert max(row.columns, key=float).columns != {"smoker"}
-    assert [row.likely[name].dependence for name in names] == [True, *(False for _ in names[1:])]
-    nats = [row.likely[name].nats for name in names[1:]]
-    assert nats == sorted(nats, reverse=True)
-    assert all(row.likely[min(told.columns)].nats <= float(told) for told in row.columns)
+    likely = [row.likely[told.columns] for told in row.columns]
+    assert [each.dependence for each in likely] == [True, *(False for _ in names[1:])]
+    assert [each.nats for each in likely[1:]] == sorted((each.nats for each in likely[1:]), reverse=True)
+    assert all(each.nats <= float(told) for each, told in zip(likely, row.columns, strict=True))
     assert row.asked is row.columns[0]
     for text in (str(report), report.to_markdown(), report.to_html()):
         plain = " ".join(re.sub(r"<[^>]*>", " ", text).replace("\\", "").replace("&nbsp;", " ").split())
@@ -497,15 +497,23 @@ def test_a_learned_report_ranks_by_what_somebody_can_meet(learned) -> None:
         assert "in 95 % of the draws" in plain
         assert "at worst" in plain
     asked = bp.influence_report(learned, bp.count(bp.col("smoker") == "yes"))
-    assert "but for 1 record in 100: it can" in str(asked)
-    assert asked.attributes[0].asked_likely == asked.attributes[0].likely["smoker"]
+    assert "about health, but for 1 record in 100: it can" in str(asked)
+    assert asked.attributes[0].asked_likely is asked.attributes[0].likely[frozenset({"smoker"})]
+    both = bp.influence_report(learned, bp.stack(*(bp.count(bp.col("town") == name) for name in "AB"), bp.mean("coin")))
+    found = both.attributes[0].asked_likely
+    assert found is not None
+    assert found.dependence is None
+    assert found.nats <= both.attributes[0].told
+    assert "health, but for 1 record in 100: it can" in str(both)
 
 
 def test_fields_of_a_learned_report_are_documented(learned) -> None:
     known = documented()
     data = json.loads(bp.influence_report(learned).to_json())["data"]
-    assert data["protected"][0]["likely"]["chance"] == 0.01
-    for name, value in fields(data["protected"][0]["likely"], "protected[].likely"):
+    likely = data["protected"][0]["likely"]
+    assert {each["columns"][0] for each in likely} == {each["columns"][0] for each in data["protected"][0]["columns"]}
+    assert {each["chance"] for each in likely} == {0.01}
+    for name, value in fields(likely, "protected[].likely"):
         assert fits(value, known[name]), name
 
 
