@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
+from bnpriv.checks import whole
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, NotCounted, State
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
@@ -367,9 +368,11 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
             remedy="Leave one of them out.",
             key="within",
         )
-    said = part.section("posterior", ("source", "prior"))
+    said = part.section("posterior", ("source", "prior", "records"))
     prior = said.string("prior") if "prior" in said.values else ""
-    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
+    told = said.values.get("records")
+    records = None if told is None else whole("records of [network.posterior]", told, error=FrameworkError)
+    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True, records=records)
     return replace(models, posterior_draws=facts)
 
 

@@ -157,8 +157,9 @@ def _of_tables(
     section = toml_section(["network"], values | more)
     drawn = network.posterior_draws
     if drawn is not None:
-        said = {"source": drawn.source} | ({"prior": drawn.prior} if drawn.prior else {})
-        section += "\n\n" + toml_section(["network", "posterior"], said)
+        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records}
+        known = {key: value for key, value in said.items() if value is not None}
+        section += "\n\n" + toml_section(["network", "posterior"], known)
     return NetworkPart(section, texts)
 
 

@@ -132,7 +132,7 @@ def _posterior(known: Started) -> str:
     drawn = None if known.network is None else known.network.posterior_draws
     if drawn is None:
         return ""
-    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\n"
+    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\nrecords = {drawn.records}\n"
     return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
 
 
