@@ -34,8 +34,9 @@ from bnpriv.errors import DataError, FrameworkError
 BITS = 62
 """Weights are whole numbers that sum to 2^BITS: their sums fit in 64 bits."""
 
-RECORD_DRAWS = 20
-"""Draws of weights by default; docs/claims/public_records.md says how often they suffice."""
+RECORD_DRAWS = 40
+"""Draws of weights by default, of which every other pushes the same way; docs/claims/public_records.md says how often
+they suffice."""
 
 MOST_KEPT_WEIGHTS = 2**22
 """Weights are kept up to so many; more are drawn again for every query."""
@@ -110,19 +111,22 @@ class PublicRecords:
     def __hash__(self) -> int:
         return hash(self.identity)
 
-    def weights(self, draw: int) -> IntArray:
-        """The weights of the records in one draw, which sum to 2^62.
+    def weights(self, draw: int, further: int = 0) -> IntArray:
+        """The weights of the records, and of some further ones behind them, in one draw; they sum to 2^62.
 
         They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1.
         """
-        held: dict[int, IntArray] = self.kept.table("weights")
-        if draw in held:
-            return held[draw]
-        raw = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(8 * (self.records - 1))
+        held: dict[tuple[int, int], IntArray] = self.kept.table("weights")
+        if (draw, further) in held:
+            return held[draw, further]
+        size = 8 * (self.records + further - 1)
+        raw = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(size)
         cuts = np.sort(np.frombuffer(raw, dtype="<u8") >> np.uint64(64 - BITS)).astype(np.int64)
         found = np.diff(cuts, prepend=np.int64(0), append=np.int64(1 << BITS))
-        if self.records * self.draws <= MOST_KEPT_WEIGHTS:
-            held[draw] = found
+        if len(found) * self.draws <= MOST_KEPT_WEIGHTS:
+            while held and len(found) * (len(held) + 1) > MOST_KEPT_WEIGHTS:
+                held.pop(next(iter(held)))
+            held[draw, further] = found
         return found
 
     def law(self, form: NormalForm, draw: int, beside: WholeLaw) -> WholeLaw:
@@ -131,21 +135,24 @@ class PublicRecords:
         Parameters
         ----------
         form : NormalForm
-            The query, without the shifts of its outputs.
+            The query, without the shifts of its outputs; of several outputs the first is the property that is hidden.
         draw : int
         beside : WholeLaw
             That of a network, which counts as one more record: for what no public record shows.
         """
         columns, order, starts = self._grouped(form)
+        joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
+        ends = further_records(joined, upwards=draw % 2 == 0)
+        weights = self.weights(draw, len(ends[0]))
         # sums of whole numbers below 2^63: exact in any order
-        masses = np.add.reduceat(self.weights(draw)[order], starts)
+        masses = [np.add.reduceat(weights[order], starts), weights[self.records :]]
         with np.errstate(divide="ignore"):
-            own = np.log(masses.astype(np.float64))
+            own = np.log(np.concatenate(masses).astype(np.float64))
         part, rest = math.log(self.records / (self.records + 1)) - BITS * math.log(2), -math.log1p(self.records)
         logs = np.concatenate([own + part, beside.logs + rest])
         # a log of up to 43, two roundings of numbers that size, and the ends; the network's own error
         steps = FUNCTION_ERROR * (BITS + magnitude(logs)) + 4 * magnitude(logs) + 8
-        joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
+        joined = [np.concatenate(each) for each in zip(columns, ends, beside.columns, strict=True)]
         return WholeLaw.of(joined, logs, beside.error + UNIT_ROUNDOFF * steps)
 
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
@@ -180,6 +187,37 @@ class PublicRecords:
         lines.writerow(self.columns)
         lines.writerows(zip(*map(_written, self.columns.values()), strict=True))
         return written.getvalue()
+
+
+def further_records(columns: Sequence[NDArray[Any]], *, upwards: bool) -> list[NDArray[Any]]:
+    """The records that a draw has beyond those of the table, where they make the answer tell most of the property.
+
+    Of all that is possible for a record with the largest value of the property, the largest of every number of the
+    answer; and with the smallest value, the smallest. Or the other way round.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        What one record may add: to the property, then to the numbers of an answer.
+    upwards : bool
+        Whether large numbers go with large values of the property.
+
+    Examples
+    --------
+    >>> possible = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+    >>> further_records(possible, upwards=True), further_records(possible, upwards=False)
+    ([array([0, 1]), array([0, 1])], [array([0, 1]), array([1, 0])])
+    """
+    possible = WholeLaw.of(columns, np.zeros(len(columns[0])), 0.0).columns
+    low, high = possible[0][0], possible[0][-1]
+    chosen: set[int] = set()
+    for value, largest in ((high, upwards), (low, not upwards)) if low != high else ():
+        places = np.flatnonzero(possible[0] == value)
+        for number in possible[1:]:
+            # atoms are sorted: of equal numbers the last is the largest as a whole, the first the smallest
+            end = number[places].max() if largest else number[places].min()
+            chosen.add(int(places[number[places] == end][-1 if largest else 0]))
+    return [column[sorted(chosen)] for column in possible]
 
 
 def _written(values: NDArray[Any]) -> list[str]:

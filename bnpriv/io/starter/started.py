@@ -151,7 +151,7 @@ def started(
         records=records,
         public=told,
         network=learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None,
-        public_records=public_records(kept, values, draws) if nodes else None,
+        public_records=public_records(kept, values, 2 * draws) if nodes else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
         learned_from=len(next(iter(values.values()))) if nodes and values else None,
