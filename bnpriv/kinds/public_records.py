@@ -142,7 +142,7 @@ class PublicRecords:
         """
         columns, order, starts = self._grouped(form)
         joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
-        ends = further_records(joined, upwards=draw % 2 == 0)
+        ends = further_records(joined, draw)
         weights = self.weights(draw, len(ends[0]))
         # sums of whole numbers below 2^63: exact in any order
         masses = [np.add.reduceat(weights[order], starts), weights[self.records :]]
@@ -189,35 +189,42 @@ class PublicRecords:
         return written.getvalue()
 
 
-def further_records(columns: Sequence[NDArray[Any]], *, upwards: bool) -> list[NDArray[Any]]:
-    """The records that a draw has beyond those of the table, where they make the answer tell most of the property.
+def further_records(columns: Sequence[NDArray[Any]], draw: int) -> list[NDArray[Any]]:
+    """The records that a draw has beyond those of the table, where they make an answer tell more of the property.
 
-    Of all that is possible for a record with the largest value of the property, the largest of every number of the
-    answer; and with the smallest value, the smallest. Or the other way round.
+    Of all that is possible for a record with the largest value of the property the one with the largest number in the
+    answer, and with the smallest value the one with the smallest number; in every other draw the other way round. Of
+    several numbers the draws take one after the other.
 
     Parameters
     ----------
     columns : sequence of ndarray
         What one record may add: to the property, then to the numbers of an answer.
-    upwards : bool
-        Whether large numbers go with large values of the property.
+    draw : int
+
+    Returns
+    -------
+    list of ndarray
+        Two records, or none where nothing is asked beside the property, or that has one value.
 
     Examples
     --------
     >>> possible = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
-    >>> further_records(possible, upwards=True), further_records(possible, upwards=False)
+    >>> further_records(possible, 0), further_records(possible, 1)
     ([array([0, 1]), array([0, 1])], [array([0, 1]), array([1, 0])])
     """
     possible = WholeLaw.of(columns, np.zeros(len(columns[0])), 0.0).columns
-    low, high = possible[0][0], possible[0][-1]
-    chosen: set[int] = set()
-    for value, largest in ((high, upwards), (low, not upwards)) if low != high else ():
-        places = np.flatnonzero(possible[0] == value)
-        for number in possible[1:]:
-            # atoms are sorted: of equal numbers the last is the largest as a whole, the first the smallest
-            end = number[places].max() if largest else number[places].min()
-            chosen.add(int(places[number[places] == end][-1 if largest else 0]))
-    return [column[sorted(chosen)] for column in possible]
+    hidden, numbers = possible[0], possible[1:]
+    if not numbers or hidden[0] == hidden[-1]:
+        return [column[:0] for column in possible]
+    number = numbers[draw // 2 % len(numbers)]
+    chosen: list[int] = []
+    for value, largest in ((hidden[0], draw % 2 == 1), (hidden[-1], draw % 2 == 0)):
+        places = np.flatnonzero(hidden == value)
+        end = number[places].max() if largest else number[places].min()
+        # atoms are sorted: of those with this number the last is the largest as a whole, the first the smallest
+        chosen.append(int(places[number[places] == end][-1 if largest else 0]))
+    return [column[chosen] for column in possible]
 
 
 def _written(values: NDArray[Any]) -> list[str]:

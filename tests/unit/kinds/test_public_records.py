@@ -107,16 +107,16 @@ def test_weights_are_those_of_the_hash_that_is_documented() -> None:
     assert public.weights(1).tolist() == [b - a for a, b in zip([0, *cuts], [*cuts, 2**62], strict=True)]
 
 
-@pytest.mark.parametrize("draw", [0, 1])
+@pytest.mark.parametrize("draw", range(4))
 def test_further_records_stand_at_the_ends(draw: int) -> None:
-    public = drawn(12, seed=5)
+    public = drawn(12, seed=5, draws=4)
     framework = declared(public)
     query = bp.stack(HIDDEN.property, bp.total("y"), bp.count(bp.col("x") >= 1))
     beside = law_of_one_record(framework, query, 0)
     possible = set(zip(*(column.tolist() for column in beside.columns), strict=True))
     assert len(possible) == 16
-    # y from 0 to 3, x >= 1 or not: upwards the ill have the largest, the others the smallest
-    ends = [(0, 0, 0), (1, 3, 1)] if draw == 0 else [(0, 3, 1), (1, 0, 0)]
+    # y from 0 to 3, x >= 1 or not: upwards the ill have the largest, the others the smallest; first by y, then by x
+    ends = [(0, 0, 0), (1, 3, 1)] if draw % 2 == 0 else [(0, 3, 1), (1, 0, 0)]
     weights = public.weights(draw, 2).tolist()
     assert sum(weights) == 2**BITS
     assert weights != [*public.weights(draw).tolist(), 0, 0]
@@ -139,10 +139,19 @@ def test_further_records_stand_at_the_ends(draw: int) -> None:
 def test_further_records_are_possible_ones() -> None:
     # nobody without the property adds 2, nobody with it 0: an impossible record would hide what the answer tells
     possible = [np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2])]
-    for upwards, ends in ((True, [[0, 1], [0, 2]]), (False, [[0, 1], [1, 1]])):
-        assert [column.tolist() for column in further_records(possible, upwards=upwards)] == ends
+    for draw, ends in enumerate([[[0, 1], [0, 2]], [[0, 1], [1, 1]]]):
+        assert [column.tolist() for column in further_records(possible, draw)] == ends
     for fixed in ([np.array([0, 1])], [np.array([1, 1]), np.array([0, 1])]):
-        assert not any(map(len, further_records(fixed, upwards=True)))
+        assert not any(map(len, further_records(fixed, 0)))
+
+
+def test_further_records_of_a_histogram_take_its_cells_in_turn() -> None:
+    cells = np.eye(3, dtype=int)
+    possible = [np.repeat([0, 1], 3), *np.tile(cells, 2)]
+    found = [np.stack(further_records(possible, draw))[1:, ::-1].T.tolist() for draw in (0, 2, 4, 6)]
+    # a record with the property in each cell, and one without it outside
+    assert [each[0] for each in found] == [*cells.tolist(), cells[0].tolist()]
+    assert all(np.dot(*each) == 0 for each in found)
 
 
 def test_one_proportion_lies_below_its_draws_as_exact_limits_say() -> None:
