@@ -14,9 +14,15 @@ one record of either class adds with the noise, and beyond all answers just as m
 
 from __future__ import annotations
 
+import math
+import os
+import sys
+import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +31,8 @@ import pandas as pd
 import bnpriv as bp
 from bnpriv.core.evidence.dataset import law_of_one_record
 from bnpriv.core.queries.normal_form import normal_form
-from bnpriv.kinds.public_records import RECORD_DRAWS, public_records_of
+from bnpriv.core.whole_numbers import WholeLaw
+from bnpriv.kinds.public_records import RECORD_DRAWS, PublicRecords, public_records_of
 
 EPSILON = 1.0
 REPETITIONS = 200
@@ -300,7 +307,7 @@ def started(sample: Frame, hides: str = "c") -> tuple[bp.DatasetAttributePrivacy
 
 
 def first_enough(framework: bp.DatasetAttributePrivacy, query: Any, truth: tuple, rare: Any) -> int:
-    """Return the first draw of the public records that asks for as much noise as the true law, or how many there are."""
+    """Return the first draw of the public records that asks for as much noise as the true law."""
     values, one, other = truth
     needed = least_scale(values, normed(one)[None], normed(other)[None], EPSILON / APART)
     public, network = framework.public_records, framework.network.models
@@ -358,3 +365,146 @@ def road_table(rng: np.random.Generator) -> None:
                 shares = "".join(f"{100 * np.mean(np.array(found) < k):8.1f}" for k in (20, RECORD_DRAWS))
                 done = f"{sum(roads[text])} of {len(roads[text])}"
                 print(f"{table.name:14} {text:28}{records:>6}{shares}{len(found):>8}{done:>14}", flush=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Real tables, in two halves of which one is public.
+# --------------------------------------------------------------------------------------------------
+
+QUERIES = 30
+POOR = ("useless", "coarse")
+
+
+def real() -> Iterator[tuple[str, Frame, str]]:
+    """Yield tables with a column of two labels that is protected: what is installed, and three of our own."""
+    try:
+        from statsmodels import datasets as statistical
+    except ImportError:
+        print("statsmodels is not installed: fair, randhie and anes96 are left out")
+    else:
+        fair = statistical.fair.load_pandas().data
+        yield "fair", fair.assign(had_affair=labels(fair.affairs > 0)), "had_affair"
+        health = statistical.randhie.load_pandas().data
+        yield "randhie", health.assign(hlthp=labels(health.hlthp > 0)).sample(8000, random_state=0), "hlthp"
+        votes = statistical.anes96.load_pandas().data
+        yield "anes96", votes.assign(vote=labels(votes.vote > 0)), "vote"
+    try:
+        from sklearn import datasets as learned
+    except ImportError:
+        print("scikit-learn is not installed: wine and breast cancer are left out")
+    else:
+        wine = learned.load_wine(as_frame=True).frame
+        yield "wine", wine.assign(target=labels(wine.target == 1)), "target"
+        cancer = learned.load_breast_cancer(as_frame=True).frame
+        means = [name for name in cancer if name.startswith("mean")]
+        found = cancer[means].assign(target=labels(cancer.target == 0))
+        yield "breast cancer", found.rename(columns=lambda name: name.replace(" ", "_")), "target"
+    place = os.environ.get("BNPRIV_ADULT")
+    if place is None:
+        print("BNPRIV_ADULT is not set: the census is left out")
+    else:
+        names = (
+            "age workclass weight education years marital occupation relation race sex gain loss hours country income"
+        )
+        census = pd.read_csv(Path(place) / "adult.data", names=names.split(), skipinitialspace=True)
+        kept = census[["age", "years", "marital", "occupation", "sex", "gain", "loss", "hours"]]
+        yield "census", kept.assign(income=labels(census.income == ">50K")), "income"
+    rng = np.random.default_rng(5)
+    for table in simulated():
+        if table.name in ("zero-inflated", "product", "heavy tail"):
+            yield table.name, table.sample(1200, rng), "c"
+
+
+def labels(chosen: pd.Series) -> np.ndarray:
+    return np.where(chosen, "yes", "no")
+
+
+def asked(public: Frame, framework: bp.DatasetAttributePrivacy, rng: np.random.Generator) -> list[tuple[Any, Answer]]:
+    """Return queries about columns that are not protected: limits at values of public records, totals, and both."""
+
+    def condition() -> tuple[Any, Answer]:
+        name = str(rng.choice(names))
+        column, value = framework.schema[name], public[name].iloc[rng.integers(len(public))]
+        if isinstance(column, bp.Categorical):
+            value = value if value in column.categories else column.categories[0]
+            return bp.col(name) == value, lambda table: (table[name] == value).to_numpy()
+        # a bound itself is a single number of a density
+        limit = float(value) + (0.05 if isinstance(column, bp.Binned) and rng.random() < 0.5 else 0.0)
+        limit = limit if column.lower < limit < column.upper else (column.lower + column.upper) / 2
+        return bp.col(name) >= limit, lambda table: (table[name] >= limit).to_numpy()
+
+    names = [name for name in framework.network.attributes if name not in framework.protect]
+    numbers = [name for name in names if not isinstance(framework.schema[name], bp.Categorical)]
+    found: list[tuple[Any, Answer]] = []
+    for k in range(QUERIES):
+        predicate, first = condition()
+        if k % 6 == 5 and numbers:
+            name = str(rng.choice(numbers))
+            found.append((bp.total(name), lambda table, name=name: table[name].to_numpy(dtype=float)))
+        elif k % 2:
+            also, second = condition()
+            both = lambda table, a=first, b=second: a(table) & b(table)  # noqa: E731
+            found.append((bp.count(predicate & also), both))
+        else:
+            found.append((bp.count(predicate), first))
+    return found
+
+
+def real_tables() -> None:
+    """Of 30 queries for each table: how many keep the promise under the frequencies of each half, and are useful."""
+    print(f"{'':34}{'network alone':^38}{'with public records':^38}{'scale':>9}")
+    heads = "".join(f"{head:>8}" for head in ("public", "worst", "other", "worst", "useful")) * 2
+    print(f"{'table':14}{'N':>7}{'apart':>7}{heads}{'grows':>9}")
+    for name, table, hides in real():
+        mixed = table.sample(frac=1, random_state=1).reset_index(drop=True)
+        public, private = mixed[::2], mixed[1::2]
+        framework = bp.start(private, records=len(private), protect=hides, learn=public)
+        apart = framework.protect[hides].pairs.at_most
+        label = framework.protect[hides].property.predicate.value
+        losses, useful, scales = np.zeros((QUERIES, 2, 2)), np.zeros((QUERIES, 2)), np.zeros((QUERIES, 2))
+        for k, (query, answer) in enumerate(asked(public, framework, np.random.default_rng(2))):
+            for after, each in enumerate((replace(framework, public_records=None), framework)):
+                calibration = bp.TightMechanism().calibrate(each, query, epsilon=EPSILON)
+                scales[k, after] = calibration.scale
+                useful[k, after] = calibration.useful.verdict not in POOR
+                for other, half in enumerate((public, private)):
+                    counted = clamped(half, framework)
+                    values, one, rest = by_class(counted, (half[hides] == label).to_numpy(), answer)
+                    ratio = log_ratios(values, normed(one)[None], normed(rest)[None], calibration.scale)
+                    losses[k, after, other] = apart * ratio[0]
+        line = f"{name:14}{len(public):>7}{apart:>7g}"
+        for after in (0, 1):
+            for other in (0, 1):
+                found = losses[:, after, other]
+                line += f"{np.sum(found <= EPSILON * (1 + 1e-6)):>8}{found.max():>8.2f}"
+            line += f"{int(useful[:, after].sum()):>8}"
+        grown = [after / before for before, after in scales if before]
+        print(f"{line}{np.median(grown) if grown else math.nan:>9.2f}", flush=True)
+
+
+def speed() -> None:
+    """Seconds of the processor for the laws of a count over a million public records, 20 draws and the default."""
+    rng = np.random.default_rng(0)
+    public = PublicRecords({"x": 5 * rng.random(10**6), "ill": rng.random(10**6) < 0.3})
+    schema = bp.Schema(records=10**6, columns={"x": bp.Real(0, 5), "ill": bp.Categorical([False, True])})
+    form = normal_form(bp.stack(bp.count(bp.col("ill") == True), bp.count(bp.col("x") > 2)), schema)  # noqa: E712
+    beside = WholeLaw.of([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.log(np.full(4, 0.25)), 0.0)
+    started = time.process_time()
+    for draw in range(RECORD_DRAWS):
+        public.law(form, draw, beside)
+        if draw in (19, RECORD_DRAWS - 1):
+            print(f"a million public records, {draw + 1} draws: {time.process_time() - started:.1f} s for a count")
+
+
+PARTS = {
+    "draws": lambda: draws_table(np.random.default_rng(0)),
+    "road": lambda: road_table(np.random.default_rng(7)),
+    "tables": real_tables,
+    "speed": speed,
+}
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
+        print()
