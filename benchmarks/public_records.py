@@ -249,9 +249,9 @@ def drawn(counts: np.ndarray, further: bool, values: np.ndarray, rng: np.random.
 def draws_table(rng: np.random.Generator) -> None:
     """The records' models alone: how many draws until the promise holds in 95 % of public tables."""
     print(f"promise kept, in % of {REPETITIONS} public tables; {APART} records apart, epsilon {EPSILON:g}")
-    print(f"{'':44}{'bare draws':^24}{'with further records':^28}{'median scale / needed':>24}")
-    print(f"{'table':14} {'query':28}" + "".join(f"{k:>8}" for k in (20, 50, 200)) + "  ", end="")
-    print("".join(f"{k:>6}" for k in FIRST) + f"{'bare 20':>12}{f'further {RECORD_DRAWS}':>12}")
+    print(f"{'':51}{'bare draws':^20}  {'with further records':^30}{'median scale / needed':>24}")
+    heads = "".join(f"{k:>7}" for k in (20, 50, 200)) + "  " + "".join(f"{k:>6}" for k in FIRST)
+    print(f"{'table':14} {'query':28}{'N':>7}{heads}{'bare 20':>12}{f'further {RECORD_DRAWS}':>12}")
     for table in simulated():
         for text, answer in table.queries.items():
             values, one, other = by_class(table.cells, table.hidden, answer, table.chances)
@@ -274,7 +274,7 @@ def draws_table(rng: np.random.Generator) -> None:
                 shares = [100 * np.mean(bare < k) for k in (20, 50, 200)], [100 * np.mean(more < k) for k in FIRST]
                 prices = "".join(f"{np.median(each):12.2f}" if each else f"{'-':>12}" for each in scales)
                 print(
-                    f"{table.name:14} {text[:28]:28}{records:>7}"[:51]
+                    f"{table.name:14} {text:28}{records:>7}"
                     + "".join(f"{each:7.1f}" for each in shares[0])
                     + "  "
                     + "".join(f"{each:6.1f}" for each in shares[1])
@@ -287,8 +287,8 @@ def draws_table(rng: np.random.Generator) -> None:
 # The whole road: what bnpriv.start learns, and the noise of TightMechanism.
 # --------------------------------------------------------------------------------------------------
 
-ROADS = 20
-"""Public tables from which a network is learned too, and noise is looked for."""
+ROAD_TABLES, ROADS = 40, 12
+"""Public tables of the code itself, and those of them from which a network is learned and noise is looked for."""
 
 
 def clamped(table: Frame, framework: bp.DatasetAttributePrivacy) -> Frame:
@@ -338,7 +338,7 @@ def road_table(rng: np.random.Generator) -> None:
         for records in SAMPLES:
             kept = {text: [] for text in table.queries}
             roads = {text: [] for text in table.queries}
-            for repetition in range(REPETITIONS):
+            for repetition in range(ROAD_TABLES):
                 sample = table.sample(records, rng)
                 if not repetition:
                     first, rare = started(sample)

@@ -85,9 +85,10 @@ class Started:
             if self.by_expert
             else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
         )
+        records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (
             f"learned from public data, {self.public}: {graph}, tables drawn from a posterior; and these records "
-            "themselves, reweighted"
+            f"themselves, reweighted{records}"
         )
 
 

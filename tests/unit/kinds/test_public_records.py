@@ -243,6 +243,13 @@ def test_strange_files_are_refused(text: str) -> None:
         public_records_in(text, SCHEMA.columns, draws=2, seed=0)
 
 
+@pytest.mark.parametrize(("records", "draws", "tried"), [(30, 40, True), (29, 40, False), (5000, 39, False)])
+def test_coverage_is_said_where_it_was_tried(records: int, draws: int, tried: bool) -> None:
+    text = PublicRecords({"y": np.zeros(records)}, draws=draws).coverage
+    assert text.startswith(f"with {records:,} public records")
+    assert ("in 19 of 20 such tables" in text) is tried
+
+
 def test_what_is_no_model_of_records_is_refused() -> None:
     with pytest.raises(DataError, match="one value or gap"):
         PublicRecords({"x": np.zeros(0)})
@@ -262,6 +269,9 @@ def test_a_learned_framework_holds_the_public_table_as_a_release_reads_it() -> N
     public = framework.public_records
     assert public is not None
     assert (public.records, public.draws, framework.models) == (400, 4, 6)
+    assert public.coverage in framework.source
+    calibration = bp.TightMechanism().calibrate(framework, bp.parse_query("count(y >= 1)"), epsilon=1.0)
+    assert f"W{public.coverage[1:]}. The network's models" in " ".join(calibration.certificate.notes)
     for text in ("count(y >= 1)", 'count((y != 1) & (ill == "yes"))', "total(y)"):
         query = bp.parse_query(text)
         form = normal_form(query, replace(framework.schema, records=400))
