@@ -75,7 +75,7 @@ def _beside_records(framework: Framework, certificate: Certificate) -> list[str]
         needed[decision.model - (0 if decision.model < networks else networks)] = decision.scale
     made = (
         f"Beside the network {public.draws:,} models are the {public.records:,} public records themselves, their "
-        "weights drawn anew for each (Bayesian bootstrap)."
+        f"weights drawn anew for each (Bayesian bootstrap). {public.coverage[0].upper()}{public.coverage[1:]}."
     )
     if not all(scales):
         return [made]

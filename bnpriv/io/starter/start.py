@@ -76,7 +76,7 @@ def start(
         of one state of the column behind it against another are within this factor of those that the codebook's shares
         give. An edge may state its own, "income -> score: 1.5".
     draws : int
-        How many models are learned.
+        How many networks are drawn; of weights of the public records there are twice as many draws.
     source : str, optional
         Where a given network comes from.
 

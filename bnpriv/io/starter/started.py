@@ -107,9 +107,10 @@ class Started:
             if self.by_expert
             else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
         )
+        records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (
             f"learned from public data, {self.public}: {graph}, tables drawn from a posterior; and these records "
-            "themselves, reweighted"
+            f"themselves, reweighted{records}"
         )
 
 
@@ -182,7 +183,7 @@ def started(
         records=records,
         public=told,
         network=drawn,
-        public_records=public_records(kept, values, draws) if nodes and not by_hand else None,
+        public_records=public_records(kept, values, 2 * draws) if nodes and not by_hand else None,
         left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
         by_expert=edges is not None,
         stated=strengths,
