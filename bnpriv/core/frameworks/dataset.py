@@ -37,6 +37,7 @@ class RecordModels(Protocol):
 
     columns: Mapping[str, Any]
     draws: int
+    seed: int
     records: int
     identity: str
 
