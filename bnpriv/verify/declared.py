@@ -93,7 +93,9 @@ def _public_records(section: Any, folder: Path, columns: Any) -> Any:
     """Some columns of the file of public records, as a calibration stores them."""
     path = folder / section["file"]
     if not os.path.isfile(path):
-        raise StopError("not covered", f"a model that needs the public file {path.name!r:.80} beside the framework file")
+        raise StopError(
+            "not covered", f"a model that needs the public file {path.name!r:.80} beside the framework file"
+        )
     if os.path.getsize(path) > MOST_BYTES:
         raise StopError("too large", f"a public file of more than {MOST_BYTES >> 20} MiB")
     text = _read(path).replace("\r\n", "\n").replace("\r", "\n")
