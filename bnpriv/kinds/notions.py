@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.frameworks.guarantee import observer_text
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.kind import PrivacyNotion
@@ -41,8 +44,18 @@ VALUE_NOTION = PrivacyNotion(
 )
 """Of `ValuePrivacy`."""
 
+def _models_beside_records(framework: DatasetAttributePrivacy) -> str:
+    """The models of the network and the public records themselves; empty where there are none."""
+    public, drawn = framework.public_records, posterior_of(framework)
+    if public is None:
+        return ""
+    network = observer_text(framework.network.models) if drawn is None else drawn.models_text
+    return f"{network}, or any of {public.draws:,} draws of weights for {public.records:,} public records themselves"
+
+
 DATASET_NOTION = PrivacyNotion(
     networks=_own_network,
+    models_text=_models_beside_records,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
     subject="bnpriv.kinds.report_target:property_subject",

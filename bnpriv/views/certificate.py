@@ -32,6 +32,7 @@ from bnpriv.text import full_text, number_text, percent_text, rough_text
 def with_draws(framework: Framework, query: Query, certificate: Certificate) -> Certificate:
     """Return a certificate that says what it owes to draws; the same if the models are no draws."""
     drawn = posterior_of(framework)
+    certificate = replace(certificate, notes=(*certificate.notes, *_beside_records(framework, certificate)))
     if drawn is None:  # of several networks each may be the law of its own draws
         notes = list(dict.fromkeys(each.sentence for each in posteriors_of(framework) if each.belief))
     else:
@@ -53,12 +54,38 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     prior = f", prior {drawn.prior}" if drawn.prior else ""
     records = "" if drawn.table is None else f" given {drawn.table.records:,} public records"
     first = next(iter(certificate.decisions), None)
-    # where no draw needs noise, none decides it
-    decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and first.scale else ""
+    # where no draw needs noise, none decides it; models beyond the draws are public records, of which more is said
+    own = first is not None and first.scale and first.model < drawn.draws
+    decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and own else ""
     some = "" if drawn.of is None else f" of {drawn.of:,}"
     spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
     return [made, *_needed(certificate)]
+
+
+def _beside_records(framework: Framework, certificate: Certificate) -> list[str]:
+    """Return which noise the network's models and the public records each need: how far the two differ."""
+    public = framework.public_records
+    if public is None:
+        return []
+    networks = framework.models - public.draws
+    scales: list[dict[int, float]] = [{}, {}]
+    for decision in certificate.decisions:
+        needed = scales[decision.model >= networks]
+        needed[decision.model - (0 if decision.model < networks else networks)] = decision.scale
+    made = (
+        f"Beside the network {public.draws:,} models are the {public.records:,} public records themselves, their "
+        "weights drawn anew for each (Bayesian bootstrap)."
+    )
+    if not all(scales):
+        return [made]
+    network, records = (max(each.values()) for each in scales)
+    draw = max(scales[1], key=lambda k: scales[1][k])
+    decides = f"; draw {draw} of the weights decides the noise" if records > network else ""
+    return [
+        f"{made} The network's models need noise of scale {number_text(network)}, the public records "
+        f"{number_text(records)}{decides}."
+    ]
 
 
 def _needed(certificate: Certificate) -> list[str]:

@@ -442,7 +442,7 @@ def _of_count(task: _Task) -> Constraint:
     counts = Counts.of(task.scale, task.records, low, high)
     pairs = counts.pairs(task.secret)
     distances, label = counts.apart(task.secret, pairs)
-    sides = _given(task.both, high), _given(task.both, low)
+    sides = task.both.given([high]), task.both.given([low])
     return Constraint(
         protected=task.name,
         model=task.model,
@@ -450,11 +450,6 @@ def _of_count(task: _Task) -> Constraint:
         pairs=_exact_pairs(task, counts, pairs, *sides),
         served=None if pairs is None else frozenset(pairs),
     )
-
-
-def _given(both: WholeLaw, value: int) -> WholeLaw:
-    """The law of what a record adds to the answer, given what it adds to the property."""
-    return both.given([value])
 
 
 def _exact_pairs(
@@ -558,7 +553,7 @@ def _cut(
             found=f"{len(chosen):,}",
             remedy="Choose pairs with bnpriv.pairs or bnpriv.apart.",
         )
-    known = {side: released(task.form, _given_any(total, side)) for pair in chosen for side in pair}
+    known = {side: released(task.form, total.given(side)) for pair in chosen for side in pair}
     return tuple(
         LawPair(
             pair=" against ".join(side_text(frozenset(f"{float(task.value(v)):g}" for v in side)) for side in (a, b)),
@@ -569,8 +564,3 @@ def _cut(
         )
         for a, b in chosen
     )
-
-
-def _given_any(total: WholeLaw, side: PropertyValues) -> WholeLaw:
-    """The law of the answer given that the property has one of several values."""
-    return total.given(side)

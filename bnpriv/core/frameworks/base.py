@@ -37,6 +37,9 @@ class FrameworkFacts:
     single_values: ClassVar[bool] = False
     """Whether secrets are values of single records."""
 
+    public_records: ClassVar[Any] = None
+    """Models of one record beside those of a network."""
+
     pairs_name_models: ClassVar[bool] = False
     """Whether a pair of secrets already says which model it is about."""
 

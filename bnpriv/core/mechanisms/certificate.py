@@ -46,7 +46,7 @@ def posteriors_of(framework: Framework) -> tuple[Posterior, ...]:
 def models_text(framework: Framework) -> str:
     """What the adversary may believe, where that is more than the number of models."""
     drawn = posterior_of(framework)
-    return notion_of(framework).models_text(framework) if drawn is None else drawn.models_text
+    return notion_of(framework).models_text(framework) or ("" if drawn is None else drawn.models_text)
 
 
 def model_text(model: int, models: int) -> str:

@@ -1,0 +1,219 @@
+"""Models made of public records: their weights, their laws against enumeration, and their files."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.evidence.dataset import law_of_one_record
+from bnpriv.core.queries.contribution import term_totals
+from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.whole_numbers import WholeLaw, summed
+from bnpriv.errors import DataError, FileError, FrameworkError
+from bnpriv.kinds.public_records import BITS, PublicRecords, public_records_in, public_records_of
+from bnpriv.tables.evaluate import evaluate
+from tests.seeds import examples
+
+SCHEMA = bp.Schema(
+    records=40,
+    columns={
+        "x": bp.Binned([0, 1, 5]),
+        "y": bp.Integer(0, 3),
+        "ill": bp.Categorical(["no", "yes"]),
+    },
+)
+NETWORK = bp.DiscreteNetwork.from_tables(
+    {
+        "ill": [0.75, 0.25],
+        "x": [[0.5, 0.25], [0.5, 0.75]],
+        "y": [[0.25, 0.5], [0.25, 0.25], [0.25, 0.125], [0.25, 0.125]],
+    },
+    states={"ill": ["no", "yes"], "x": ["[0, 1)", "[1, 5]"], "y": [0, 1, 2, 3]},
+    parents={"x": ["ill"], "y": ["ill"]},
+    level="records",
+)
+HIDDEN = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=2))
+
+
+def declared(public: PublicRecords | None) -> bp.DatasetAttributePrivacy:
+    return bp.DatasetAttributePrivacy(NETWORK, SCHEMA, {"ill": HIDDEN}, source="made up", public_records=public)
+
+
+def drawn(records: int, seed: int, draws: int = 3) -> PublicRecords:
+    generator = np.random.default_rng(seed)
+    values = {
+        "x": [None if k % 5 == 4 else float(value) for k, value in enumerate(generator.integers(-1, 12, records) / 2)],
+        "y": generator.integers(0, 4, records).astype(float).tolist(),
+        "ill": generator.choice(["no", "yes", "unheard of"], records).tolist(),
+    }
+    return public_records_of(values, SCHEMA.columns, draws=draws, seed=seed)
+
+
+def counted(row: dict[str, object]) -> tuple[float, float, str]:
+    """What a record counts as: gaps as the middle, numbers within their bounds, strange labels as the first."""
+    x = 2.5 if row["x"] is None or row["x"] != row["x"] else min(max(row["x"], 0.0), 5.0)
+    return x, row["y"], row["ill"]
+
+
+QUERIES = {
+    "count(x >= 2)": lambda x, y, ill: (int(x >= 2),),
+    "count((x >= 2) & (y != 1))": lambda x, y, ill: (int(x >= 2 and y != 1),),
+    "total(y)": lambda x, y, ill: (int(y),),
+    'count((ill == "yes") | (y == 3))': lambda x, y, ill: (int(ill == "yes" or y == 3),),
+}
+
+
+@pytest.mark.parametrize("seed", examples(4, slow=40))
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_law_is_the_weighted_table_and_one_record_of_the_network(query: str, seed: int) -> None:
+    public = drawn(1 + seed % 7 * 3, seed)
+    framework = declared(public)
+    assert framework.models == 1 + public.draws
+    asked = bp.parse_query(query)
+    beside = law_of_one_record(framework, asked, 0)
+    for draw in range(public.draws):
+        weights = public.weights(draw).tolist()
+        assert sum(weights) == 2**BITS
+        assert min(weights) >= 0
+        exact = Counter[tuple[int, ...]]()
+        for k, weight in enumerate(weights):
+            row = {name: values[k].item() for name, values in public.columns.items()}
+            exact[QUERIES[query](*counted(row))] += Fraction(weight, 2**BITS) * Fraction(len(weights), len(weights) + 1)
+        for *values, log in zip(*(column.tolist() for column in beside.columns), beside.logs.tolist(), strict=True):
+            exact[tuple(values)] += Fraction(math.exp(log)) / (len(weights) + 1)
+        law = law_of_one_record(framework, asked, 1 + draw)
+        found = dict(
+            zip(zip(*(column.tolist() for column in law.columns), strict=True), law.logs.tolist(), strict=True)
+        )
+        assert set(found) == {value for value, mass in exact.items() if mass}
+        for value, log in found.items():
+            assert abs(log - math.log(exact[value])) <= law.error + 1e-15 * (1 + abs(log))
+        assert law.error < 1e-11
+
+
+def test_weights_are_those_of_the_hash_that_is_documented() -> None:
+    import hashlib
+
+    public = drawn(4, seed=9)
+    raw = hashlib.shake_256(b"bnpriv records 9 1").digest(24)
+    cuts = sorted(int.from_bytes(raw[k : k + 8], "little") >> 2 for k in (0, 8, 16))
+    assert public.weights(1).tolist() == [b - a for a, b in zip([0, *cuts], [*cuts, 2**62], strict=True)]
+
+
+def test_weights_are_draws_from_the_uniform_dirichlet_law() -> None:
+    public = public_records_of({"y": [0.0] * 4}, {"y": bp.Integer(0, 3)}, draws=4000, seed=1)
+    shares = np.array([public.weights(draw) for draw in range(4000)]) / 2.0**BITS
+    # mean 1/4, variance 3/80; the largest of four has mean (1 + 1/2 + 1/3 + 1/4)/4
+    assert np.abs(shares.mean(axis=0) - 0.25).max() < 0.015
+    assert np.abs(shares.var(axis=0) - 3 / 80).max() < 0.004
+    assert abs(shares.max(axis=1).mean() - 25 / 48) < 0.01
+
+
+def answer_law(one: WholeLaw, other: WholeLaw, ill: int, n: int) -> dict[int, float]:
+    total = summed(*((one, ill), (other, n - ill)))
+    return dict(zip(total.columns[0].tolist(), total.logs.tolist(), strict=True))
+
+
+def test_noise_suffices_for_every_draw_where_the_network_is_wrong() -> None:
+    # in the table x tells the illness; by the network it nearly does not
+    rows = {"x": [0.5] * 30 + [3.0] * 10, "y": [0.0] * 40, "ill": ["no"] * 30 + ["yes"] * 10}
+    framework = declared(public_records_of(rows, SCHEMA.columns, draws=5))
+    query = bp.count(bp.col("x") >= 1)
+    with_records = bp.TightMechanism().calibrate(framework, query, epsilon=1.0)
+    without = bp.TightMechanism().calibrate(replace(framework, public_records=None), query, epsilon=1.0)
+    assert with_records.scale > 1.5 * without.scale
+    assert with_records.guarantee.models == 6
+    assert "public records" in with_records.explain()
+    both = bp.stack(HIDDEN.property, query)
+    for model in range(framework.models):
+        law = law_of_one_record(framework, both, model)
+        one, other = law.given([1]), law.given([0])
+        for ill in range(0, 39, 6):
+            near, far = answer_law(one, other, ill, 40), answer_law(one, other, ill + 2, 40)
+            for first, second in ((near, far), (far, near)):
+                for y in np.arange(-5, 46, 0.5):
+                    density = [
+                        sum(math.exp(log - abs(y - value) / with_records.scale) for value, log in side.items())
+                        for side in (first, second)
+                    ]
+                    assert math.log(density[0] / density[1]) <= 1 + 1e-9
+
+
+def test_files_hold_the_records_and_their_hash(tmp_path: Path) -> None:
+    public = drawn(25, seed=3)
+    framework = declared(public)
+    *_, records, file = framework.to_file(tmp_path / "ours.toml")
+    assert records.name == "ours-public-records.csv"
+    again = bp.read_framework(file)
+    assert again.public_records == public
+    assert again.fingerprint() == framework.fingerprint() != declared(None).fingerprint()
+    records.write_text(records.read_text().replace("yes", "no", 1))
+    with pytest.raises(FileError, match="the one that was written"):
+        bp.read_framework(file)
+    records.unlink()
+    with pytest.raises(FileError, match="must be there"):
+        bp.read_framework(file)
+
+
+def test_a_fingerprint_sees_values_draws_and_seed() -> None:
+    public = drawn(6, seed=1)
+    others = [replace(public, draws=4), replace(public, seed=2), drawn(6, seed=2), drawn(7, seed=1)]
+    assert len({declared(each).fingerprint() for each in (public, *others)}) == 5
+    assert public == drawn(6, seed=1)
+    assert hash(public) == hash(drawn(6, seed=1))
+
+
+@pytest.mark.parametrize("text", ["x,y\n1,2\n", "x,y,ill\n1,2\n", "x,y,ill\none,2,no\n"])
+def test_strange_files_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="public records"):
+        public_records_in(text, SCHEMA.columns, draws=2, seed=0)
+
+
+def test_what_is_no_model_of_records_is_refused() -> None:
+    with pytest.raises(DataError, match="one value or gap"):
+        PublicRecords({"x": np.zeros(0)})
+    with pytest.raises(DataError, match="one value or gap"):
+        PublicRecords({"x": np.zeros(2), "y": np.zeros(3)})
+    with pytest.raises(FrameworkError, match="draws"):
+        PublicRecords({"x": np.zeros(2)}, draws=0)
+    with pytest.raises(FrameworkError, match="nodes"):
+        declared(PublicRecords({"x": np.zeros(2)}))
+
+
+def test_a_learned_framework_holds_the_public_table_as_a_release_reads_it() -> None:
+    import pandas as pd
+
+    survey = pd.DataFrame({"y": [0, 1, 2, None] * 100, "ill": ["no", "yes", "no", "no"] * 100})
+    framework = bp.start(survey.head(3), records=900, protect="ill", learn=survey, draws=2)
+    public = framework.public_records
+    assert public is not None
+    assert (public.records, public.draws, framework.models) == (400, 2, 4)
+    for text in ("count(y >= 1)", 'count((y != 1) & (ill == "yes"))', "total(y)"):
+        query = bp.parse_query(text)
+        form = normal_form(query, replace(framework.schema, records=400))
+        (total,) = term_totals(form, {name: public.columns[name][np.newaxis, :] for name in sorted(query.columns)})
+        assert form.answer(total.tolist()) == evaluate(query, form.schema, survey).values
+
+
+@pytest.mark.slow
+def test_a_million_records_take_seconds() -> None:
+    import time
+
+    generator = np.random.default_rng(0)
+    values = {"x": generator.random(10**6) * 5, "ill": generator.random(10**6) < 0.3}
+    public = PublicRecords(values, draws=20)
+    schema = bp.Schema(records=10**6, columns={"x": bp.Real(0, 5), "ill": bp.Categorical([False, True])})
+    form = normal_form(bp.count(bp.col("x") > 2), schema)
+    started = time.process_time()
+    beside = WholeLaw.of([np.array([0, 1])], np.log([0.6, 0.4]), 0.0)
+    for draw in range(20):
+        law = public.law(form, draw, beside)
+    assert law.size == 2
+    assert time.process_time() - started < 20
