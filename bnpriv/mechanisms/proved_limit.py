@@ -50,7 +50,7 @@ class FewPairs(NamedTuple):
 def few_pairs(framework: Framework, query: Query) -> FewPairs | None:
     """Return a framework that hides a few likely values of a property that counts; None where there is none.
 
-    The property of the first protected column is taken, around what it is on average under the first model, or the first of public records.
+    The property of the first protected column is taken, around what it is on average under the first model.
     """
     if not framework.properties:
         return None
@@ -73,7 +73,7 @@ def few_pairs(framework: Framework, query: Query) -> FewPairs | None:
 
 def _likely(framework: DatasetAttributePrivacy, secret: Secret, query: Query) -> list[float]:
     """Return likely values of a property that counts records; none where laws would be large, or it does not count."""
-    # the first draw of public records, where there are any: it has what the network has, and more
+    # where there are public records, the first of their models: it has what the network has, and more
     schema, model = framework.schema, framework.network.models % framework.models
     one, answer = (law_of_one_record(framework, each, model) for each in (secret.property, query))
     sides = np.unique(one.columns[0])

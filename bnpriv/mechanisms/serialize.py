@@ -11,7 +11,7 @@ from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import Binned, Categorical
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy, RecordModels
+from bnpriv.core.frameworks.dataset import RecordModels
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
@@ -104,7 +104,7 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
     if not framework.single_values:
         laws = framework.column_laws
         facts = {**facts, "laws": {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}}
-    if isinstance(framework, DatasetAttributePrivacy) and framework.public_records is not None:
+    if framework.public_records is not None:
         facts = {**facts, "public_records": _public_records(framework.public_records, framework.schema, sorted(names))}
     return facts
 
