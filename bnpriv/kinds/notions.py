@@ -44,6 +44,7 @@ VALUE_NOTION = PrivacyNotion(
 )
 """Of `ValuePrivacy`."""
 
+
 def _models_beside_records(framework: DatasetAttributePrivacy) -> str:
     """The models of the network and the public records themselves; empty where there are none."""
     public, drawn = framework.public_records, posterior_of(framework)
