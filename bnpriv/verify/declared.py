@@ -38,6 +38,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         return found
     require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
     found["network"] = _network(facts, network["file"], path.parent, trusted)
+    found.pop("public_records", None)
     if "records" in network:
         asked = {name: columns[name] for name in facts["columns"]}
         found["public_records"] = _public_records(network["records"], path.parent, asked)

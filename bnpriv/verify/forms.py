@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from bnpriv.verify.values import Law, fraction, refuse, require, summed
+from bnpriv.verify.values import MOST_MODELS, Law, fraction, refuse, require, summed
 
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
@@ -155,7 +155,8 @@ class PublicRecords:
 
     def __init__(self, facts: Any, columns: Any) -> None:
         self.draws, self.seed = facts["draws"], facts["seed"]
-        require(type(self.draws) is type(self.seed) is int and self.draws > 0, "the draws of public records")
+        whole = type(self.draws) is type(self.seed) is int
+        require(whole and 0 < self.draws <= MOST_MODELS, "the draws of public records")
         self.cells = {name: [counted(columns[name], x) for x in cells] for name, cells in facts["columns"].items()}
         (self.records,) = {len(cells) for cells in self.cells.values()}
         require(self.records, "public records, of which there are none")
