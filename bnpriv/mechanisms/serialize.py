@@ -11,7 +11,6 @@ from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import Binned, Categorical
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.frameworks.dataset import RecordModels
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
@@ -26,6 +25,7 @@ from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
@@ -105,7 +105,8 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
         laws = framework.column_laws
         facts = {**facts, "laws": {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}}
     if framework.public_records is not None:
-        facts = {**facts, "public_records": _public_records(framework.public_records, framework.schema, sorted(names))}
+        public = cast(PublicRecords, framework.public_records)
+        facts = {**facts, "public_records": _public_records(public, framework.schema, sorted(names))}
     return facts
 
 
@@ -164,7 +165,7 @@ def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
     return {"models": network.models, "driven": driven, "size": size, "nodes": nodes}
 
 
-def _public_records(public: RecordModels, schema: Schema, names: Iterable[str]) -> Json:
+def _public_records(public: PublicRecords, schema: Schema, names: Iterable[str]) -> Json:
     """Return the draws of public records, and what they count as in some columns, if that is not too much."""
     chosen = {name: public.columns[name] for name in names if name in public.columns}
     size, columns = public.records * len(chosen), dict[str, object]()

@@ -37,7 +37,6 @@ class RecordModels(Protocol):
 
     columns: Mapping[str, Any]
     draws: int
-    seed: int
     records: int
     identity: str
 
