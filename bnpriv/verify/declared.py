@@ -108,8 +108,8 @@ def _public_records(section: Any, folder: Path, columns: Any) -> Any:
     return {"draws": section["draws"], "seed": section["seed"], "columns": read}
 
 
-def _public(facts: Any, columns: Any) -> PublicRecords | None:
-    return PublicRecords(facts["public_records"], columns) if "public_records" in facts else None
+def _public(facts: Any, columns: Any) -> object:
+    return PublicRecords(facts["public_records"], columns).all if "public_records" in facts else None
 
 
 def _cell(column: Any, text: str) -> Any:

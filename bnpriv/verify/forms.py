@@ -162,14 +162,10 @@ class PublicRecords:
         require(self.records, "public records, of which there are none")
         self.known = dict[str, list[tuple[int, ...]]]()
 
-    def __eq__(self, other: object) -> bool:
-        """Whether they are the same models, but for columns that only one of them has."""
-        if not isinstance(other, PublicRecords) or (self.draws, self.seed) != (other.draws, other.seed):
-            return False
-        both = self.cells.keys() & other.cells.keys()
-        return self.records == other.records and all(self.cells[name] == other.cells[name] for name in both)
-
-    __hash__ = None
+    @property
+    def all(self) -> tuple[int, int, Any]:
+        """What decides the models."""
+        return self.draws, self.seed, self.cells
 
     def weights(self, draw: int) -> list[int]:
         """The weights of the records in one draw."""
@@ -196,9 +192,9 @@ def counted(column: Any, raw: Any) -> Any:
     if column["type"] == "categorical":
         categories = column["categories"]
         return raw if raw in categories else column.get("missing", categories[0])
-    missing = raw is None or raw != raw
-    value = column.get("missing", middle(column)) if missing else raw
-    value = min(max(float(value), float(column["lower"])), float(column["upper"]))
+    missing = column.get("missing", middle(column))
+    value = float(missing if raw is None or raw != raw else raw)
+    value = min(max(value, float(column["lower"])), float(column["upper"]))
     return math.floor(value + 0.5) if column["type"] == "integer" else value
 
 

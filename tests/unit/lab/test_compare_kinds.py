@@ -110,6 +110,7 @@ def test_public_records_beside_a_network_are_a_difference() -> None:
     one, other = framework_of(1, n=6), framework_of(2, n=6)
     told = str(bp.compare(one, dataclasses.replace(one, public_records=None), "count(x >= 2)", epsilon=1.0))
     assert "models: 5 in A, 2 in B" in told
+    assert "told under the models of the network alone" in told
     assert re.search(r"public records: \d in 3 draws \([0-9a-f]{8}\) in A, none in B", told)
     told = str(
         bp.compare(one, dataclasses.replace(one, public_records=other.public_records), "count(x >= 2)", epsilon=1.0)
