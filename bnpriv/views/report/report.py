@@ -491,7 +491,7 @@ def _report(
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
     kinds = "" if subject.framework is None else subject.framework.kinds_text
-    own = (*own, kinds) if kinds else own
+    own = (*own, *filter(None, (kinds, subject.beside)))
     # which models an observer may hold is said there already
     kind = kind_of(subject.network)
     said = kind.assumptions(subject.network) if kind.models_text(subject.network) else ()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
@@ -191,6 +192,9 @@ def _observer(report: Analysis) -> str:
         return report.best.guarantee.observer
     if report.network is None or not report.attributes:
         return "one of the declared distributions"
+    framework = report.framework
+    if framework is not None and framework.public_records is not None:
+        return models_text(framework)
     return observed_text(report.network)
 
 
