@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
-from bnpriv.core.columns import Binned, Categorical, Category, State, probabilities
+from bnpriv.core.columns import Binned, Categorical, Category, Inside, State, probabilities
 from bnpriv.core.distributions import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.core.interval_masses import at_numbers, is_known, log_masses
 from bnpriv.core.schema import Column, NumberColumn, Schema
@@ -284,13 +284,13 @@ class MixedLaw:
 
     Parameters
     ----------
-    parts : tuple of FiniteLaw or UniformLaw
+    parts : tuple of FiniteLaw, UniformLaw or MixedLaw
         The law inside each bin.
     probabilities : tuple of float
         One per bin, as declared; they sum to one to within 1e-9, by which they are divided where they are used.
     """
 
-    parts: tuple[FiniteLaw | UniformLaw, ...]
+    parts: tuple[LawInside, ...]
     probabilities: tuple[float, ...]
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
@@ -325,8 +325,12 @@ class MixedLaw:
         return np.concatenate([v for v, _, _ in found]), np.concatenate([masses * p for _, masses, p in found])
 
     @property
-    def _possible(self) -> list[tuple[FiniteLaw | UniformLaw, float]]:
+    def _possible(self) -> list[tuple[LawInside, float]]:
         return [(part, p) for part, p in zip(self.parts, self.probabilities, strict=True) if p > 0]
+
+
+LawInside = FiniteLaw | UniformLaw | MixedLaw
+"""The law of a number given its bin."""
 
 
 def _log(mass: Fraction) -> tuple[float, float]:
@@ -339,7 +343,7 @@ def _log(mass: Fraction) -> tuple[float, float]:
     return above - below, UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + above + below) + 4)
 
 
-def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
+def laws_inside(column: Binned) -> Sequence[LawInside]:
     """The law of a number given its bin, for each bin in order.
 
     Examples
@@ -347,12 +351,15 @@ def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
     >>> laws_inside(Binned([0, 1, 3], within="whole numbers"))[1].values
     (1, 2, 3)
     """
-    return [_law_inside(column, label) for label in column.labels]
+    return [_law_inside(column, column.inside(label), *column.ends(label)) for label in column.labels]
 
 
-def _law_inside(column: Binned, label: str) -> FiniteLaw | UniformLaw:
-    law, (lower, upper) = column.inside(label), column.ends(label)
+def _law_inside(column: Binned, law: Inside, lower: float, upper: float) -> LawInside:
     if not isinstance(law, str):
+        own = [(FiniteLaw(values=(x,), probabilities=(1.0,)), p) for x, p in law.items() if not isinstance(x, str)]
+        if len(own) < len(law):  # the last key is how the others lie
+            parts = [*own, *((_law_inside(column, x, lower, upper), p) for x, p in law.items() if isinstance(x, str))]
+            return MixedLaw(parts=tuple(part for part, _ in parts), probabilities=tuple(p for _, p in parts))
         return FiniteLaw(values=tuple(law), probabilities=tuple(law.values()))
     if law == "uniform":
         return UniformLaw(lower=lower, upper=upper, whole=False)
