@@ -483,9 +483,7 @@ def _codes(part: TomlTable) -> tuple[float, ...]:
     if len(codes) < len(listed) or not all(map(math.isfinite, codes)):
         remedy = "Write missing_codes = [99, -1], or [1900-01-01] for dates."
         found = "something else"
-        raise part.refusal(
-            "missing_codes must list numbers, or dates", found=found, remedy=remedy, key="missing_codes"
-        )
+        raise part.refusal("missing_codes must list numbers, or dates", found=found, remedy=remedy, key="missing_codes")
     return tuple(codes)
 
 

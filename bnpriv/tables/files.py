@@ -185,7 +185,7 @@ def separator_in(text: str, usual: str = ",") -> str:
 
     Examples
     --------
-    >>> separator_in("age;income\\n"), separator_in("age"), separator_in('"a;b",c')
+    >>> separator_in("age;income"), separator_in("age"), separator_in('"a;b",c')
     (';', ',', ',')
     """
     others = (sign for sign in SEPARATORS if _first_row(text, usual) == 1 and _first_row(text, sign) > 1)
@@ -496,9 +496,8 @@ def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:
         header = found if lines.tell() < LONGEST_HEADER else header
     if not header:
         raise FileError(
-            f"a CSV file must start with a line of column names, separated by {SEPARATORS[separator or ',']}, of at most "
-            f"{LONGEST_HEADER:,} "
-            f"characters in all and {csv.field_size_limit():,} in each",
+            "a CSV file must start with a line of column names, separated by commas or the declared sign, of at most "
+            f"{LONGEST_HEADER:,} characters in all and {csv.field_size_limit():,} in each",
             found=f"{_shown(path)}, which does not",
             remedy="Write it again with a header, or open it yourself and pass the table.",
         )

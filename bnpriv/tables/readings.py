@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar, cast, final
 
 import narwhals as nw
@@ -176,7 +177,7 @@ def _shape(decimal: str, thousands: str) -> str:
 
 def _as_written(text: str, writing: Writing) -> str:
     """Return a text of a number as it is written without groups of digits, and with a point."""
-    if writing[:2] == USUAL[:2]:
+    if writing.decimal == "." and not writing.thousands:
         return text
     if re.match(_shape(*writing[:2]), text) is None:
         return ""
@@ -212,6 +213,17 @@ def _day(value: object, written: str) -> float:
         return math.nan
 
 
+def day_text(day: float) -> str:
+    """Return the date of a day.
+
+    Examples
+    --------
+    >>> day_text(0.0), day_text(-25567.0)
+    ('1970-01-01', '1900-01-01')
+    """
+    return datetime.date.fromordinal(int(day) + FIRST_DAY).isoformat()
+
+
 def number(value: object, writing: Writing = USUAL) -> float:
     """Return the number that a value counts as, NaN if it is missing.
 
@@ -245,6 +257,62 @@ def _number(value: object, writing: Writing) -> float:
         return math.inf if known > 0 else -math.inf
     except ValueError:  # a signalling NaN
         return math.nan
+
+
+_NINES = [10**digits - 1 for digits in range(1, 10)]
+_CODES = {1, 7, 8, *_NINES, *(nines - d for nines in _NINES[1:] for d in (1, 2, 3)), 77, 88, 777, 888, 7777, 8888}
+LIKELY_CODES = frozenset(float(sign * code) for code in _CODES for sign in (1, -1)) - {1.0}
+_CODE_DATES = ("0001-01-01", "1111-11-11", "1899-12-30", "1899-12-31", "1900-01-01", "1901-01-01", "1970-01-01")
+LIKELY_CODE_DAYS = frozenset(_day(each, "YYYY-MM-DD") for each in (*_CODE_DATES, "2099-12-31", "9999-12-31"))
+"""Numbers, and days, that people write where a value is missing."""
+
+
+def suspected_codes(counted: Mapping[float, int], *, dates: bool = False) -> tuple[float, ...]:
+    """Return the numbers of a column that look like codes for a missing value.
+
+    Such a number is one that people write for it, lies beyond all other values, and stands out in one of three ways. It
+    lies behind a gap that is wider than any between the five numbers next to it, and either so far off that this is
+    twice the range of the others, or half of it where it comes three times; or it comes three times, for half a percent
+    of the records, and more often than each of those five. Or it comes twice below zero, where none of five others is.
+
+    Examples
+    --------
+    >>> ages = dict.fromkeys(map(float, range(18, 91)), 4)
+    >>> suspected_codes({**ages, 99.0: 9, -1.0: 2}), suspected_codes({**ages, 97.0: 3, 99.0: 2})
+    ((-1.0, 99.0), ())
+    """
+    likely, total = LIKELY_CODE_DAYS if dates else LIKELY_CODES, sum(counted.values())
+    ordered = sorted(x for x in counted if math.isfinite(x))
+    found: list[float] = []
+    for sign in (1, -1):
+        ends = ordered[::sign]
+        rest = [x for x in ordered if x not in likely] or ordered
+        spread, beyond = rest[-1] - rest[0] if rest else 0.0, 0
+        while beyond < len(ends) - 2 and ends[-1 - beyond] in likely and (dates or sign * ends[-1 - beyond] > 0):
+            beyond += 1
+        for taken in range(beyond, 0, -1):
+            codes, others = ends[-taken:], ends[:-taken]
+            if _stand_out(codes, others, counted, spread, total):
+                found += codes
+                break
+    return tuple(sorted(found))
+
+
+def _stand_out(
+    codes: Sequence[float], others: Sequence[float], counted: Mapping[float, int], spread: float, total: int
+) -> bool:
+    """Whether numbers beyond all others of a column are far from these, or too many to be their end."""
+    held, near = sum(counted[x] for x in codes), others[-5:]
+    if codes[0] < 0 <= min(others) and held > 1 and len(others) >= 5:
+        return True
+    gap = abs(codes[0] - others[-1])
+    wide = max((abs(after - before) for before, after in pairwise(near)), default=math.inf)
+    # of one digit codes are where answers are numbered from 0 or 1
+    if gap <= wide or (abs(codes[0]) < 10 and min(others) > 1):
+        return False
+    if gap >= 2 * spread or (gap >= spread / 2 and held >= 3 and len(others) >= 4):
+        return True
+    return len(codes) < 3 and held >= max(3, total / 200) and held > max(counted[x] for x in near)
 
 
 def truth(value: object) -> bool | None:
@@ -419,7 +487,7 @@ def _counted_days(year: nw.Expr, month: nw.Expr, day: nw.Expr) -> nw.Expr:
 
 def _plain_text(text: nw.Expr, writing: Writing) -> nw.Expr:
     """Return texts of numbers as they are written without groups of digits and with a point; null for others."""
-    if writing[:2] == USUAL[:2]:
+    if writing.decimal == "." and not writing.thousands:
         return text
     plain = text.str.replace_all(writing.thousands, "", literal=True) if writing.thousands else text
     return nw.when(text.str.contains(_shape(*writing[:2]))).then(
