@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
-from bnpriv.core.columns import Binned, Categorical, Category, Inside, State, probabilities
+from bnpriv.core.columns import SPREADS, Binned, Categorical, Category, Inside, State, probabilities
 from bnpriv.core.distributions import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.core.interval_masses import at_numbers, is_known, log_masses
 from bnpriv.core.schema import Column, NumberColumn, Schema
@@ -356,10 +356,12 @@ def laws_inside(column: Binned) -> Sequence[LawInside]:
 
 def _law_inside(column: Binned, law: Inside, lower: float, upper: float) -> LawInside:
     if not isinstance(law, str):
-        own = [(FiniteLaw(values=(x,), probabilities=(1.0,)), p) for x, p in law.items() if not isinstance(x, str)]
-        if len(own) < len(law):  # the last key is how the others lie
-            parts = [*own, *((_law_inside(column, x, lower, upper), p) for x, p in law.items() if isinstance(x, str))]
-            return MixedLaw(parts=tuple(part for part, _ in parts), probabilities=tuple(p for _, p in parts))
+        if set(law) & set(SPREADS):
+            parts = (
+                _law_inside(column, x, lower, upper) if x in SPREADS else FiniteLaw(values=(x,), probabilities=(1.0,))
+                for x in law
+            )
+            return MixedLaw(parts=tuple(parts), probabilities=tuple(law.values()))
         return FiniteLaw(values=tuple(law), probabilities=tuple(law.values()))
     if law == "uniform":
         return UniformLaw(lower=lower, upper=upper, whole=False)

@@ -259,9 +259,13 @@ def _number(value: object, writing: Writing) -> float:
         return math.nan
 
 
-_NINES = [10**digits - 1 for digits in range(1, 10)]
-_CODES = {1, 7, 8, *_NINES, *(nines - d for nines in _NINES[1:] for d in (1, 2, 3)), 77, 88, 777, 888, 7777, 8888}
-LIKELY_CODES = frozenset(float(sign * code) for code in _CODES for sign in (1, -1)) - {1.0}
+_NINES = [float(10**digits - 1) for digits in range(1, 10)]
+_REPEATED = [7.0, 8.0, 77.0, 88.0, 777.0, 888.0, 7777.0, 8888.0]
+LIKELY_CODES = frozenset(
+    sign * code
+    for code in (*_NINES, *_REPEATED, *(nines - less for nines in _NINES[1:] for less in (1, 2, 3)))
+    for sign in (1, -1)
+) | {-1.0}
 _CODE_DATES = ("0001-01-01", "1111-11-11", "1899-12-30", "1899-12-31", "1900-01-01", "1901-01-01", "1970-01-01")
 LIKELY_CODE_DAYS = frozenset(_day(each, "YYYY-MM-DD") for each in (*_CODE_DATES, "2099-12-31", "9999-12-31"))
 """Numbers, and days, that people write where a value is missing."""

@@ -141,18 +141,13 @@ def _found_in(
     plain = {name: _without_gaps(values) for name, values in columns.items()}
     numeric = [name for name in columns if told.get(name, "" if name not in labels else "category") not in LABELS]
     notes: list[str] = []
-    dates: dict[str, str] = {}
-    for name in numeric:
-        dates |= _dates(name, plain[name], told.get(name, ""), notes)
+    given = ((name, _written_dates(name, plain[name], told.get(name, ""), notes)) for name in numeric)
+    dates = {name: written for name, written in given if written}
     decimal, thousands = _signs([plain[name] for name in numeric if name not in dates], separator)
     dialect = Dialect(separator=separator, decimal=decimal, thousands=thousands, dates=dates)
     if dialect != Dialect(dates=dates):
-        signs = (
-            f"decimals behind {dialect.decimal!r}, thousands apart by {thousands!r}"
-            if thousands or decimal == ","
-            else ""
-        )
-        notes.insert(0, f"Fields are separated by {SEPARATORS[separator]}{signs and ', ' + signs}.")
+        signs = f", decimals behind {decimal!r}, thousands apart by {thousands!r}" if thousands else ""
+        notes.insert(0, f"Fields are separated by {SEPARATORS[separator]}{signs}.")
     values: dict[str, PublicValues] = {}
     codes: dict[str, tuple[float, ...]] = {}
     left_out: dict[str, str] = {}
@@ -160,20 +155,27 @@ def _found_in(
         writing = dialect.of(name)
         must = name in dates or told.get(name) == "number"
         values[name] = known = _typed(held, labels=name not in numeric, writing=writing, must=must)
-        reason = _why_an_id(name, known) if told.get(name, "id") == "id" and name not in dates else ""
-        if told.get(name) == "id" or reason:
-            left_out[name] = reason or "it was said to be an id"
+        reason = _why_an_id(name, known) if name not in dates and name not in told else told.get(name) == "id" and SAID
+        if reason:
+            left_out[name] = reason
         elif is_numeric(known):
-            texts = sum(each is not None for each in plain[name]) - sum(each is not None for each in known)
+            texts = known.count(None) - plain[name].count(None)
             if texts:
                 notes.append(f"{name}: {texts:,} of its public values are no numbers or dates, and count as missing.")
-            suspected = _suspected(known, told.get(name, ""), dates=name in dates)
+            counted = Counter(each for each in known if isinstance(each, float))
+            enough = name not in told and counted.total() >= LEAST_PUBLIC_RECORDS
+            codes[name] = suspected = suspected_codes(counted, dates=name in dates) if enough else ()
             if suspected:
-                codes[name] = suspected
                 values[name] = [None if each in suspected else each for each in known]
-                notes.append(_told_codes(name, suspected, known, dates=name in dates))
+                shown = listing(day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
+                notes.append(
+                    f"{name}: {shown} ({sum(counted[each] for each in suspected):,} public records) looks like a code, "
+                    f"and counts as missing; if it is none: --as {name}={'days' if writing.dates else 'number'}."
+                )
     return FoundPublic(values=values, dialect=replace(dialect, codes=codes), left_out=left_out, notes=tuple(notes))
 
+
+SAID = "it was said to be an id"
 
 LABELS = ("category", "id")
 """What a column is read as whose values stay texts."""
@@ -184,8 +186,8 @@ MOSTLY, FEWEST_NUMBERS = 0.95, 13
 MOST_LOOKED_AT = 5000
 """Different texts of a column by which signs between digits are told."""
 
-SIGNS = ((".", ""), (".", ","), (",", "."), (",", " "), (".", " "), (",", "'"), (".", "'"))
-SIGNS_BY_SEMICOLONS = ((",", "."), (".", ""), (".", ","), *SIGNS[3:])
+BY_COMMAS = ((".", ""), (".", ","), (",", "."), (",", " "), (".", " "), (",", "'"), (".", "'"))
+BY_SEMICOLONS = ((",", "."), (".", ""), (".", ","), *BY_COMMAS[3:])
 """Decimal signs, and signs between groups of digits: the first that make numbers of most columns."""
 
 ID_WORDS = frozenset(("id", "nr", "no", "num", "number", "nummer", "key", "uuid", "guid", "index", "ssn", "pnr"))
@@ -199,36 +201,30 @@ def _without_gaps(values: Sequence[object]) -> list[object]:
     return [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
 
 
-def _dates(name: str, values: Sequence[object], told: str, notes: list[str]) -> dict[str, str]:
-    """Return how a column writes dates, if it holds dates; what is found, or cannot be told, is noted."""
-    if told == "number":
-        return {}
+def _written_dates(name: str, values: Sequence[object], told: str, notes: list[str]) -> str:
+    """Return how a column writes dates, empty if it holds none; what is found, or cannot be told, is noted."""
     counted = Counter(value for value in values if isinstance(value, (str, date)))
-    fit = {}
-    first = list(counted)[:20]
-    for written in DATE_FORMATS if counted else ():
+    known, first = len(values) - values.count(None), list(counted)[:20]
+    fit: list[str] = []
+    for written in DATE_FORMATS if told != "number" else ():
         writing = Writing(dates=written)
-        looked_at = counted if any(_reads(each, writing) for each in first) else ()
-        fit[written] = sum(counted[each] for each in looked_at if _reads(each, writing))
-    known = sum(value is not None for value in values)
-    best = [written for written, times in fit.items() if times == max(fit.values()) and times >= MOSTLY * known > 0]
-    if any(isinstance(value, date) for value in counted):
-        best = best[:1]
-    if told in DATE_FORMATS or (told == "days" and not known):
-        return {name: told if told in DATE_FORMATS else "YYYY-MM-DD"}
-    if len(best) == 1 or (told == "days" and is_numeric(_typed(values, labels=False))):
-        written = best[0] if best else "YYYY-MM-DD"
-        notes.append(f"{name}: dates as {written}, read as days since 1970-01-01.")
-        return {name: written}
+        likely = counted if any(_reads(each, writing) for each in first) else ()
+        if sum(counted[each] for each in likely if _reads(each, writing)) >= max(1, MOSTLY * known):
+            fit.append(written)
+    if told in DATE_FORMATS or any(isinstance(value, date) for value in first) or (told == "days" and not counted):
+        fit = [told if told in DATE_FORMATS else next(iter(DATE_FORMATS))]
+    if len(fit) == 1:
+        notes.append(f"{name}: dates as {fit[0]}, read as days since 1970-01-01.")
+        return fit[0]
     if told == "days":
         raise ParameterError(
             "a column that is read as days needs dates that are written in one way",
-            found=f"two ways that {name!r} may be written in" if best else f"other texts in {name!r}",
+            found=f"two ways that {name!r} may be written in" if fit else f"other texts in {name!r}",
             remedy=f'Say which: --as "{name}=DD/MM/YYYY", or another of {listing(DATE_FORMATS)}.',
         )
-    if best:
-        notes.append(f"{name}: dates in which day or month may come first, left as texts; --as {name}={best[0]} tells.")
-    return {}
+    if fit:
+        notes.append(f"{name}: dates in which day or month may come first, left as texts; --as {name}={fit[0]} tells.")
+    return ""
 
 
 def _reads(value: object, writing: Writing) -> bool:
@@ -250,7 +246,7 @@ def _signs(columns: Sequence[Sequence[object]], separator: str) -> tuple[str, st
         return sum(sum(_reads(each, writing) for each in some) >= MOSTLY * len(some) for some in texts)
 
     # of several that read as many columns the first
-    return max(SIGNS_BY_SEMICOLONS if separator == ";" else SIGNS, key=read) if texts else SIGNS[0]
+    return max(BY_SEMICOLONS if separator == ";" else BY_COMMAS, key=read) if texts else BY_COMMAS[0]
 
 
 def _why_an_id(name: str, values: PublicValues) -> str:
@@ -270,22 +266,6 @@ def _why_an_id(name: str, values: PublicValues) -> str:
     if running or words & ID_WORDS or name.lower().endswith("nummer"):
         return f"all its {len(known):,} public values differ: a running number or another id"
     return ""
-
-
-def _suspected(values: PublicValues, told: str, *, dates: bool) -> tuple[float, ...]:
-    counted = Counter(value for value in values if isinstance(value, float) and math.isfinite(value))
-    if told == "number" or counted.total() < LEAST_PUBLIC_RECORDS:
-        return ()
-    return suspected_codes(counted, dates=dates)
-
-
-def _told_codes(name: str, codes: Sequence[float], values: PublicValues, *, dates: bool) -> str:
-    shown = [day_text(code) if dates else f"{code:.15g}" for code in codes]
-    rows = sum(value in codes for value in values)
-    return (
-        f"{name}: {listing(shown)} in {rows:,} public records, far from all others: taken for a code, and counted as "
-        f"missing. If it is none: --as {name}=number."
-    )
 
 
 def _shares_no_name() -> DataError:

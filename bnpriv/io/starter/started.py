@@ -20,6 +20,7 @@ from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file
 from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected, learned
 from bnpriv.io.starter.public import (
     OTHER_LABELS,
+    SAID,
     FoundPublic,
     PublicValues,
     enough_records,
@@ -251,7 +252,7 @@ def _nothing(read_as: Mapping[str, str], header: Header) -> FoundPublic:
         for name, kind in read_as.items()
         if kind in ("days", *DATE_FORMATS)
     }
-    ids = {name: "it was said to be an id" for name, kind in read_as.items() if kind == "id"}
+    ids = {name: SAID for name, kind in read_as.items() if kind == "id"}
     return FoundPublic(values={}, dialect=Dialect(dates=dates), left_out=ids, notes=())
 
 
