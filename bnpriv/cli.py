@@ -338,6 +338,12 @@ ColumnNames = Annotated[
 ProtectedColumns = Annotated[
     list[str] | None, typer.Option("--protect", metavar="NAME", help="A protected column; may be repeated.")
 ]
+ReadAs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as", metavar="NAME=KIND", help="Read a column as number, category, days, DD.MM.YYYY or id; may be repeated."
+    ),
+]
 Records = Annotated[
     int | None, typer.Option("--records", metavar="N", help="The number of rows, a public fact.", min=1)
 ]
@@ -358,12 +364,14 @@ def init(
     names: ColumnNames = None,
     protect: ProtectedColumns = None,
     records: Records = None,
+    read_as: ReadAs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
     from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
+    notes: list[str] = []
     with working("reading what is public"):
         text, files = files_to_start(
             data,
@@ -379,10 +387,24 @@ def init(
             names=None if names is None else [name.strip() for name in names.split(",")],
             protect=protect or (),
             records=records,
+            read_as=_read_as(read_as or ()),
+            notes=notes,
         )
+    for note in notes:
+        print(visible(note), file=sys.stdout if output is not None else sys.stderr)
     if chosen is None:
         print(f"notion = {DEFAULT_NOTION!r} by default; --notion says another.", file=sys.stderr)
     _put_started(text, files, output, data, [learn, public, codebook, network])
+
+
+def _read_as(given: Sequence[str]) -> dict[str, str]:
+    parts = [each.rpartition("=") for each in given]
+    wrong = next((each for each, (name, _, kind) in zip(given, parts, strict=True) if not (name and kind)), None)
+    if wrong is not None:
+        raise ParameterError(
+            "a column is read as something by NAME=KIND", found=repr(wrong[:80]), remedy="Write --as born=days."
+        )
+    return {name.strip(): kind.strip() for name, _, kind in parts}
 
 
 def _put_started(

@@ -510,7 +510,7 @@ def release_many(
 
 def _described(schema: Schema) -> tuple[int, str]:
     """What identifies a schema; as text, because 0 and 1 as categories equal False and True."""
-    return schema.records, repr(sorted(schema.columns.items()))
+    return schema.records, repr((sorted(schema.columns.items()), schema.dialect))
 
 
 def _check_order(calibration: object, data: object) -> None:

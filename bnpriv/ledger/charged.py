@@ -28,7 +28,7 @@ from bnpriv.ledger.ledger import name_charge
 from bnpriv.ledger.values import Budget
 from bnpriv.tables.evaluate import answer_labels, require_answerable
 from bnpriv.tables.fingerprint import fingerprint_of
-from bnpriv.tables.readings import ColumnValues
+from bnpriv.tables.readings import ColumnValues, dialect_of
 from bnpriv.tables.rows import check_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Co
     found: dict[str, ColumnValues] = {}
     for name in names:
         try:
-            with opened(data, {name: schema[name]}) as frame:
+            with opened(data, {name: schema[name]}, dialect=dialect_of(schema)) as frame:
                 found[name] = collected(frame)["c0"].to_list()
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
