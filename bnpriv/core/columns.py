@@ -377,7 +377,7 @@ def probabilities(
         raise error(f"{what} must have numbers", found="none", remedy="Write {0: 0.2, 40: 0.8}.")
     found: dict[Any, float] = {}
     for key, mass in declared.items():
-        value = key if key in rest else checks.number(f"what {what} names", key, error=error) + 0.0
+        value: Any = key if key in rest else checks.number(f"what {what} names", key, error=error) + 0.0
         whole = isinstance(value, float) and value.is_integer() and value != GAP_MARK
         found[int(value) if whole else value] = checks.number(f"a probability of {what}", mass, error=error)
     total = math.fsum(found.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,10 +10,7 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Protocol, cast, final
 
-import numpy as np
-
 from bnpriv import checks
-from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member, spelling, type_text
 from bnpriv.core.columns import State
 from bnpriv.core.networks.base import Network
@@ -461,7 +457,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     """
     if not chosen:
         raise SecretError("at least one pair of secrets is needed", found="none", remedy="Give pairs of intervals.")
-    return IntervalPairs(tuple(_pair(pair) for pair in chosen))
+    return IntervalPairs(tuple(interval_pair(pair) for pair in chosen))
 
 
 def value_range(side: object) -> tuple[float, float]:
@@ -507,7 +503,7 @@ def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
     """
     if isinstance(given, Apart):
         return (ValuesApart(given.at_most),)
-    found = _chosen(given)
+    found = chosen_intervals(given)
     if found is not None:
         return found
     raise SecretError(
@@ -518,7 +514,7 @@ def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
     )
 
 
-def _chosen(given: object) -> tuple[IntervalPair, ...] | None:
+def chosen_intervals(given: object) -> tuple[IntervalPair, ...] | None:
     """The chosen pairs of intervals or of single values; None if neither was chosen."""
     if isinstance(given, IntervalPairs):
         return tuple(dict.fromkeys(given.chosen))
@@ -532,77 +528,8 @@ def _of_numbers(pair: SecretPair) -> bool:
     return all(isinstance(state, (int, float)) for state in pair.first | pair.second)
 
 
-class Ranged(Protocol):
-    """A parameter that is continuous on a range, or has finitely many states."""
-
-    @property
-    def name(self) -> str:
-        """The attribute."""
-        ...
-
-    @property
-    def states(self) -> tuple[State, ...] | None:
-        """The numbers that it may be; None if it may be any in a range."""
-        ...
-
-    @property
-    def is_continuous(self) -> bool:
-        """Whether every single value has probability zero."""
-        ...
-
-
-def interval_pairs(parameter: Ranged, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
-    """The pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
-
-    Intervals may share an end where the parameter takes every single value with probability zero, or is known by draws
-    alone and none of them is that end: it can then be dropped from one of the two without any change.
-
-    Raises
-    ------
-    SecretError
-        If it has no pairs of intervals or states.
-    """
-    states = parameter.states or ()
-    found = _chosen(given)
-    if found is not None:
-        touching = next((pair for pair in found if pair.touches and _may_be_shared(parameter, pair, drawn)), None)
-        if touching is not None:
-            raise SecretError(
-                f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
-                found=f"{touching}, which have the end {_shared(touching):g} in common",
-                remedy=f"Leave that end out of one of them, as in {_apart_text(touching)}.",
-            )
-        return found
-    if given is None and len(states) > 1:
-        return tuple(_pair(pair) for pair in itertools.combinations(states, 2))
-    raise SecretError(
-        f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
-        found="none" if given is None else checks.type_text(given),
-        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)))}} for two ranges, with your "
-        "own numbers, or bnpriv.intervals((35, 55)) for two values.",
-    )
-
-
-def _shared(pair: IntervalPair) -> float:
-    """The end that the intervals of a pair share."""
-    return pair.first.high if pair.first.high == pair.second.low else pair.first.low
-
-
-def _may_be_shared(parameter: Ranged, pair: IntervalPair, drawn: FloatArray | None) -> bool:
-    """Whether the shared end of a pair may be a value that occurs."""
-    if parameter.is_continuous:
-        return False
-    return drawn is None or parameter.states is not None or bool(np.any(drawn == _shared(pair)))
-
-
-def _apart_text(pair: IntervalPair) -> str:
-    """The pair written so that the shared end is in one interval only."""
-    low, high = sorted((pair.first, pair.second), key=lambda side: side.low)
-    end = low.high - 1e-6 * (low.high - low.low)
-    return f"bnpriv.intervals((({low.low:g}, {end:.10g}), ({high.low:g}, {high.high:g})))"
-
-
-def _pair(given: object) -> IntervalPair:
+def interval_pair(given: object) -> IntervalPair:
+    """Two intervals or numbers as a pair of secrets."""
     sides = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else []
     if len(sides) != 2:
         raise SecretError(

@@ -29,7 +29,7 @@ from bnpriv.core.queries.normal_form import NormalForm, columns_of
 from bnpriv.core.schema import Column
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.digest import sha256
-from bnpriv.errors import DataError, FrameworkError
+from bnpriv.errors import DataError, FileError, FrameworkError
 
 BITS = 62
 """Weights are whole numbers that sum to 2^BITS: their sums fit in 64 bits."""
@@ -119,7 +119,9 @@ class PublicRecords:
     @cached_property
     def identity(self) -> str:
         """A hash of all values, the number of draws and the seed."""
-        parts = [part for name, values in self.columns.items() for part in (f"{name!r} {values.dtype.str} ", values)]
+        parts: list[str | NDArray[Any]] = []
+        for name, values in self.columns.items():
+            parts += [f"{name!r} {values.dtype.str} ", repr(values.tolist()) if values.dtype == object else values]
         return sha256(f"{self.records} {self.draws} {self.seed} ", *parts)
 
     def __eq__(self, other: object) -> bool:
@@ -204,12 +206,25 @@ class PublicRecords:
         return [column[order[starts]] for column in added], order, starts
 
     def text(self) -> str:
-        """The records as a table of comma-separated values, from which `public_records_of` reads them."""
+        """The records as a table of comma-separated values, from which `public_records_in` reads them.
+
+        Raises
+        ------
+        FileError
+            If a label has a carriage return, which is read as the end of a line.
+        """
         written = io.StringIO(newline="")
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow(self.columns)
         lines.writerows(zip(*map(_written, self.columns.values()), strict=True))
-        return written.getvalue()
+        text = written.getvalue()
+        if "\r" in text:
+            raise FileError(
+                "labels of public records must be written on one line",
+                found="a carriage return in one",
+                remedy="Rename it in the public table.",
+            )
+        return text
 
 
 def ranked(columns: Sequence[NDArray[Any]]) -> IntArray:
@@ -316,6 +331,8 @@ def public_records_of(
 
 def _array(values: Sequence[Any], column: Column) -> NDArray[Any]:
     if isinstance(column, Categorical):
-        known = {str(category): category for category in column.categories}
-        return np.array([known.get(str(value), column.missing) for value in values])
-    return np.array([value if isinstance(value, float) else math.nan for value in values])
+        known = {str(label): category for label, category in column.labels.items()}
+        counted = [known.get(str(value), column.missing) for value in values]
+        # a gap among truth values or numbers is a text, and would make texts of them
+        return np.array(counted, dtype=None if len(set(map(type, column.categories))) == 1 else object)
+    return np.array([float(value) if isinstance(value, (int, float)) else math.nan for value in values])

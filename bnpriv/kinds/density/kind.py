@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from operator import attrgetter
 
 import numpy as np
 
+from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
@@ -14,10 +16,10 @@ from bnpriv.core.networks.base import Forward
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema
-from bnpriv.core.secrets import Apart, Pair, Secret, interval_pairs, of_values
+from bnpriv.core.secrets import Apart, IntervalPair, Pair, Secret, chosen_intervals, interval_pair, of_values
 from bnpriv.errors import BnprivError, NetworkError, SecretError
 from bnpriv.kind import NetworkKind
-from bnpriv.kinds.density.network import DensityNetwork
+from bnpriv.kinds.density.network import DensityNetwork, Parameter
 
 SUGGESTED_FROM = 2000
 """Draws of a parameter from which intervals are suggested."""
@@ -102,7 +104,58 @@ def _pairs(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair
     # under a model that a draw is, what is protected has its law in the model, not that of the draws
     believed = network.drawn is not None and network.drawn.reading == "belief"
     drawn = network.drawn.values.get(attribute) if network.drawn is not None and believed else None
-    return interval_pairs(network.parameters[attribute], given, drawn)
+    return _interval_pairs(network.parameters[attribute], given, drawn)
+
+
+def _interval_pairs(parameter: Parameter, given: object, drawn: FloatArray | None = None) -> tuple[IntervalPair, ...]:
+    """The pairs of secrets of a parameter of a network of densities: as declared, or all pairs of its states.
+
+    Intervals may share an end where the parameter takes every single value with probability zero, or is known by draws
+    alone and none of them is that end: it can then be dropped from one of the two without any change.
+
+    Raises
+    ------
+    SecretError
+        If it has no pairs of intervals or states.
+    """
+    states = parameter.states or ()
+    found = chosen_intervals(given)
+    if found is not None:
+        touching = next((pair for pair in found if pair.touches and _may_be_shared(parameter, pair, drawn)), None)
+        if touching is not None:
+            raise SecretError(
+                f"the secrets of a pair must be disjoint where a value may be taken often, as by {parameter.name!r}",
+                found=f"{touching}, which have the end {_shared(touching):g} in common",
+                remedy=f"Leave that end out of one of them, as in {_apart_text(touching)}.",
+            )
+        return found
+    if given is None and len(states) > 1:
+        return tuple(interval_pair(pair) for pair in itertools.combinations(states, 2))
+    raise SecretError(
+        f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
+        found="none" if given is None else checks.type_text(given),
+        remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)))}} for two ranges, with your "
+        "own numbers, or bnpriv.intervals((35, 55)) for two values.",
+    )
+
+
+def _shared(pair: IntervalPair) -> float:
+    """The end that the intervals of a pair share."""
+    return pair.first.high if pair.first.high == pair.second.low else pair.first.low
+
+
+def _may_be_shared(parameter: Parameter, pair: IntervalPair, drawn: FloatArray | None) -> bool:
+    """Whether the shared end of a pair may be a value that occurs."""
+    if parameter.is_continuous:
+        return False
+    return drawn is None or parameter.states is not None or bool(np.any(drawn == _shared(pair)))
+
+
+def _apart_text(pair: IntervalPair) -> str:
+    """The pair written so that the shared end is in one interval only."""
+    low, high = sorted((pair.first, pair.second), key=lambda side: side.low)
+    end = low.high - 1e-6 * (low.high - low.low)
+    return f"bnpriv.intervals((({low.low:g}, {end:.10g}), ({high.low:g}, {high.high:g})))"
 
 
 def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> SecretError:
@@ -129,7 +182,7 @@ def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> Secre
 def _usual_pairs(network: DensityNetwork, attribute: str) -> tuple[Pair, ...]:
     """All pairs of the values of a parameter that has finitely many; nothing for others."""
     parameter = network.parameters[attribute]
-    return interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
+    return _interval_pairs(parameter, None) if len(parameter.states or ()) > 1 else ()
 
 
 def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pairs: Sequence[Pair]) -> ProtectedSecret:
