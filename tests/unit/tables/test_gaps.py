@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -539,3 +540,16 @@ def test_too_many_rare_labels_count_as_other_as_gaps_do() -> None:
     assert framework.schema["town"] == bp.Categorical(["a", "b", "other"], missing="other")
     named = pd.DataFrame({"town": ["a", "b", None, NOT_COUNTED] * 150, "ill": ["no", "yes", "no"] * 200})
     assert bp.start(named.head(4), records=9, protect="ill", learn=named, draws=1).schema["town"].missing == "other"
+
+
+def test_the_checker_knows_that_a_record_may_have_a_gap() -> None:
+    """All values of a count, so that a gap alone moves the answer."""
+    calibration = bp.ColumnMechanism().calibrate(hidden(records=4), "count(a >= 0)", epsilon=1.0)
+    assert calibration.scale >= 4
+    assert bp.verify(calibration).status == "holds"
+    forged = json.loads(calibration.to_json())
+    forged["noise"] |= {"scale": 0.5, "exact_scale": (0.5).hex()}
+    assert bp.verify(json.dumps(forged)).status == "fails"
+    summed = json.loads(calibration.to_json())
+    summed["form"]["terms"] = [["steps", "a", 1]]
+    assert bp.verify(json.dumps(summed)).status == "not covered"
