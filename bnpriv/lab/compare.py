@@ -319,11 +319,14 @@ def _differences(a: ReportTarget, b: ReportTarget, query: Query) -> Iterator[str
 
 
 def _facts(framework: Framework) -> dict[str, str]:
+    public = framework.public_records
+    known = "" if public is None else public.identity[:8]
     return {
         "notion": framework.notion,
         "protected": listing(framework.protected),
         "number of records": f"{framework.schema.records:,}",
         "models": str(framework.models),
+        "public records": "none" if public is None else f"{public.records:,} in {public.draws:,} draws ({known})",
         "source": framework.source,
         "declared independent": listing(sorted(notion_of(framework).independent(framework) or ())),
     }

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import Form
+from bnpriv.verify.forms import Form, middle
 from bnpriv.verify.values import HALF, INFINITE, ONE, ZERO, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -149,19 +149,14 @@ def column_facts(given: Any) -> Any:
         found |= {"coarsen": coarsen} if coarsen else {}
     elif given["type"] == "binned":
         found = _bins(given)
-        usual = _middle(found)
+        usual = middle(found)
     else:
         lower, upper = given["lower"], given["upper"]
         steps = given.get("steps", REAL_STEPS) if given["type"] == "real" else upper - lower
         found = {"type": given["type"], "lower": lower, "upper": upper, "steps": steps}
-        usual = _middle(found)
+        usual = middle(found)
     missing = given.get("missing", usual)
     return found if missing == usual else {**found, "missing": missing}
-
-
-def _middle(column: Any) -> Any:
-    total = column["lower"] + column["upper"]
-    return total // 2 if column["type"] == "integer" else total / 2
 
 
 def _labels(coarsen: Mapping[str, Any], category: Any) -> list[Any]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from bnpriv.verify.values import fraction, refuse, require
+from bnpriv.verify.values import MOST_MODELS, Law, fraction, refuse, require, summed
 
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
@@ -137,3 +139,70 @@ def columns_of(term: Any) -> set[str]:
 def _leaves(predicate: Any) -> list[Any]:
     inner = predicate[0] in ("and", "or", "not")
     return [leaf for part in predicate[1:] for leaf in _leaves(part)] if inner else [predicate]
+
+
+# --------------------------------------------------------------------------------------------------
+# Public records: each draw of their weights is a model of one record, beside the models of a network.
+#
+# docs/claims/public_records.md. Weights are whole numbers that sum to 2^62: the gaps between uniform ones.
+# --------------------------------------------------------------------------------------------------
+
+BITS = 62
+
+
+class PublicRecords:
+    """The public records of a model, by what their columns count as."""
+
+    def __init__(self, facts: Any, columns: Any) -> None:
+        self.draws, self.seed = facts["draws"], facts["seed"]
+        whole = type(self.draws) is type(self.seed) is int
+        require(whole and 0 < self.draws <= MOST_MODELS, "the draws of public records")
+        self.cells = {name: [counted(columns[name], x) for x in cells] for name, cells in facts["columns"].items()}
+        (self.records,) = {len(cells) for cells in self.cells.values()}
+        require(self.records, "public records, of which there are none")
+        self.known = dict[str, list[tuple[int, ...]]]()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they are the same models, but for columns that only one of them has."""
+        if not isinstance(other, PublicRecords) or (self.draws, self.seed) != (other.draws, other.seed):
+            return False
+        both = self.cells.keys() & other.cells.keys()
+        return self.records == other.records and all(self.cells[name] == other.cells[name] for name in both)
+
+    __hash__ = None
+
+    def weights(self, draw: int) -> list[int]:
+        """The weights of the records in one draw."""
+        stream = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(8 * (self.records - 1))
+        words = (int.from_bytes(stream[k : k + 8], "little") for k in range(0, len(stream), 8))
+        return [after - before for before, after in pairwise([0, *sorted(w >> (64 - BITS) for w in words), 1 << BITS])]
+
+    def law(self, form: Form, draw: int, beside: Law, spend: Callable[[int], None]) -> Law:
+        """The law of what one record adds, where a network, of which that law is `beside`, counts as one more."""
+        asked = repr((form.terms, form.rows))
+        if asked not in self.known:
+            rows = list(zip(*(self.cells[name] for name in form.reads), strict=True))
+            added = {row: form.key(dict(zip(form.reads, row, strict=True))) for row in {*rows}}
+            self.known[asked] = [added[row] for row in rows]
+        spend(self.records)
+        shares = summed(zip(self.known[asked], map(Decimal, self.weights(draw)), strict=True))
+        under = self.records + 1
+        part = ((key, share * self.records / under / 2**BITS) for key, share in shares.items() if share)
+        return summed([*part, *((key, p / under) for key, p in beside.items())])
+
+
+def counted(column: Any, raw: Any) -> Any:
+    """What a value of a public table counts as; None stands for a missing one."""
+    if column["type"] == "categorical":
+        categories = column["categories"]
+        return raw if raw in categories else column.get("missing", categories[0])
+    missing = raw is None or raw != raw
+    value = column.get("missing", middle(column)) if missing else raw
+    value = min(max(float(value), float(column["lower"])), float(column["upper"]))
+    return math.floor(value + 0.5) if column["type"] == "integer" else value
+
+
+def middle(column: Any) -> Any:
+    """What a missing number counts as where nothing else is declared."""
+    total = column["lower"] + column["upper"]
+    return total // 2 if column["type"] == "integer" else total / 2
