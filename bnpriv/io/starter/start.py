@@ -69,7 +69,7 @@ def start(
     edges : str, optional
         An expert's graph for `learn`, as "age > income, sex > income".
     draws : int
-        How many models are learned.
+        How many networks are drawn; of weights of the public records there are twice as many draws.
     source : str, optional
         Where a given network comes from.
 
