@@ -287,7 +287,7 @@ def draws_table(rng: np.random.Generator) -> None:
 # The whole road: what bnpriv.start learns, and the noise of TightMechanism.
 # --------------------------------------------------------------------------------------------------
 
-ROAD_TABLES, ROADS = 40, 12
+ROAD_SAMPLES, ROAD_TABLES, ROADS = (300, 1_000), 20, 6
 """Public tables of the code itself, and those of them from which a network is learned and noise is looked for."""
 
 
@@ -335,7 +335,7 @@ def road_table(rng: np.random.Generator) -> None:
     print(f"{'':49}records' models of bnpriv{'':8}whole road")
     print(f"{'table':14} {'query':28}{'N':>6}{'20':>8}{RECORD_DRAWS:>8}{'tables':>8}{'kept':>14}")
     for table in simulated():
-        for records in SAMPLES:
+        for records in ROAD_SAMPLES:
             kept = {text: [] for text in table.queries}
             roads = {text: [] for text in table.queries}
             for repetition in range(ROAD_TABLES):
