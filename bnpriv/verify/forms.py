@@ -6,7 +6,7 @@ import hashlib
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
@@ -178,9 +178,10 @@ class PublicRecords:
         """What decides the models."""
         return self.draws, self.seed, self.cells
 
-    def weights(self, draw: int) -> list[int]:
-        """The weights of the records in one draw."""
-        stream = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(8 * (self.records - 1))
+    def weights(self, draw: int, further: int) -> list[int]:
+        """The weights of the records, and of some further ones behind them, in one draw."""
+        size = 8 * (self.records + further - 1)
+        stream = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(size)
         words = (int.from_bytes(stream[k : k + 8], "little") for k in range(0, len(stream), 8))
         return [after - before for before, after in pairwise([0, *sorted(w >> (64 - BITS) for w in words), 1 << BITS])]
 
@@ -192,10 +193,22 @@ class PublicRecords:
             added = {row: form.key(dict(zip(form.reads, row, strict=True))) for row in {*rows}}
             self.known[asked] = [added[row] for row in rows]
         spend(self.records)
-        shares = summed(zip(self.known[asked], map(Decimal, self.weights(draw)), strict=True))
+        rows = [*self.known[asked], *_further({*self.known[asked], *beside}, draw)]
+        weights = self.weights(draw, len(rows) - self.records)
+        shares = summed(zip(rows, map(Decimal, weights), strict=True))
         under = self.records + 1
         part = ((key, share * self.records / under / 2**BITS) for key, share in shares.items() if share)
         return summed([*part, *((key, p / under) for key, p in beside.items())])
+
+
+def _further(possible: Collection[tuple[int, ...]], draw: int) -> list[tuple[int, ...]]:
+    """What a draw has beyond the records of the table: one with the least of the property and one with the most."""
+    low, high, numbers = min(key[0] for key in possible), max(key[0] for key in possible), len(min(possible)) - 1
+    if low == high or not numbers:
+        return []
+    j, ends = 1 + draw // 2 % numbers, (max, min) if draw % 2 else (min, max)
+    sides = ((end, [key for key in possible if key[0] == s]) for end, s in zip(ends, (low, high), strict=True))
+    return [end(side, key=lambda key: (key[j], key)) for end, side in sides]
 
 
 def counted(column: Any, raw: Any) -> Any:

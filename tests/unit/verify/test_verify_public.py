@@ -22,6 +22,7 @@ from bnpriv.core.evidence import dataset
 from bnpriv.core.evidence.dataset import law_of_one_record
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.whole_numbers import WholeLaw
+from bnpriv.kinds import public_records
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
 from bnpriv.mechanisms.serialize import MOST_STORED_NUMBERS
 from tests.seeds import seeds
@@ -83,8 +84,13 @@ def framework_of(seed: int, *, n: int = 3, most: int = 6, hidden: str = "ill") -
 # --------------------------------------------------------------------------------------------------
 
 
-def people(framework: bp.DatasetAttributePrivacy, model: int) -> dict[Person, Fraction]:
-    """Return the law of one record: of a network, or of a public table with one more record from a network."""
+def people(
+    framework: bp.DatasetAttributePrivacy, model: int, ends: Callable[[Person], tuple[float, float]] | None = None
+) -> dict[Person, Fraction]:
+    """Return the law of one record: of a network, or of a public table with one more record from a network.
+
+    Where it is asked what somebody adds to a property and to a number (`ends`), there are two further public records.
+    """
     network, public = framework.network, framework.public_records
     assert isinstance(network, bp.DiscreteNetwork)
     assert isinstance(public, PublicRecords)
@@ -97,25 +103,38 @@ def people(framework: bp.DatasetAttributePrivacy, model: int) -> dict[Person, Fr
         for x in INSIDE[str(bin)]:
             found[x, int(y), str(ill)] += mass / len(INSIDE[str(bin)])
     if draw >= 0:
+        known = []
+        for x, y, ill in zip(*(public.columns[name].tolist() for name in ("x", "y", "ill")), strict=True):
+            x = 2.5 if math.isnan(x) else min(max(x, 0.0), 5.0)
+            known.append((x, int(min(max(y, 0), 3)), ill if ill == "no" else "yes"))
+        if ends is not None:
+            adds = sorted({ends(person) for person in {*found, *known}})
+            least, most = ([f for s, f in adds if s == end[0]] for end in (adds[0], adds[-1]))
+            further = [(adds[0][0], min(least)), (adds[-1][0], max(most))]
+            if draw % 2:
+                further = [(adds[0][0], max(least)), (adds[-1][0], min(most))]
+            known += [next(person for person in {*found, *known} if ends(person) == end) for end in further]
+        size = len(known)
         stream = hashlib.shake_256(f"bnpriv records {public.seed} {draw}".encode()).digest(8 * (size - 1))
         cuts = sorted(int.from_bytes(stream[8 * i : 8 * i + 8], "little") // 4 for i in range(size - 1))
-        for k, (a, b) in enumerate(pairwise([0, *cuts, 2**62])):
-            x, y, ill = (public.columns[name][k].item() for name in ("x", "y", "ill"))
-            x = 2.5 if math.isnan(x) else min(max(x, 0.0), 5.0)
-            found[x, int(min(max(y, 0), 3)), ill if ill == "no" else "yes"] += Fraction(b - a, 2**62) * Fraction(
-                size, size + 1
-            )
+        share = Fraction(public.records, public.records + 1)
+        for person, (a, b) in zip(known, pairwise([0, *cuts, 2**62]), strict=True):
+            found[person] += Fraction(b - a, 2**62) * share
     assert sum(found.values()) == 1
     return found
 
 
 def told(framework: bp.DatasetAttributePrivacy, hidden: str, query: str, scale: float) -> float:
     """Return the largest log ratio of the densities of the noisy answer, over all models and pairs of secrets."""
+
+    def adds(person: Person) -> tuple[float, float]:
+        return SECRETS[hidden][1](*person), QUERIES[query](*person)
+
     worst = 0.0
     for model in range(framework.models):
         one = defaultdict[tuple[float, float], Fraction](Fraction)
-        for person, mass in people(framework, model).items():
-            one[SECRETS[hidden][1](*person), QUERIES[query](*person)] += mass
+        for person, mass in people(framework, model, adds).items():
+            one[adds(person)] += mass
         given = defaultdict[float, dict[float, Fraction]](lambda: defaultdict(Fraction))
         for table in product(one.items(), repeat=framework.schema.records):
             mass = math.prod((p for _, p in table), start=Fraction(1))
@@ -206,7 +225,18 @@ def test_the_sound_library_survives() -> None:
 
 def test_weights_of_the_next_record(monkeypatch: pytest.MonkeyPatch) -> None:
     real = PublicRecords.weights
-    monkeypatch.setattr(PublicRecords, "weights", lambda self, draw: np.roll(real(self, draw), 1))
+    monkeypatch.setattr(PublicRecords, "weights", lambda self, *draw: np.roll(real(self, *draw), 1))
+    assert killed()
+
+
+def test_no_further_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_records, "further_records", lambda columns, draw: [column[:0] for column in columns])
+    assert killed()
+
+
+def test_further_records_that_always_push_upwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = public_records.further_records
+    monkeypatch.setattr(public_records, "further_records", lambda columns, draw: real(columns, 0))
     assert killed()
 
 
