@@ -9,7 +9,7 @@ from typing import cast
 
 from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
-from bnpriv.core.columns import Binned, Categorical
+from bnpriv.core.columns import GAP_MARK, Binned, Categorical
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
@@ -21,7 +21,7 @@ from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
@@ -171,7 +171,10 @@ def _public_records(public: PublicRecords, schema: Schema, names: Iterable[str])
     size, columns = public.records * len(chosen), dict[str, object]()
     for name, values in chosen.items() if size <= MOST_STORED_NUMBERS else ():
         column, counted = schema[name], cleaned(schema[name], values).tolist()
-        columns[name] = [column.categories[k] for k in counted] if isinstance(column, Categorical) else counted
+        if isinstance(column, Categorical):
+            columns[name] = [column.outcomes[k] for k in counted]
+        else:
+            columns[name] = [None if has_gaps(column) and x == GAP_MARK else x for x in counted]
     return {"draws": public.draws, "seed": public.seed, "size": size, "columns": columns}
 
 

@@ -216,8 +216,10 @@ def counted(column: Any, raw: Any) -> Any:
     if column["type"] == "categorical":
         categories = column["categories"]
         return raw if raw in categories else column.get("missing", categories[0])
-    missing = column.get("missing", middle(column))
-    value = float(missing if raw is None or raw != raw else raw)
+    absent = raw is None or raw != raw
+    if absent and gaps(column):
+        return gaps(column)[0]
+    value = float(column.get("missing", middle(column)) if absent else raw)
     value = min(max(value, float(column["lower"])), float(column["upper"]))
     return math.floor(value + 0.5) if column["type"] == "integer" else value
 
