@@ -284,7 +284,7 @@ def suspected_codes(counted: Mapping[float, int], *, dates: bool = False) -> tup
     Examples
     --------
     >>> ages = dict.fromkeys(map(float, range(18, 91)), 4)
-    >>> suspected_codes({**ages, 99.0: 9, -1.0: 2}), suspected_codes({**ages, 97.0: 3, 99.0: 2})
+    >>> suspected_codes({**ages, 99.0: 9, -1.0: 2}), suspected_codes({**ages, 97.0: 2, 99.0: 1})
     ((-1.0, 99.0), ())
     """
     likely, total = LIKELY_CODE_DAYS if dates else LIKELY_CODES, sum(counted.values())
