@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.tables.readings import Dialect
 
 REFUSED = 2
 
@@ -258,13 +259,15 @@ def simulate(
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.lab.simulate import simulate as make_up
+    from bnpriv.tables.readings import dialect_of
 
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with outputs(output, reading=framework_files(framework)) as out:
         with working("drawing records"):
-            table = make_up(read_framework(framework), records, seed=seed)
-            out.fill(output, lambda path: _save(table, path, output.suffix))
+            declared = read_framework(framework)
+            table = make_up(declared, records, seed=seed)
+            out.fill(output, lambda path: _save(table, path, output.suffix, dialect_of(declared.schema)))
         _print(f"{len(table):,} made-up records written to {output}")
 
 
@@ -541,9 +544,13 @@ def _silence() -> None:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
-def _save(table: pd.DataFrame, path: Path, suffix: str) -> None:
+def _save(table: pd.DataFrame, path: Path, suffix: str, dialect: Dialect) -> None:
     if suffix == ".csv":
-        table.to_csv(path, index=False)
+        from bnpriv.tables.readings import day_text
+
+        for name, written in dialect.dates.items():
+            table[name] = [None if day is None or day != day else day_text(day, written) for day in table[name]]
+        table.to_csv(path, index=False, sep=dialect.separator, decimal=dialect.decimal)
         return
     import duckdb
 

@@ -32,6 +32,7 @@ from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.tables.readings import Dialect
 from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Calibration",
     "Certificate",
     "DensityNetwork",
+    "Dialect",
     "DiscreteNetwork",
     "Framework",
     "FrameworkComparison",

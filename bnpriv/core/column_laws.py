@@ -369,11 +369,9 @@ def laws_inside(column: Binned) -> Sequence[LawInside]:
 def _law_inside(column: Binned, law: Inside, lower: float, upper: float) -> LawInside:
     if not isinstance(law, str):
         if set(law) & set(SPREADS):
-            parts = (
-                _law_inside(column, x, lower, upper) if x in SPREADS else FiniteLaw(values=(x,), probabilities=(1.0,))
-                for x in law
-            )
-            return MixedLaw(parts=tuple(parts), probabilities=tuple(law.values()))
+            listed = {x: FiniteLaw(values=(x,), probabilities=(1.0,)) for x in law if x not in SPREADS}
+            parts = tuple(listed.get(x) or _law_inside(column, x, lower, upper) for x in law)
+            return MixedLaw(parts=parts, probabilities=tuple(law.values()))
         return FiniteLaw(values=tuple(law), probabilities=tuple(law.values()))
     if law == "uniform":
         return UniformLaw(lower=lower, upper=upper, whole=False)

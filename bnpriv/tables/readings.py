@@ -213,15 +213,17 @@ def _day(value: object, written: str) -> float:
         return math.nan
 
 
-def day_text(day: float) -> str:
-    """Return the date of a day.
+def day_text(day: float, written: str = "YYYY-MM-DD") -> str:
+    """Return the date of a day, as it is written.
 
     Examples
     --------
-    >>> day_text(0.0), day_text(-25567.0)
-    ('1970-01-01', '1900-01-01')
+    >>> day_text(0.0), day_text(-25567.0, "DD.MM.YYYY")
+    ('1970-01-01', '01.01.1900')
     """
-    return datetime.date.fromordinal(int(day) + FIRST_DAY).isoformat()
+    sign, *places = DATE_FORMATS[written]
+    parts = datetime.date.fromordinal(int(day) + FIRST_DAY).isoformat().split("-")
+    return sign.join(part for _, part in sorted(zip(places, parts, strict=True)))
 
 
 def number(value: object, writing: Writing = USUAL) -> float:
@@ -282,7 +284,7 @@ def suspected_codes(counted: Mapping[float, int], *, dates: bool = False) -> tup
     Examples
     --------
     >>> ages = dict.fromkeys(map(float, range(18, 91)), 4)
-    >>> suspected_codes({**ages, 99.0: 9, -1.0: 2}), suspected_codes({**ages, 97.0: 3, 99.0: 2})
+    >>> suspected_codes({**ages, 99.0: 9, -1.0: 2}), suspected_codes({**ages, 97.0: 2, 99.0: 1})
     ((-1.0, 99.0), ())
     """
     likely, total = LIKELY_CODE_DAYS if dates else LIKELY_CODES, sum(counted.values())

@@ -392,23 +392,26 @@ def _edges_around(
 
 def _laws_in_bins(cuts: Sequence[float], counted: Counter[Any]) -> Spread | dict[str, Inside]:
     """Return how often numbers that come often come in their bins, all others evenly."""
-    enough = max(LEAST_TIES, LEAST_TIED_SHARE * counted.total())
-    frequent = {number for number, times in counted.most_common(MOST_NUMBERS_LISTED) if times >= enough}
+    frequent = _frequent(counted)
     if not frequent:
         return "uniform"
     bins = Binned(tuple(cuts), steps=1)
-    held: dict[str, dict[float, float]] = {label: {} for label in bins.labels}
-    others = dict.fromkeys(bins.labels, RECORDS_ADDED)
+    held: dict[str, dict[float, int]] = {label: {} for label in bins.labels}
     for number, times in counted.items():
-        label = bins.bin_of(number)
-        if number in frequent:
-            held[label][number] = times
-        else:
-            others[label] += times
-    return {
-        label: _in_units({**dict(sorted(listed.items())), "uniform": others[label]}) if listed else "uniform"
-        for label, listed in held.items()
-    }
+        held[bins.bin_of(number)][number] = times
+    return {label: _mixed(numbers, frequent, "uniform") for label, numbers in held.items()}
+
+
+def _frequent(counted: Counter[Any]) -> list[float]:
+    enough = max(LEAST_TIES, LEAST_TIED_SHARE * counted.total())
+    return sorted(number for number, times in counted.most_common(MOST_NUMBERS_LISTED) if times >= enough)
+
+
+def _mixed(held: Mapping[Any, int], frequent: Sequence[float], spread: Spread) -> Inside:
+    """Return the law in a bin in which some numbers are as frequent as in public, and the others spread."""
+    listed = {number: held[number] for number in frequent if number in held}
+    others = sum(held.values()) - sum(listed.values()) + RECORDS_ADDED
+    return _in_units({**listed, spread: others}) if listed else spread
 
 
 def _starts(counted: Counter[int], low: int, high: int) -> list[int]:
@@ -433,13 +436,8 @@ def _frequencies(numbers: range, counted: Mapping[int, int]) -> Inside:
     """Return how often each number of a bin comes; evenly where they are too many to be written."""
     if len(numbers) <= MOST_NUMBERS_LISTED:
         return _in_units({number: counted.get(number, 0) + RECORDS_ADDED for number in numbers})
-    total = sum(counted.values())
     held = {number: times for number, times in counted.items() if number in numbers}
-    enough = max(LEAST_TIES, LEAST_TIED_SHARE * total)
-    often = sorted(sorted(held, key=lambda number: -held[number])[:MOST_NUMBERS_LISTED])
-    listed: dict[Any, float] = {number: held[number] for number in often if held[number] >= enough}
-    others = sum(held.values()) - sum(listed.values()) + RECORDS_ADDED
-    return _in_units({**listed, "whole numbers": others}) if listed else "whole numbers"
+    return _mixed(held, _frequent(Counter(counted)), "whole numbers")
 
 
 def _in_units(weights: Mapping[Any, float]) -> dict[Any, float]:

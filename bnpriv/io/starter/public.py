@@ -29,7 +29,6 @@ from bnpriv.tables.readings import (
     DATE_FORMATS,
     SEPARATORS,
     THOUSANDS,
-    USUAL,
     Dialect,
     Writing,
     day_text,
@@ -154,12 +153,12 @@ def _found_in(
     for name, held in columns.items():
         writing = dialect.of(name)
         must = name in dates or told.get(name) == "number"
-        values[name] = known = _typed(held, labels=name not in numeric, writing=writing, must=must)
+        values[name] = known = _typed(held, plain[name], labels=name not in numeric, writing=writing, must=must)
         reason = _why_an_id(name, known) if name not in dates and name not in told else told.get(name) == "id" and SAID
         if reason:
             left_out[name] = reason
         elif is_numeric(known):
-            texts = known.count(None) - plain[name].count(None)
+            texts = _known(plain[name]) - _known(known)
             if texts:
                 notes.append(f"{name}: {texts:,} of its public values are no numbers or dates, and count as missing.")
             counted = Counter(each for each in known if isinstance(each, float))
@@ -201,10 +200,14 @@ def _without_gaps(values: Sequence[object]) -> list[object]:
     return [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
 
 
+def _known(values: Sequence[object]) -> int:
+    return sum(value is not None for value in values)
+
+
 def _written_dates(name: str, values: Sequence[object], told: str, notes: list[str]) -> str:
     """Return how a column writes dates, empty if it holds none; what is found, or cannot be told, is noted."""
     counted = Counter(value for value in values if isinstance(value, (str, date)))
-    known, first = len(values) - values.count(None), list(counted)[:20]
+    known, first = _known(values), list(counted)[:20]
     fit: list[str] = []
     for written in DATE_FORMATS if told != "number" else ():
         writing = Writing(dates=written)
@@ -315,16 +318,22 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
     return dict(zip(fields if named else names, columns, strict=True))
 
 
-def _typed(values: Sequence[object], *, labels: bool, writing: Writing = USUAL, must: bool = False) -> PublicValues:
+def _typed(
+    values: Sequence[object], texts: Sequence[object], *, labels: bool, writing: Writing, must: bool
+) -> PublicValues:
     """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
-    texts = _without_gaps(values)
-    numbers = [math.nan if isinstance(value, bool) and not must else number(value, writing) for value in texts]
-    given = sum(value is not None for value in texts)
+    read = {value: number(value, writing) for value in {each for each in texts if isinstance(each, str)}}
+    numbers = [
+        read[value] if isinstance(value, str) else math.nan if value is None else number(value, writing)
+        for value in (None if isinstance(each, bool) and not must else each for each in texts)
+    ]
+    given = _known(texts)
     known = sum(x == x for x in numbers)
     mostly = known >= MOSTLY * given and (known == given or len(set(numbers)) >= FEWEST_NUMBERS)
     if not labels and given and (must or mostly):
         # of blanks a number has spaces alone
-        return [x if number(value, writing) == x else None for value, x in zip(values, numbers, strict=True)]
+        held = zip(values, texts, numbers, strict=True)
+        return [x if x == x and (value == text or number(value, writing) == x) else None for value, text, x in held]
     both = zip(texts, numbers, strict=True)
     return [None if value is None else x if x == x and not isinstance(value, str) else str(value) for value, x in both]
 

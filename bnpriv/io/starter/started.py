@@ -47,8 +47,6 @@ FEW_PUBLIC_RECORDS = 500
 READ_AS = ("days", "number", "category", "id")
 """What a column may be read as, whatever is found in it; or how its dates are written."""
 
-MOST_POINTS_TOLD = 3
-
 STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
 
 
@@ -316,15 +314,15 @@ def _told_points(columns: Mapping[str, KnownColumn], values: Mapping[str, Public
     """Tell the numbers with much mass of their own in columns that are bins."""
     found: list[str] = []
     for name, known in columns.items():
-        if not isinstance(known.column, Binned) or isinstance(known.column.within, str):
+        within = known.column.within if isinstance(known.column, Binned) else "uniform"
+        if isinstance(within, str):
             continue
         counted = Counter(value for value in values[name] if isinstance(value, float))
-        listed = {x for law in known.column.within.values() if set(law) & set(SPREADS) for x in law}
-        points = [x for x in point_masses(counted) if x in listed]
-        shares = [f"{x:.6g} ({counted[x] / counted.total():.0%})" for x in points[:MOST_POINTS_TOLD]]
+        listed = {number for law in within.values() if set(law) & set(SPREADS) for number in law}
+        points = [number for number in point_masses(counted) if number in listed]
         if points:
-            more = "" if len(points) <= MOST_POINTS_TOLD else f" and {len(points) - MOST_POINTS_TOLD} more"
-            found.append(f"{name}: much of its public mass is at {', '.join(shares)}{more}: bins of their own.")
+            shares = listing(f"{number:.6g} ({counted[number] / counted.total():.0%})" for number in points)
+            found.append(f"{name}: much of its public mass is at {shares}: bins of their own.")
     return found
 
 
