@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, IntArray
-from bnpriv.core.columns import Categorical
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
 from bnpriv.core.evidence.records import numerator
 from bnpriv.core.frozen import Cache, ReadOnly
-from bnpriv.core.queries.contribution import term_totals
+from bnpriv.core.queries.contribution import cleaned, term_totals
 from bnpriv.core.queries.normal_form import NormalForm, columns_of
-from bnpriv.core.schema import Column
+from bnpriv.core.schema import Column, Schema
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.digest import sha256
 from bnpriv.errors import DataError, FileError, FrameworkError
@@ -183,6 +183,21 @@ class PublicRecords:
         columns, order, starts = self._grouped(form)
         return columns, np.diff(starts, append=len(order))
 
+    def joint(self, states: Mapping[str, Sequence[State]], schema: Schema) -> FloatArray:
+        """The shares of the states of some nodes, of shape (draws + 1, *states): in every draw, and in the table.
+
+        Parameters
+        ----------
+        states : mapping from str to sequence
+            Of the nodes of a network of records.
+        schema : Schema
+        """
+        shape = tuple(map(len, states.values()))
+        codes = [_codes(schema[name], self.columns[name], known) for name, known in states.items()]
+        cells = np.ravel_multi_index(tuple(codes), shape)
+        weights = (self.weights(draw) / 2.0**BITS for draw in range(self.draws + 1))
+        return np.array([np.bincount(cells, each, math.prod(shape)).reshape(shape) for each in weights])
+
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         """What each record adds, once for all that add the same; the records in that order, and where each starts."""
         held: dict[Any, Any] = self.kept.table("forms")
@@ -225,6 +240,21 @@ class PublicRecords:
                 remedy="Rename it in the public table.",
             )
         return text
+
+
+def _codes(column: Column, values: NDArray[Any], states: Sequence[State]) -> IntArray:
+    """The place among the states of a node of what every value counts as."""
+    found, places = np.unique(cleaned(column, values), return_inverse=True)
+    known = {str(state): place for place, state in enumerate(states)}
+
+    def state(counted: float) -> str:
+        if isinstance(column, Categorical):
+            return str(column.outcomes[int(counted)])
+        if counted == GAP_MARK:
+            return NOT_COUNTED
+        return column.bin_of(counted) if isinstance(column, Binned) else f"{counted:g}"
+
+    return np.array([known[state(each)] for each in found.tolist()])[places.reshape(-1)]
 
 
 def ranked(columns: Sequence[NDArray[Any]]) -> IntArray:

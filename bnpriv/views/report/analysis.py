@@ -32,6 +32,7 @@ from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
@@ -237,7 +238,9 @@ def chance_for(network: Network | None, delta: float) -> float | None:
     return delta or (usual if usual is not None and usual <= MOST_CHANCE else None)
 
 
-def likely_influence(influence: Influence, chance: float, among: int | None = None) -> LikelyInfluence:
+def likely_influence(
+    influence: Influence, chance: float, among: int | None = None, public: FloatArray | None = None
+) -> LikelyInfluence:
     """Return what columns tell but for a chance; see docs/claims/likely.md.
 
     Parameters
@@ -247,30 +250,48 @@ def likely_influence(influence: Influence, chance: float, among: int | None = No
     chance : float
     among : int, optional
         Of how many columns it is asked whether public records show that they depend on the protected attribute.
+    public : ndarray of shape (draws + 1, states, cells), optional
+        The shares of the protected attribute and what is seen in the public records: reweighted, and as they are.
     """
-    values, cells = _likely_values(influence, chance)
-    _, at_95, nats = draw_points(values)
     drawn = influence.network.posterior_draws
-    records, seen, attained = None if drawn is None else drawn.records, None, influence
-    if cells is not None:
-        model, k = worst_place(values)
-        states = [influence.network.states[name] for name in influence.frontier]
-        places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
-        shown = {name: each[int(at)] for name, each, at in zip(influence.frontier, states, places, strict=True)}
-        attained = replace(influence, pair=influence.pairs[k], model=model, assignment=shown)
-    if among is not None and records is not None and influence.details is not None:
-        seen = _depends(influence, records, FAMILY_LEVEL / among)
-    return LikelyInfluence(nats=nats, at_95=at_95, chance=chance, influence=attained, records=records, dependence=seen)
+    records = None if drawn is None else drawn.records
+    law = _law(influence) if influence.details is not None and influence.frontier else None
+    found = [] if law is None else [_likely_values(law, influence, chance, influence.values)]
+    if law is not None and public is not None:
+        with np.errstate(divide="ignore"):
+            found.append(_likely_values(np.log(public[:-1]), influence, chance, np.inf))
+    known = [(values, cells) for values, cells in found if np.isfinite(values).any()]
+    if law is None or not known:
+        _, at_95, nats = draw_points(influence.values)
+        return LikelyInfluence(nats=nats, at_95=at_95, chance=chance, influence=influence, records=records)
+    values, cells = max(known, key=lambda each: float(each[0].max()))
+    _, at_95, nats = draw_points(values)
+    model, k = worst_place(values)
+    states = [influence.network.states[name] for name in influence.frontier]
+    places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
+    shown = {name: each[int(at)] for name, each, at in zip(influence.frontier, states, places, strict=True)}
+    by_table = values is not found[0][0]
+    attained = replace(
+        influence, pair=influence.pairs[k], model=influence.model if by_table else model, assignment=shown
+    )
+    seen = None
+    if among is not None and records is not None:
+        # the mean of so many draws scatters about the table by this much more than the table does about its law
+        share, spread = (np.exp(law).mean(axis=0), 1 + 1 / len(law)) if public is None else (public[-1], 1.0)
+        seen = _depends(share, records, spread, FAMILY_LEVEL / among)
+    return LikelyInfluence(
+        nats=nats, at_95=at_95, chance=chance, influence=attained, records=records, dependence=seen, by_table=by_table
+    )
 
 
-def _likely_values(influence: Influence, chance: float) -> tuple[FloatArray, NDArray[np.intp] | None]:
-    """Return what is told but for a chance, and the cells that attain it, for every model and pair.
+def _likely_values(
+    law: FloatArray, influence: Influence, chance: float, most: FloatArray | float
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return what is told but for a chance, at most so much, and the cells that attain it, for every model and pair.
 
-    Without cells where the law of what is seen is not kept, or all secrets are rarer: then it is what is told at worst.
+    It is -inf where a secret is rarer than the chance.
     """
-    if influence.details is None or not influence.frontier:
-        return influence.values, None
-    law, states = _law(influence), influence.network.states[influence.protected]
+    states = influence.network.states[influence.protected]
     pairs = cast("tuple[SecretPair, ...]", influence.pairs)
     sides = list(dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second)))
     first, second = [sides.index(pair.first) for pair in pairs], [sides.index(pair.second) for pair in pairs]
@@ -287,10 +308,7 @@ def _likely_values(influence: Influence, chance: float) -> tuple[FloatArray, NDA
     cells = np.take_along_axis(order, np.minimum(left_out, masses.shape[2] - 1), 2)
     told = np.take_along_axis(losses, cells, 2)[:, :, 0] + influence.error
     met = np.exp(priors + influence.error) >= chance
-    both = met[:, first] & met[:, second]
-    if not both.any():
-        return influence.values, None
-    return np.where(both, np.clip(told, 0.0, influence.values), -np.inf), cells[:, :, 0]
+    return np.where(met[:, first] & met[:, second], np.clip(told, 0.0, most), -np.inf), cells[:, :, 0]
 
 
 def _law(influence: Influence) -> FloatArray:
@@ -299,20 +317,28 @@ def _law(influence: Influence) -> FloatArray:
     return law.reshape(*law.shape[:2], -1)
 
 
-def _depends(influence: Influence, records: int, level: float) -> bool:
-    """Return whether a G-test on the mean of the models, which follows the public table, rejects independence."""
+def _of_public(subject: ReportTarget, told: Influence) -> FloatArray | None:
+    """Return the shares of the protected attribute and a single column in public records; None without any."""
+    framework = subject.framework
+    if framework is None or framework.public_records is None or told.frontier != tuple(told.columns):
+        return None
+    public = cast(PublicRecords, framework.public_records)
+    seen = {name: told.network.states[name] for name in (told.protected, *told.frontier)}
+    return public.joint(seen, framework.schema) if len(told.frontier) == 1 else None
+
+
+def _depends(share: FloatArray, records: int, spread: float, level: float) -> bool:
+    """Return whether a G-test on the shares of so many public records rejects independence."""
     from scipy.special import chdtrc, xlogy
 
-    law = np.exp(_law(influence)).mean(axis=0)
-    shown = [law.sum(axis=axis) * records >= LEAST_SHOWN for axis in (1, 0)]
-    common = law[np.ix_(*shown)]
+    shown = [share.sum(axis=axis) * records >= LEAST_SHOWN for axis in (1, 0)]
+    common = share[np.ix_(*shown)]
     freedom = (common.shape[0] - 1) * (common.shape[1] - 1)
     if freedom < 1:
         return False
     expected = np.outer(common.sum(axis=1), common.sum(axis=0)) / common.sum()
-    # the mean of so many draws scatters about the table by this much more than the table does about its law
     statistic = 2 * records * np.sum(cast(FloatArray, xlogy(common, common / expected)))
-    return bool(cast(float, chdtrc(freedom, statistic / (1 + 1 / influence.network.models))) < level)
+    return bool(cast(float, chdtrc(freedom, statistic / spread)) < level)
 
 
 def attribute_report(
@@ -345,7 +371,11 @@ def attribute_report(
     alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
     chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
-    likely = {} if chance is None else {told.columns: likely_influence(told, chance, among) for told in alone}
+    likely = (
+        {}
+        if chance is None
+        else {told.columns: likely_influence(told, chance, among, _of_public(subject, told)) for told in alone}
+    )
     # what is seen to depend comes first: of the others the public records leave much open, if they are few
     first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
     alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))

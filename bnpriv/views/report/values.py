@@ -292,6 +292,8 @@ class LikelyInfluence:
         How many public records the models were learned from.
     dependence : bool or None
         Whether these records show that the column depends on the protected attribute; None where that was not asked.
+    by_table : bool
+        Whether the public records themselves, weighted anew, tell `nats`, which the network does not.
 
     Notes
     -----
@@ -304,6 +306,7 @@ class LikelyInfluence:
     influence: Influence
     records: int | None = None
     dependence: bool | None = None
+    by_table: bool = False
 
 
 @final
