@@ -33,6 +33,7 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.dataset": "bnpriv.io.framework_text:dataset_parts",
     "framework.file_parts.distributional": "bnpriv.io.framework_text:distributional_parts",
     "framework.file_parts.value": "bnpriv.io.framework_text:value_parts",
+    "secrets.suggested": "bnpriv.kinds.density.kind:suggested_ranges",
     "guarantee.document": "bnpriv.views.guarantee:guarantee_document",
     "framework.to_file": "bnpriv.io.framework_text:write_framework",
     # networks and influence
@@ -51,12 +52,15 @@ SERVICES: dict[str, str] = {
     # queries
     "query.document": "bnpriv.views.cards:query_document",
     "query.parse": "bnpriv.io.query_text:parse_query",
+    "bins.frequencies": "bnpriv.tables.public:bin_frequencies",
     "schema.document": "bnpriv.views.cards:schema_document",
     # releases
     "release.charged": "bnpriv.ledger.charged:charged_release",
     "release.evaluate": "bnpriv.tables.evaluate:evaluate_many",
     "release.try_sensitivity": "bnpriv.tables.evaluate:try_sensitivity",
     "release.refuse_learned": "bnpriv.ledger.charged:refuse_learned",
+    "release.to_pandas": "bnpriv.views.release:as_pandas",
+    "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.views.accountant:accountant_document",

@@ -358,3 +358,11 @@ def _csv_cell(cell: str | float) -> str:
     # An apostrophe in front makes a spreadsheet read text.
     text = f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
     return '"' + text.replace('"', '""') + '"' if any(letter in text for letter in ',;"\n') else text
+
+
+def shown_number(value: float, width: float) -> str:
+    """A number with the digits that the noise leaves meaningful, or all of them if there is none."""
+    if not width > 0 or not math.isfinite(width):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
+    digits = max(0, 2 - math.floor(math.log10(width)))
+    return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)

@@ -17,10 +17,20 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
-from bnpriv.core.columns import SPREADS, Binned, Categorical, Category, Inside, State, probabilities
+from bnpriv.core.columns import (
+    GAP_MARK,
+    NOT_COUNTED,
+    SPREADS,
+    Binned,
+    Categorical,
+    Category,
+    Inside,
+    State,
+    probabilities,
+)
 from bnpriv.core.distributions import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.core.interval_masses import at_numbers, is_known, log_masses
-from bnpriv.core.schema import Column, NumberColumn, Schema
+from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.toml import toml_key
 
@@ -176,7 +186,8 @@ class FiniteLaw:
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
         """`records` independent draws."""
         chosen = random.choice(len(self.values), size=records, p=self.atoms()[1])
-        return np.array(self.values)[chosen]
+        mixed = isinstance(self.values[-1], str) and not isinstance(self.values[0], str)  # a gap among whole numbers
+        return np.array(self.values, dtype=object if mixed else None)[chosen]
 
     def cells(self, cuts: Iterable[float], told: Classifier) -> CellMasses:
         """Every value as its own cell, with its log probability; `cuts` and `told` are ignored."""
@@ -187,7 +198,7 @@ class FiniteLaw:
 
     def atoms(self, cuts: Iterable[float] = ()) -> tuple[NDArray[Any], FloatArray]:
         """The values and their probabilities; `cuts` are ignored."""
-        kind = object if isinstance(self.values[0], (str, bool)) else np.float64
+        kind = object if isinstance(self.values[-1], (str, bool)) else np.float64
         return np.array(self.values, dtype=kind), np.array(self.probabilities) / math.fsum(self.probabilities)
 
 
@@ -344,14 +355,15 @@ def _log(mass: Fraction) -> tuple[float, float]:
 
 
 def laws_inside(column: Binned) -> Sequence[LawInside]:
-    """The law of a number given its bin, for each bin in order.
+    """The law of a number given its bin, for each bin in order, and last that of a gap that is not counted.
 
     Examples
     --------
     >>> laws_inside(Binned([0, 1, 3], within="whole numbers"))[1].values
     (1, 2, 3)
     """
-    return [_law_inside(column, column.inside(label), *column.ends(label)) for label in column.labels]
+    gap = [FiniteLaw(values=(GAP_MARK,), probabilities=(1.0,))] if has_gaps(column) else []
+    return [*(_law_inside(column, column.inside(each), *column.ends(each)) for each in column.labels), *gap]
 
 
 def _law_inside(column: Binned, law: Inside, lower: float, upper: float) -> LawInside:
@@ -613,7 +625,7 @@ def bin_laws(
     for name, column in schema.columns.items():
         if not isinstance(column, Binned) or not states.get(name) or name in declared:
             continue
-        inside = dict(zip(column.labels, laws_inside(column), strict=True))
+        inside = dict(zip(column.outcomes, laws_inside(column), strict=True))
         named = [str(state) for state in states[name]]
         if set(named) != set(inside):
             unknown = [state for state in named if state not in inside]
@@ -686,6 +698,8 @@ def _per_state(name: str, given: object, column: Column, states: tuple[State, ..
         found = checks.type_text(given)
         raise FrameworkError(f"{name!r} needs a law per state of its node", found=found, remedy=_example(name))
     chosen = cast("Mapping[State, object]", given)
+    if has_gaps(column) and NOT_COUNTED in states:
+        chosen = {NOT_COUNTED: {NOT_COUNTED: 1.0}, **chosen}
     missing = [state for state in states if state not in chosen]
     if missing or len(chosen) != len(states):
         unknown = [state for state in chosen if state not in states]
@@ -734,12 +748,15 @@ def _of_values(declared: Mapping[object, object], column: Column, where: str) ->
     """A law declared value by value: of categories, of numbers, or of the bins of numbers."""
     if isinstance(column, Categorical):
         return _of_categories(declared, column, where)
-    if isinstance(column, Binned) and any(isinstance(key, str) for key in declared):
-        bins = _of_categories(declared, Categorical(column.labels), where)
+    mark = {NOT_COUNTED: GAP_MARK} if has_gaps(column) else {}
+    if isinstance(column, Binned) and any(isinstance(key, str) and key not in mark for key in declared):
+        bins = _of_categories(declared, Categorical(column.outcomes), where)
         return MixedLaw(parts=tuple(laws_inside(column)), probabilities=bins.probabilities)
-    masses = probabilities(f"the law of {where}", declared, LawError)
-    outside = [value for value in masses if not column.lower <= value <= column.upper]
-    fractions = [value for value in masses if column.whole and not isinstance(value, int)]
+    named = {mark.get(cast(Any, key), key): mass for key, mass in declared.items()}
+    masses = probabilities(f"the law of {where}", named, LawError)
+    numbers = [value for value in masses if not (mark and value == GAP_MARK)]
+    outside = [value for value in numbers if not column.lower <= value <= column.upper]
+    fractions = [value for value in numbers if column.whole and not isinstance(value, int)]
     if outside or fractions:
         kind = "whole numbers" if column.whole else "numbers"
         raise _refused(
@@ -752,18 +769,18 @@ def _of_values(declared: Mapping[object, object], column: Column, where: str) ->
 
 
 def _of_categories(declared: Mapping[object, object], column: Categorical, where: str) -> FiniteLaw:
-    known = [(type(category), category) for category in column.categories]  # True is not 1 here
+    known = [(type(category), category) for category in column.outcomes]  # True is not 1 here
     unknown = [key for key in declared if (type(key), key) not in known]
     if unknown:
-        categories, remedy = checks.listing(column.categories), checks.spelling(unknown[0], column.categories)
+        categories, remedy = checks.listing(column.outcomes), checks.spelling(unknown[0], column.outcomes)
         raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), remedy)
     what = f"a probability in the law of {where}"
-    masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.categories]
+    masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.outcomes]
     total = math.fsum(masses)
     if not (min(masses) >= 0 and abs(total - 1) <= SUM_TOLERANCE):
         found = f"a sum of {total:.12g}" if min(masses) >= 0 else f"{min(masses):g}"
         raise _refused(where, "must have probabilities of at least 0 that sum to one", found, "Correct it.")
-    return FiniteLaw(values=tuple(column.categories), probabilities=tuple(masses))
+    return FiniteLaw(values=tuple(column.outcomes), probabilities=tuple(masses))
 
 
 def _of_distribution(declared: object, column: Column, where: str) -> NumberLaw | FiniteLaw:

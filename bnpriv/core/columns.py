@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,6 +15,7 @@ from bnpriv import checks
 from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.frozen import ReadOnly
 from bnpriv.errors import BnprivError, SchemaError
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # The kinds of columns: numbers between bounds, whole numbers, and categories.
@@ -28,6 +28,14 @@ State = Category | float
 
 LARGEST_BOUND = 2.0**100
 LEAST_GRID = 2.0**-1000
+
+NotCounted = Literal["not counted"]
+
+NOT_COUNTED: NotCounted = "not counted"
+"""What `missing` says where a gap is a state of its own, in which no condition on the column holds."""
+
+GAP_MARK = -(2.0**101)
+"""What such a gap is among numbers, wherever they are compared: below all bounds, so that no value is taken for it."""
 
 
 def decimal(number: float) -> Fraction:
@@ -52,8 +60,9 @@ class Real:
     ----------
     lower, upper : float
         Bounds in the column's own unit; values outside count as the nearest bound.
-    missing : float, optional
-        What a missing value counts as; the middle of the bounds by default.
+    missing : float or "not counted", optional
+        What a missing value counts as; the middle of the bounds by default. Or that no condition on the column holds
+        where the value is missing: the column can then be counted, and not be summed.
     steps : int
         The grid has ``steps`` steps of width ``(upper - lower) / steps``.
 
@@ -71,12 +80,12 @@ class Real:
 
     lower: float
     upper: float
-    missing: float | None = field(default=None, kw_only=True)
+    missing: float | NotCounted | None = field(default=None, kw_only=True)
     steps: int = field(default=2**20, kw_only=True)
 
     def __post_init__(self) -> None:
         lower, upper = _bounds(self.lower, self.upper)
-        missing = (lower + upper) / 2 if self.missing is None else _inside("missing", self.missing, lower, upper)
+        missing = (lower + upper) / 2 if self.missing is None else _missing(self.missing, lower, upper)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
         object.__setattr__(self, "missing", missing)
@@ -136,8 +145,8 @@ class Integer:
     ----------
     lower, upper : int
         Bounds; values outside count as the nearest bound, fractions are rounded to the nearest whole number.
-    missing : int, optional
-        What a missing value counts as; the middle of the bounds, rounded down, by default.
+    missing : int or "not counted", optional
+        What a missing value counts as; the middle of the bounds, rounded down, by default. See `Real`.
 
     Raises
     ------
@@ -152,7 +161,7 @@ class Integer:
 
     lower: int
     upper: int
-    missing: int | None = field(default=None, kw_only=True)
+    missing: int | NotCounted | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         lower, upper = _bounds(self.lower, self.upper)
@@ -169,14 +178,14 @@ class Integer:
                 remedy="Use Real, which rounds to a grid.",
             )
         middle = int((lower + upper) // 2)
-        missing = middle if self.missing is None else _inside("missing", self.missing, lower, upper)
-        if not missing == int(missing):
+        missing = middle if self.missing is None else _missing(self.missing, lower, upper)
+        if missing != NOT_COUNTED and not missing == int(missing):
             raise SchemaError(
                 "missing must be a whole number in an Integer column", found=f"{missing:g}", remedy="Round it."
             )
         object.__setattr__(self, "lower", int(lower))
         object.__setattr__(self, "upper", int(upper))
-        object.__setattr__(self, "missing", int(missing))
+        object.__setattr__(self, "missing", missing if missing == NOT_COUNTED else int(missing))
 
     @property
     def whole(self) -> bool:
@@ -226,8 +235,9 @@ class Categorical:
         declared with them.
     coarsen : mapping from category to sequence of str or int, optional
         Labels of the raw table that count as a category, besides its own name.
-    missing : str, int or bool, optional
-        What a missing value counts as; the first category by default.
+    missing : str, int, bool or "not counted", optional
+        What a missing value counts as; the first category by default. "not counted" is no category: then no condition
+        on the column holds where the value is missing.
 
     Raises
     ------
@@ -258,13 +268,15 @@ class Categorical:
         if len(set(categories)) != len(categories):
             raise SchemaError("categories must be distinct", found=checks.listing(categories), remedy="List each once.")
         missing = categories[0] if self.missing is None else plain(self.missing)
-        if missing not in categories or type(missing) is not type(categories[0]):
+        if missing != NOT_COUNTED and (missing not in categories or type(missing) is not type(categories[0])):
             raise SchemaError(
                 "missing must be one of the categories", found=repr(missing), remedy="Choose one, or add a category."
             )
         object.__setattr__(self, "categories", categories)
         object.__setattr__(self, "coarsen", _coarsened(self.coarsen, categories))
         object.__setattr__(self, "missing", missing)
+        if missing == NOT_COUNTED:
+            _without_gap("category or label", self.labels)
 
     def __repr__(self) -> str:
         # without coarsened labels it prints, and is hashed, as in versions before these existed
@@ -273,6 +285,11 @@ class Categorical:
 
     def __hash__(self) -> int:
         return hash((self.categories, self.missing))
+
+    @property
+    def outcomes(self) -> Sequence[Category]:
+        """The categories and, last, a gap that is not counted."""
+        return (*self.categories, NOT_COUNTED) if self.missing == NOT_COUNTED else self.categories
 
     @property
     def labels(self) -> Mapping[Category, Category]:
@@ -361,7 +378,8 @@ def probabilities(
     found: dict[Any, float] = {}
     for key, mass in declared.items():
         value = key if key in rest else checks.number(f"what {what} names", key, error=error) + 0.0
-        found[int(value) if isinstance(value, float) and value.is_integer() else value] = checks.number(
+        whole = isinstance(value, float) and value.is_integer() and value != GAP_MARK
+        found[int(cast(float, value)) if whole else value] = checks.number(
             f"a probability of {what}", mass, error=error
         )
     total = math.fsum(found.values())
@@ -393,15 +411,26 @@ def _bounds(lower: object, upper: object) -> tuple[float, float]:
     return low, high
 
 
-def _inside(what: str, value: object, lower: float, upper: float) -> float:
-    result = checks.number(what, value, error=SchemaError)
+def _missing(value: object, lower: float, upper: float) -> float | NotCounted:
+    if isinstance(value, str) and value == NOT_COUNTED:
+        return NOT_COUNTED
+    result = checks.number("missing", value, error=SchemaError, remedy='Write a number, or "not counted".')
     if not lower <= result <= upper:
         raise SchemaError(
-            f"{what} must lie between the bounds {lower:g} and {upper:g}",
+            f"missing must lie between the bounds {lower:g} and {upper:g}",
             found=f"{result:g}",
-            remedy="Choose a value inside.",
+            remedy='Choose a value inside, or "not counted".',
         )
     return result
+
+
+def _without_gap(what: str, names: Iterable[object]) -> None:
+    if NOT_COUNTED in names:
+        raise SchemaError(
+            f'where missing is "{NOT_COUNTED}" no {what} has that name: it is the state of a gap',
+            found=f"a {what} {NOT_COUNTED!r}",
+            remedy="Rename it.",
+        )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -442,8 +471,9 @@ class Binned:
         How numbers lie inside a bin, which is a model: evenly; evenly on whole numbers, which the values are then
         rounded to; or for every label one of these or the probabilities of its numbers. There ``{0: 0.9, "uniform":
         0.1}`` is 0 with probability .9, else anywhere.
-    missing : float, optional
-        What a missing value counts as; the middle between the outer edges by default.
+    missing : float or "not counted", optional
+        What a missing value counts as; the middle between the outer edges by default. See `Real`; "not counted" is
+        then a state of the node beside the bins.
     steps : int, optional
         Steps of the grid to which numbers are rounded where they are summed, 2^20 by default; whole numbers are their
         own grid.
@@ -467,7 +497,7 @@ class Binned:
     edges: tuple[float, ...]
     labels: tuple[str, ...] = field(default=cast("tuple[str, ...]", None), kw_only=True)
     within: Spread | Mapping[str, Inside] = field(default="uniform", kw_only=True)
-    missing: float = field(default=cast(float, None), kw_only=True)
+    missing: float | NotCounted = field(default=cast(float, None), kw_only=True)
     steps: int = field(default=cast(int, None), kw_only=True)
     observed: bool = field(default=False, kw_only=True)
     numbers: Real | Integer = field(init=False, repr=False, compare=False)
@@ -492,6 +522,8 @@ class Binned:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "within", within)
         object.__setattr__(self, "missing", numbers.missing)
+        if numbers.missing == NOT_COUNTED:
+            _without_gap("bin", labels)
         object.__setattr__(self, "steps", numbers.steps)
         object.__setattr__(self, "observed", checks.flag("observed", self.observed))
         object.__setattr__(self, "numbers", numbers)
@@ -505,7 +537,7 @@ class Binned:
         values: Iterable[object],
         *,
         labels: Iterable[str] | None = None,
-        missing: float | None = None,
+        missing: float | NotCounted | None = None,
         steps: int | None = None,
     ) -> Binned:
         """Bins in which the numbers are as frequent as in a column of a public table.
@@ -530,23 +562,7 @@ class Binned:
         """
         ends = _edges(edges)
         names = _default_labels(ends) if labels is None else _labels(labels, len(ends) - 1)
-        found: dict[str, Counter[float]] = {label: Counter() for label in names}
-        for value in values:
-            if value is None or type(value).__name__ == "NAType" or value != value:
-                continue
-            known = min(max(checks.number("a value", value, error=SchemaError), ends[0]), ends[-1])
-            found[names[_place(ends, known)]][known] += 1
-        empty = [label for label, counted in found.items() if not counted]
-        if empty:
-            raise SchemaError(
-                "every bin must hold a value of the public table",
-                found=f"none in {checks.listing(map(repr, empty))}",
-                remedy="Join it with its neighbour, or declare within yourself.",
-            )
-        within = {
-            label: {value: counts / counted.total() for value, counts in counted.items()}
-            for label, counted in found.items()
-        }
+        within = service("bins.frequencies")(ends, names, values)
         optional: dict[str, Any] = {"missing": missing, "steps": steps}
         return cls(ends, labels=names, within=within, observed=True, **optional)
 
@@ -586,6 +602,11 @@ class Binned:
     def step(self, x: float) -> int:
         """The grid step of a value inside the bounds; see `Real.step` and `Integer.step`."""
         return self.numbers.step(x)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The bins and, last, a gap that is not counted: the states of the node."""
+        return (*self.labels, NOT_COUNTED) if self.missing == NOT_COUNTED else self.labels
 
     def ends(self, label: str) -> tuple[float, float]:
         """The two edges of a bin."""

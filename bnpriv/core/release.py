@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
-from bnpriv.core.columns import Categorical
 from bnpriv.core.interrupts import noting
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import IntervalEnds
@@ -23,7 +22,7 @@ from bnpriv.core.queries.derived import Derivation
 from bnpriv.core.queries.derived import derivation as derivation_of
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import answer_range
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, LedgerError, ParameterError, QueryError, RefusedError, UselessAnswerWarning
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -34,34 +33,6 @@ if TYPE_CHECKING:
 
     from bnpriv.core.frameworks.guarantee import Guarantee
     from bnpriv.render.document import Document
-
-# --------------------------------------------------------------------------------------------------
-# How released numbers are written, and the rule for missing values.
-# --------------------------------------------------------------------------------------------------
-
-
-def missing_rule(columns: Mapping[str, Column]) -> str:
-    """What missing and out-of-range values count as; never how many there were."""
-    return "; ".join(f"{name}: {_column_rule(column)}" for name, column in columns.items()) + "."
-
-
-def _column_rule(column: Column) -> str:
-    if isinstance(column, Categorical):
-        rule = f"a missing or undeclared category counts as {column.missing!r}"
-        return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule
-    low, high, missing = (
-        shown_number(float(cast(float, number)), 0) for number in (column.lower, column.upper, column.missing)
-    )
-    return f"a missing value counts as {missing}, one outside {low} to {high} as the nearest bound"
-
-
-def shown_number(value: float, width: float) -> str:
-    """A number with the digits that the noise leaves meaningful, or all of them if there is none."""
-    if not width > 0 or not math.isfinite(width):
-        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
-    digits = max(0, 2 - math.floor(math.log10(width)))
-    return f"{value:,.{digits}f}" if abs(value) < 1e15 and digits <= 15 else repr(value)
-
 
 # --------------------------------------------------------------------------------------------------
 # A released answer with its guarantee; everything in it may be published.
@@ -137,17 +108,7 @@ class Release(Shown):
         >>> bp.release(best, bp.example_data("student")).to_pandas().values.tolist()
         [['count(height > 180)', 1120.0, 1120.0, 1120.0]]
         """
-        import pandas as pd
-
-        ends = self.all_intervals(INTERVAL_LEVEL)
-        return pd.DataFrame(
-            {
-                "label": list(self.labels),
-                "value": list(self.values),
-                "lower": [low for low, _ in ends],
-                "upper": [high for _, high in ends],
-            }
-        )
+        return service("release.to_pandas")(self)
 
     def interval(self, level: float = INTERVAL_LEVEL) -> IntervalEnds | tuple[IntervalEnds, ...]:
         """Intervals that contain all exact answers at once, with probability `level` over the noise.
@@ -456,7 +417,7 @@ def with_values(
         base=values,
         base_labels=labels,
         calibration=calibration,
-        missing_rule=missing_rule({name: schema[name] for name in sorted(calibration.query.columns)}),
+        missing_rule=service("release.missing_rule")(schema, calibration.query.columns),
         margins=(0.0,) * len(values),
         others=others,
     )

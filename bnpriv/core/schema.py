@@ -1,7 +1,7 @@
 """The public facts about a table: how many records, which columns, and what each column may hold.
 
 Bounds are declared, never read off the data. A value that is missing (null, NaN or a category that was not declared)
-counts as the column's `missing` value; a value outside the bounds counts as the nearest bound.
+counts as the column's `missing` value, or is not counted; a value outside the bounds counts as the nearest bound.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 from bnpriv import checks
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
 from bnpriv.core.columns import Binned as Binned
 from bnpriv.core.columns import Categorical as Categorical
 from bnpriv.core.columns import Category as Category
@@ -44,6 +45,22 @@ def is_whole(column: Column) -> bool:
     (True, False, False)
     """
     return not isinstance(column, Categorical) and column.whole
+
+
+def has_gaps(column: Column) -> bool:
+    """Whether a missing value is a state of its own, which no condition holds of.
+
+    Examples
+    --------
+    >>> has_gaps(Integer(0, 9)), has_gaps(Integer(0, 9, missing="not counted"))
+    (False, True)
+    """
+    return column.missing == NOT_COUNTED
+
+
+def fill_of(column: NumberColumn) -> float:
+    """The number in place of a missing one: what it counts as, or `GAP_MARK`, below all bounds."""
+    return GAP_MARK if column.missing is None or column.missing == NOT_COUNTED else float(column.missing)
 
 
 @final

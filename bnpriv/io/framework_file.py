@@ -194,7 +194,7 @@ def _require_property(name: str, secret: Secret, schema: Schema) -> None:
 
 def _require_states(name: str, column: Categorical, states: tuple[State, ...]) -> None:
     found = set(state_cells(name, column, states).values)
-    without = [category for category in column.categories if category not in found]
+    without = [category for category in column.outcomes if category not in found]
     if without:
         raise FrameworkError(
             f"the categories of {name!r} must be the states of its node: {listing(map(repr, states))}",
@@ -571,6 +571,6 @@ def _probabilities(part: TomlTable, given: object, column: Column) -> dict[Any, 
     if not isinstance(given, dict):
         remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
         raise part.refusal("categorical must be a table of probabilities", found=kind_of(given), remedy=remedy)
-    categories = column.categories if isinstance(column, Categorical) else ()
+    categories = column.outcomes if isinstance(column, Categorical) else ()
     known = {category_text(category): category for category in categories}
     return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
-from bnpriv.core.columns import SPREADS, Binned, Categorical, State
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned, Categorical, NotCounted, State
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
@@ -29,7 +29,7 @@ from bnpriv.text import and_text
 # --------------------------------------------------------------------------------------------------
 
 
-def binned(part: TomlTable, missing: float | None) -> Binned:
+def binned(part: TomlTable, missing: float | NotCounted | None) -> Binned:
     """Return the column of ``type = "binned"``: edges, labels, and how numbers lie inside a bin.
 
     ``observed = true`` says that `within` holds frequencies of a public table.
@@ -79,7 +79,7 @@ def numbers(part: TomlTable, key: str, rest: Sequence[str] = ()) -> dict[Any, An
     found: dict[Any, Any] = {}
     for text, mass in part.section(key).values.items():
         try:
-            found[text if text in rest else float(text)] = mass
+            found[text if text in (*rest, NOT_COUNTED) else float(text)] = mass
         except ValueError:
             raise part.refusal(
                 f"the keys of {key!r} must be numbers",

@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import text
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
-from bnpriv.core.columns import Binned, Categorical, Inside, Integer, Real, State
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
 from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.frameworks.base import WrittenAsFile
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
@@ -23,7 +23,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork, FiniteNetwork, IntervalNetwork
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.core.secrets import (
     Apart,
     Interval,
@@ -271,7 +271,8 @@ def _inside(law: Inside) -> object:
 
 
 def _missing(column: Column) -> object:
-    return column.missing if isinstance(column, (Categorical, Integer)) else short_number(cast(float, column.missing))
+    plain = isinstance(column, (Categorical, Integer)) or has_gaps(column)
+    return column.missing if plain else short_number(cast(float, column.missing))
 
 
 def secrets_of_parameter(pairs: Sequence[Pair], states: Sequence[State]) -> Values:
@@ -370,11 +371,11 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
             p = law.probabilities[-1]
             if column.steps == 1 and law == FiniteLaw(values=(0, 1), probabilities=(1 - p, p)):
                 return {"bernoulli": short_number(p)}
-            labels = column.labels if isinstance(column, Binned) else ()
+            labels = column.outcomes if isinstance(column, Binned) else ()
             return {"values": {_key(cast(float, value), labels): short_number(mass) for value, mass in masses}}
         return {"categorical": {category_text(category): short_number(mass) for category, mass in masses}}
     if isinstance(law, MixedLaw) and isinstance(column, Binned):
-        bins = zip(column.labels, law.probabilities, strict=True)
+        bins = zip(column.outcomes, law.probabilities, strict=True)
         return {"values": {label: short_number(mass) for label, mass in bins}}
     if isinstance(law, NumberLaw) and law.name == "norm" and not law.quantiles:
         given = dict(law.parameters)
@@ -388,6 +389,8 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
 
 def _key(number: float, labels: Sequence[str]) -> str:
     """Return a number as a key that is no label of a bin: blanks around it change nothing."""
+    if number == GAP_MARK:
+        return NOT_COUNTED
     text = repr(short_number(number))
     while text in labels:
         text += " "

@@ -13,7 +13,7 @@ import narwhals as nw
 
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical
-from bnpriv.core.schema import Column, NumberColumn, Schema, require_schema
+from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded
@@ -441,9 +441,14 @@ def _numbers_outside(name: str, column: Column, held: Any) -> Iterator[Finding]:
 
 def _missing(name: str, column: Column, rows: int) -> Iterator[Finding]:
     if rows:
-        counted = visible(str(column.missing))
-        remedy = f"They count as {counted}; declare missing= if another value suits better."
+        counted = f"They count as {visible(str(column.missing))}; declare missing= if another value suits better."
+        remedy = _uncounted("They", column) or counted
         yield Finding(column=name, problem="missing values", rows=rows, remedy=remedy)
+
+
+def _uncounted(what: str, column: Column) -> str:
+    """Return that gaps are not counted, empty where they are."""
+    return f"{what} are not counted: no condition on the column holds for them." if has_gaps(column) else ""
 
 
 def _codes(name: str, ends: Mapping[float, int], dates: str) -> Iterator[Finding]:
@@ -464,8 +469,10 @@ def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int
     plain = {_plain(label) for label in known}
     close = {each: rows for each, rows in unknown.items() if isinstance(each[1], str) and _plain(each[1]) in plain}
     other = {label: rows for label, rows in unknown.items() if label not in close}
+    missing = _uncounted("They are missing, and", column)
     if isinstance(column, Categorical):
-        remedy = f"They count as missing, {visible(str(column.missing))}. Declare them, or as coarsen= of a category."
+        missing = missing or f"They count as missing, {visible(str(column.missing))}."
+        remedy = f"{missing} Declare them, or as coarsen= of a category."
         yield from _listed(name, "labels that are not declared", other, remedy)
         given = {_plain(str(label[1])) for label in close}
         meant = next((each for each in known if _plain(each) in given), "")
@@ -476,7 +483,8 @@ def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int
         yield from _listed(name, "labels that differ from a declared one by blanks or case alone", close, remedy)
         return
     what = f"values that are no dates as {dates}" if dates else "values that are no numbers"
-    yield from _listed(name, what, other, f"They count as missing, {column.missing:g}.")
+    missing = missing or f"They count as missing, {fill_of(column):g}."
+    yield from _listed(name, what, other, missing)
 
 
 def _listed(name: str, problem: str, found: Mapping[tuple[str, object], int], remedy: str) -> Iterator[Finding]:

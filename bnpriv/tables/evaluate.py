@@ -22,11 +22,12 @@ from bnpriv.core.queries.contribution import Leaf, holds_category, holds_number
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, Truths, truth
-from bnpriv.core.schema import Column, NumberColumn, Schema, is_whole
+from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
 from bnpriv.tables import readings
 from bnpriv.tables.reader import collected, opened
 from bnpriv.tables.readings import Dialect, Frame, Type, Written, constants, over_partitions
+from bnpriv.text import shown_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +61,7 @@ def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
 
 def _inside(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Expr:
     """Return the number between the bounds that counts; whole numbers are rounded already here."""
-    low, high, missing = (constant(float(number)) for number in (column.lower, column.upper, column.missing or 0))
+    low, high, missing = (constant(float(number)) for number in (column.lower, column.upper, fill_of(column)))
     # The common case stands first, because DuckDB evaluates the others on few rows only. NaN is neither above nor below
     # a bound: where statistics could answer a comparison for it, it has become null before.
     rest = nw.when(~value.is_nan() & (value > high)).then(_literal(high)).otherwise(_literal(missing))
@@ -343,7 +344,7 @@ def cells_of(terms: Sequence[Indicator], name: str, frame: Frame, columns: Mappi
 
 
 def _of_categories(column: Categorical, place: str, keys: Keys) -> CutColumn:
-    numbers = column.categories.index
+    numbers = column.outcomes.index
     missing = numbers(cast(Category, column.missing))
     if all(isinstance(key, str) for key in keys):
         counted = [numbers(category) for category in keys.values()]
@@ -817,9 +818,26 @@ def _canonical(columns: Mapping[str, Column], data: object, dialect: Dialect) ->
 
 
 def _on_grid(steps: NDArray[Any], column: NumberColumn) -> NDArray[Any]:
+    if has_gaps(column):  # a gap is below all steps
+        values = column.lower + steps.astype(np.float64) * float(column.grid)
+        return np.where(steps < 0, np.nan, np.minimum(values, column.upper))
     if is_whole(column):
         return steps.astype(np.int64) + column.lower
     return np.minimum(column.lower + steps.astype(np.float64) * float(column.grid), column.upper)
+
+
+def missing_rule(schema: Schema, names: Iterable[str]) -> str:
+    """Return what missing and out-of-range values of some columns count as; never how many there were."""
+    return "; ".join(f"{name}: {_column_rule(schema[name])}" for name in sorted(names)) + "."
+
+
+def _column_rule(column: Column) -> str:
+    gap, counts = ("no condition holds where a value is missing", "counts ") if has_gaps(column) else ("", "")
+    if isinstance(column, Categorical):
+        rule = f"{gap} or undeclared" if gap else f"a missing or undeclared category counts as {column.missing!r}"
+        return f"{rule}, labels that were coarsened as their category" if any(column.coarsen.values()) else rule
+    low, high, missing = (shown_number(float(number), 0) for number in (column.lower, column.upper, fill_of(column)))
+    return f"{gap or f'a missing value counts as {missing}'}, one outside {low} to {high} {counts}as the nearest bound"
 
 
 def try_sensitivity(query: Custom, schema: Schema, *, trials: int = 20) -> None:
@@ -888,12 +906,14 @@ def _random_table(names: Sequence[str], schema: Schema, random: np.random.Genera
 
 
 def _random_column(column: Column, rows: int, random: np.random.Generator) -> Sequence[object] | NDArray[Any]:
-    top = len(column.categories) - 1 if isinstance(column, Categorical) else column.steps
+    top = len(column.outcomes) - 1 if isinstance(column, Categorical) else column.steps
     low, high = random.choice([(0, 0), (top, top), (0, top), (0, top // 2), (top // 2, top)])
     steps: NDArray[Any] = random.integers(low, high + 1, size=rows)
     if random.random() < 0.3:
         # two values only
         steps = random.choice([low, high], size=rows)
     if isinstance(column, Categorical):
-        return [column.categories[int(k)] for k in steps.tolist()]
+        return [column.outcomes[int(k)] for k in steps.tolist()]
+    if has_gaps(column):
+        steps = np.where(random.random(rows) < random.choice([0.0, 0.3, 1.0]), -1, steps)
     return _on_grid(steps, column)

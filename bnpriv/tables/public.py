@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -12,10 +14,11 @@ import narwhals as nw
 import numpy as np
 
 from bnpriv.checks import listing, type_text
+from bnpriv.checks import number as checked_number
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.schema import Column, Schema
-from bnpriv.errors import DataError
+from bnpriv.errors import DataError, SchemaError
 from bnpriv.tables.files import is_csv
 from bnpriv.tables.reader import chosen, collected, source
 from bnpriv.tables.readings import NUMBER, ColumnValues, Frame, number, numeric
@@ -215,3 +218,37 @@ def _column(name: str, held: Sequence[Any]) -> Column:
             remedy="Declare the schema.",
         )
     return Categorical(categories)
+
+
+# --------------------------------------------------------------------------------------------------
+# How often the numbers of a public column come in each bin.
+# --------------------------------------------------------------------------------------------------
+
+
+def bin_frequencies(
+    edges: Sequence[float], labels: Sequence[str], values: Iterable[object]
+) -> dict[str, dict[float, float]]:
+    """Return for every bin how often each of its numbers comes; see `Binned.from_public`.
+
+    Raises
+    ------
+    SchemaError
+        If a value is no number, or a bin holds none.
+    """
+    found: dict[str, Counter[float]] = {label: Counter() for label in labels}
+    for value in values:
+        if value is None or type(value).__name__ == "NAType" or value != value:
+            continue
+        known = min(max(checked_number("a value", value, error=SchemaError), edges[0]), edges[-1])
+        found[labels[min(bisect_right(edges, known), len(labels)) - 1]][known] += 1
+    empty = [label for label, counted in found.items() if not counted]
+    if empty:
+        raise SchemaError(
+            "every bin must hold a value of the public table",
+            found=f"none in {listing(map(repr, empty))}",
+            remedy="Join it with its neighbour, or declare within yourself.",
+        )
+    return {
+        label: {value: counts / counted.total() for value, counts in counted.items()}
+        for label, counted in found.items()
+    }

@@ -14,7 +14,7 @@ from typing import Any
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
-from bnpriv.verify.forms import Form
+from bnpriv.verify.forms import UNCOUNTED, Form, gaps
 from bnpriv.verify.networks import Nodes
 from bnpriv.verify.values import (
     DATASET,
@@ -137,6 +137,8 @@ class AnswerLaws:
         if name in self.model.get("laws", {}):
             return column_values(form, name, self.model["laws"][name][place])
         column = form.columns[name]
+        if str(state) == UNCOUNTED and (gap := gaps(column)):
+            return [(gap[0], ONE)]
         require("edges" not in column, f"the law of {name!r:.80} inside its bins")
         named = [each for each in column.get("categories", ()) if str(each) == str(state)]
         value = named[0] if column["type"] == "categorical" else float(state)

@@ -12,7 +12,7 @@ from itertools import combinations, product
 from typing import Any
 
 from bnpriv.verify.claim import Claim, shown
-from bnpriv.verify.forms import Form, columns_of
+from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
 from bnpriv.verify.values import INFINITE, ONE, SLACK, VALUE, ZERO, Law, decimal, merged, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -223,7 +223,8 @@ class Moves:
     def by_columns(self) -> str:
         """Compare two tables that are as far apart as they can be, and then what no two tables exceed."""
         far, first, second = self.changes.shown()
-        records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in (first, second))
+        held = [{name: UNCOUNTED if v == UNDER_ALL else v for name, v in each.items()} for each in (first, second)]
+        records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in held)
         if not self.claim.delta:
             self.claim.held(
                 f"shown by {self.claim.n:,} records of {' against those of '.join(records)}", self.scales(far)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import Form
+from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps
 from bnpriv.verify.values import HALF, INFINITE, ONE, ZERO, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -202,6 +202,8 @@ def laws_of_bins(given: Any, column: Any) -> dict[str, Any]:
     for k, label in enumerate(column["labels"]):
         inside: Any = within if isinstance(within, str) else within[label]
         found[label] = _inside(inside, edges[k], edges[k + 1], closed=k == last)
+    if gaps(column):
+        found[UNCOUNTED] = {"values": gaps(column), "masses": [(1.0).hex()]}
     return found
 
 
@@ -228,7 +230,7 @@ def _whole_numbers(first: int, last: int) -> Any:
 
 
 def _listed(given: Mapping[str, float]) -> Any:
-    numbers = sorted((float(value), mass) for value, mass in given.items())
+    numbers = sorted((UNDER_ALL if value == UNCOUNTED else float(value), mass) for value, mass in given.items())
     return {"values": [value for value, _ in numbers], "masses": [float(mass).hex() for _, mass in numbers]}
 
 
@@ -241,8 +243,8 @@ def law_facts(given: Any, column: Any, section: Any) -> Any:
         if not named:
             return _listed(given["values"])
         inside, masses = laws_of_bins(section, column), given["values"]
-        return {"mixture": [[float(masses.get(label, 0)).hex(), inside[label]] for label in column["labels"]]}
-    values = column.get("categories", [0, 1])
+        return {"mixture": [[float(masses.get(label, 0)).hex(), law] for label, law in inside.items()]}
+    values = [*column["categories"], *gaps(column)] if "categories" in column else [0, 1]
     if "bernoulli" in given:
         masses = [1 - given["bernoulli"], given["bernoulli"]]
     else:

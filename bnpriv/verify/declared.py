@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
+from bnpriv.verify.forms import UNCOUNTED, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
 
@@ -104,6 +105,8 @@ def _laws(toml: Any, states: Mapping[str, list[str]], found: Any) -> Any:
         if name in kept:
             each = states.get(name, [""])
             own = toml["columns"][name]
+            law = {"categorical" if "categories" in columns[name] else "values": {UNCOUNTED: 1.0}}
+            given = {UNCOUNTED: law, **given} if gaps(columns[name]) else given
             laws[name] = [law_facts(given[s] if name in states else given, columns[name], own) for s in each]
     if found["notion"] == DATASET:
         for name, column in columns.items():

@@ -15,6 +15,9 @@ from bnpriv.verify.values import fraction, refuse, require
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
 
+UNCOUNTED, UNDER_ALL = "not counted", -(2.0**101)
+"""What is declared of a column whose gaps are no value, and what a gap is among numbers: below all bounds."""
+
 NAMES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 
 
@@ -37,6 +40,7 @@ class Form:
             self.leaves[name].append(leaf)
         self.summed = {name for term in self.terms if term[0] != "indicator" for name in powers(term)}
         self.reads = sorted({*self.cuts, *self.summed})
+        require(not any(gaps(columns[name]) for name in self.summed), "a sum of a column whose gaps are no value")
 
     def step(self, name: str, value: Any) -> int:
         """The grid step of a value, in doubles as every engine computes it."""
@@ -58,12 +62,12 @@ class Form:
         """Return values of a column such that some table of them moves the weighted answer as far as any table."""
         column = self.columns[name]
         if column["type"] == "categorical":
-            return column["categories"]
+            return [*column["categories"], *gaps(column)]
         found = {end for ends in self.ranges(name, self.cuts[name]) for end in ends}
         grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
         for k in self.vertices(name, weights):
             found |= self.around(column, column["lower"] + k * grid) if 0 <= k <= column["steps"] else set()
-        return sorted(found)
+        return sorted({*found, *gaps(column)})
 
     @staticmethod
     def around(column: Any, exact: Fraction) -> set[Any]:
@@ -122,6 +126,13 @@ class Form:
     def exact(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
         """The exact answer from the sums of what records add."""
         return tuple(Fraction(k, u) + shift for k, u, shift in zip(sums, self.under, self.offset, strict=False))
+
+
+def gaps(column: Any) -> list[Any]:
+    """What a gap of a column is where it is no value: one more category, or a number; else nothing."""
+    if column.get("missing") != UNCOUNTED or UNCOUNTED in column.get("categories", ()):
+        return []
+    return [UNCOUNTED if column["type"] == "categorical" else UNDER_ALL]
 
 
 def powers(term: Any) -> dict[str, int]:

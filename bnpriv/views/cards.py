@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bnpriv.core.columns import Binned, Categorical, Category
+from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
 from bnpriv.core.frameworks.protected import ProtectedSecret
-from bnpriv.core.networks.base import Network, network_text
+from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.render.document import Block, Code, Document, Figure, Name, Names, Section, Table, fact
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.views.guarantee import protected_fact
@@ -109,6 +109,17 @@ MOST_LISTED = 12
 """Categories of a column that are named where it is shown."""
 
 
+def network_text(network: Network) -> str:
+    """Return the network in one line: its kind and its size."""
+    kind = network.kind_text.partition(" ")[2]
+    models = "one model" if network.models == 1 else f"{network.models:,} models"
+    attributes, edges = (
+        f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+    )
+    return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
+
+
 def schema_document(schema: Schema) -> Document:
     """The columns with what each may hold."""
     described = {name: _described(column) for name, column in schema.columns.items()}
@@ -133,7 +144,7 @@ def _described(column: Column) -> tuple[str, str, str]:
     if not isinstance(column, Categorical):
         values = f"{column.lower:,.10g} to {column.upper:,.10g}"
         values += f" in bins {_cut(column.labels)}" if isinstance(column, Binned) else ""
-        return kind, values, f"{column.missing:,.10g}"
+        return kind, values, NOT_COUNTED if has_gaps(column) else f"{fill_of(column):,.10g}"
     raw = sum(map(len, column.coarsen.values()))
     coarser = f", which {raw:,} more labels count as" if raw else ""
     return kind, _cut(column.categories) + coarser, str(column.missing)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import Guarantee, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.render.document import Block, Document, Fact, Paragraph, Quote, Section, Strong, Table, Text, fact
-from bnpriv.text import and_text, full_text, name_text, upper_chance
+from bnpriv.text import and_text, full_text, name_text, percent_text, upper_chance
 
 
 def guarantee_document(guarantee: Guarantee) -> Document:
@@ -60,7 +61,7 @@ def belief_fact(guarantee: Guarantee) -> Fact:
     if guarantee.with_belief:
         moved = f"A belief of 10 % in a secret becomes at most {guarantee.moved_text()}"
     else:
-        moved = odds.even_text(guarantee.nats)
+        moved = even_text(guarantee.nats)
     return fact("What it can change", f"{moved}{rare}.")
 
 
@@ -73,5 +74,21 @@ def belief_table(guarantee: Guarantee) -> Block:
     """Beliefs before and after the answer; a sentence on odds where no belief is bounded."""
     if not guarantee.with_belief:
         return Paragraph(guarantee.odds_text)
-    rows = odds.belief_rows(guarantee.nats)
+    rows = [(percent_text(prior), odds.belief_text(prior, guarantee.nats)) for prior in odds.PRIORS]
     return Table(caption=guarantee.belief_caption, header=("before", "at most after"), rows=rows, numbers=(1,))
+
+
+def even_text(nats: float) -> str:
+    """Return what becomes of even odds between the two secrets of a pair, as a sentence without its full stop.
+
+    Examples
+    --------
+    >>> even_text(1.0)
+    'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
+    """
+    between, factor = "Even odds between the two secrets of a pair", odds.factor_text(nats)
+    if math.isinf(nats):
+        return f"{between} can become certainty"
+    if nats > odds.SPELLED:
+        return f"{between} can become as good as certainty, {factor} to 1"
+    return f"{between} become at most {factor} to 1, that is {odds.belief_text(0.5, nats)} for one of them"

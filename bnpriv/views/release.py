@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.derived import Span, derivation
 from bnpriv.core.queries.sensitivity import answer_range
-from bnpriv.core.release import INTERVAL_LEVEL, Release, shown_number
+from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
-from bnpriv.text import number_text
+from bnpriv.text import number_text, shown_number
 from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RELEASE_INTRO = "All of this may be published: the released numbers, and what was known before the data were touched."
 
@@ -164,3 +167,18 @@ def _bar(number: ShownNumber, ends: tuple[float, float], axis: tuple[float, floa
     desc = f"Released {number.text}, between {number.low} and {number.high}, "
     desc += f"range {number_text(ends[0], 6)} to {number_text(ends[1], 6)}."
     return interval_bar(axis, ends, number.value, number.interval, title=f"{number.label} on its range", desc=desc)
+
+
+def as_pandas(release: Release) -> pd.DataFrame:
+    """Return a table with one row per released number; see `Release.to_pandas`."""
+    import pandas as pd
+
+    ends = release.all_intervals(INTERVAL_LEVEL)
+    return pd.DataFrame(
+        {
+            "label": list(release.labels),
+            "value": list(release.values),
+            "lower": [low for low, _ in ends],
+            "upper": [high for _, high in ends],
+        }
+    )

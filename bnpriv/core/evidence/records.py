@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind
 from bnpriv.checks import listing, spelt_apart
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw, UniformLaw, bin_laws
-from bnpriv.core.columns import Binned, Categorical, State
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, Atoms, log_mixture, log_sum, magnitude
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, Wholes, most_of, numeric
 from bnpriv.core.queries.predicates import Comparison, IsIn, truth
-from bnpriv.core.schema import Column, NumberColumn, Schema, is_whole
+from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import LARGEST_WHOLE, WholeLaw, nearest_doubles, sums_bound
 from bnpriv.errors import FrameworkError, LawError, Refusal, SizeError
 from bnpriv.text import rough_text
@@ -174,14 +174,16 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
     FrameworkError
         If a state is no value of the column.
     """
-    known: Mapping[str, Any] = {}
+    known: Mapping[str, Any] = {NOT_COUNTED: GAP_MARK} if has_gaps(column) else {}
     if isinstance(column, Categorical):
-        known = {str(category): category for category in column.categories}
+        known = {str(category): category for category in column.outcomes}
     values: list[Any] = []
     for state in states:
-        value = known.get(_whole_text(state, known)) if isinstance(column, Categorical) else _number(state)
-        inside = value is not None and (isinstance(column, Categorical) or column.lower <= value <= column.upper)
-        if not inside:
+        value = known.get(_whole_text(state, known))
+        if value is None and not isinstance(column, Categorical):
+            value = _number(state)
+            value = value if value is not None and column.lower <= value <= column.upper else None
+        if value is None:
             raise FrameworkError(
                 f"the states of {name!r} must be values of its column, or have declared laws",
                 found=repr(state),

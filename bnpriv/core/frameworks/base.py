@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from bnpriv.checks import listing
-from bnpriv.core.columns import Binned, Categorical, State
+from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.networks.base import Level, Network
 from bnpriv.core.queries.base import Query
-from bnpriv.core.schema import Column, Schema, is_whole
+from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import Secret
 from bnpriv.digest import sha256
 from bnpriv.errors import FrameworkError
@@ -225,6 +226,29 @@ def require_stated_level(network: Network, schema: Schema) -> None:
         )
 
 
+def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[ColumnLaw]] | None = None) -> None:
+    """Refuse a model of values that has none for gaps of a column which are a state of their own.
+
+    Of a network of parameters only columns are asked about whose records it draws, or that have `laws`.
+
+    Raises
+    ------
+    FrameworkError
+    """
+    laws = laws or {}
+    named = {*network.reading.columns, *(laws if network.level == "parameters" else network.attributes)}
+    for name in sorted(name for name in named.intersection(schema.columns) if has_gaps(schema[name])):
+        parts = [part for law in laws.get(name, ()) for part in (law.parts if isinstance(law, MixedLaw) else (law,))]
+        held = [value for part in parts if isinstance(part, FiniteLaw) for value in part.values]
+        if not {GAP_MARK, NOT_COUNTED}.intersection(held if parts else map(str, network.states.get(name, ()))):
+            raise FrameworkError(
+                f'where gaps of {name!r} are "{NOT_COUNTED}" the model must say how often there is one',
+                found=f"no state or value {NOT_COUNTED!r}",
+                remedy=f"Add the state {NOT_COUNTED!r} to its node, in a law of values that key, or declare what a gap "
+                "counts as, missing=VALUE.",
+            )
+
+
 def spelt_as_values(network: Network, schema: Schema) -> list[str]:
     """The nodes with at least two states that are, or spell, values of the column of that name."""
     named = [name for name in network.states if name in schema.columns]
@@ -238,7 +262,7 @@ def _is_value(state: State, column: Column) -> bool:
     if isinstance(column, Binned) and value in map(_spelt, column.labels):
         return True
     if isinstance(column, Categorical):
-        return value in map(_spelt, column.categories)
+        return value in map(_spelt, column.outcomes)
     if isinstance(value, str):
         return False
     whole = float(value).is_integer()

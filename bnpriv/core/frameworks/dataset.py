@@ -10,28 +10,23 @@ from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
-from bnpriv.core.columns import Categorical
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_level
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps, require_level
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.builtin import Count, Proportion
-from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
-from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, neighbours_text
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
 from bnpriv.digest import digest
-from bnpriv.errors import BnprivError, FrameworkError, SecretError
+from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
-
-SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
-"""Number of tables from which ranges of a property are suggested, and the numbers they may hold in all."""
 
 
 @final
@@ -119,6 +114,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
         inside = bin_laws(self.schema, self.network.states, laws)
         object.__setattr__(self, "column_laws", {**inside, **laws})
+        require_gaps(self.network, self.schema, self.column_laws)
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -240,7 +236,7 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) ->
     """Refuse pairs that are not listed one by one: draws are collected for each secret of a pair."""
     normal_form(secret.property, schema)
     if secret.pairs is None or isinstance(secret.pairs, Apart):
-        text = "" if secret.pairs is None else _suggested(secret, secret.pairs.at_most, schema, forward)
+        text = secret.pairs and service("secrets.suggested")(secret, schema, forward)
         raise SecretError(
             f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
             "learned from tables that have a value, and such pairs hold values that come up in no table",
@@ -252,22 +248,6 @@ def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) ->
         raise SecretError(
             "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
-
-
-def _suggested(secret: Secret, distance: float, schema: Schema, forward: Forward) -> str:
-    """Adjacent ranges of a given length that occur in drawn tables; empty if none are known."""
-    names = tuple(sorted(secret.property.columns))
-    tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
-    columns = [schema[name] for name in names]
-    in_words = any(isinstance(each, Categorical) and str in map(type, each.categories) for each in columns)
-    if not tables or in_words:  # the columns of a model are drawn as numbers
-        return ""
-    try:
-        drawn = forward.simulate(names, tables, seed=0, given={}, records=schema.records)
-        values = answers(normal_form(secret.property, schema), {name: drawn[name] for name in names})
-    except BnprivError:  # what cannot be drawn is refused where draws are needed
-        return ""
-    return neighbours_text(values.reshape(-1), distance, touching=False)
 
 
 def _check_normal(name: str, secret: Secret, schema: Schema) -> None:

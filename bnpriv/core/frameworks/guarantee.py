@@ -56,11 +56,6 @@ def belief_text(prior: float, nats: float) -> str:
     return f"{rounded_up(100 * belief(prior, nats)):.{DIGITS}g} %"
 
 
-def belief_rows(nats: float) -> list[tuple[str, str]]:
-    """Every prior of `PRIORS` with its largest posterior belief, in percent."""
-    return [(percent_text(prior), belief_text(prior, nats)) for prior in PRIORS]
-
-
 def factor_text(nats: float) -> str:
     """The factor exp(nats), rounded up; as a power of ten where the number would be too long to read.
 
@@ -85,22 +80,6 @@ def multiplied_text(nats: float) -> str:
     ('by at most a factor 2.72', 'by any factor')
     """
     return "by any factor" if math.isinf(nats) else f"by at most a factor {factor_text(nats)}"
-
-
-def even_text(nats: float) -> str:
-    """What becomes of even odds between the two secrets of a pair, as a sentence without its full stop.
-
-    Examples
-    --------
-    >>> even_text(1.0)
-    'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
-    """
-    between = "Even odds between the two secrets of a pair"
-    if math.isinf(nats):
-        return f"{between} can become certainty"
-    if nats > SPELLED:
-        return f"{between} can become as good as certainty, {factor_text(nats)} to 1"
-    return f"{between} become at most {factor_text(nats)} to 1, that is {belief_text(0.5, nats)} for one of them"
 
 
 def odds_text(nats: float) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast, final
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Binned, Categorical, State
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_level
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps, require_level
 from bnpriv.core.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import require_network
@@ -84,11 +84,12 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
             column = _driven(self.chain, self.schema, self.protect)
             object.__setattr__(self, "protect", column)
             object.__setattr__(self, "model", self.model.of_column(column))
+            require_gaps(self.network, self.schema)
             return
         require_network(self.model)
         require_level(self.model, "records", self.notion)
         self.secrets  # noqa: B018  (raises)
-        self.column_laws  # noqa: B018  (raises)
+        require_gaps(self.network, self.schema, self.column_laws)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:
@@ -198,5 +199,5 @@ def _one(protect: Protect) -> str:
 
 def _fits(state: object, column: Column) -> bool:
     if isinstance(column, Categorical):
-        return state in column.categories
+        return state in column.outcomes
     return isinstance(state, (int, float)) and column.lower <= state <= column.upper

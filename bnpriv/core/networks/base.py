@@ -447,17 +447,6 @@ class NetworkMethods(HasCard):
         return service("network.document")(self)
 
 
-def network_text(network: Network) -> str:
-    """The network in one line: its kind and its size."""
-    kind = network.kind_text.partition(" ")[2]
-    models = "one model" if network.models == 1 else f"{network.models:,} models"
-    attributes, edges = (
-        f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
-    )
-    return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
-
-
 def columns_identity(reading: ImportReport) -> bytes:
     """Bytes that tell which attributes drive the columns, for a hash; empty where every column is an attribute."""
     if not reading.columns:

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.columns import Categorical
+from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, StepProduct, Steps, Wholes, columns_of, most_of
 from bnpriv.core.queries.predicates import Comparison, IsIn, Operator, Truths, truth
-from bnpriv.core.schema import Column, NumberColumn, Schema, is_whole
+from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.core.whole_numbers import nearest_doubles
 
 # --------------------------------------------------------------------------------------------------
@@ -81,16 +81,17 @@ def cells(column: Column, leaves: Sequence[Leaf]) -> ColumnCells:
     """
     if isinstance(column, Categorical):
         truth = np.array([holds_category(leaf, column) for leaf in leaves], dtype=bool)
-        nothing = (0,) * len(column.categories)
+        nothing = (0,) * len(column.outcomes)
         return ColumnCells(truth=truth.reshape(len(leaves), len(nothing)), low=nothing, high=nothing)
     cuts = {float(value) for leaf in leaves for value in leaf.constants}
     intervals = _intervals(column, sorted(cuts))
-    places = np.array([start for start, _ in intervals])
+    gap = [GAP_MARK] if has_gaps(column) else []  # never summed: its step is nothing
+    places = np.array([*gap, *(start for start, _ in intervals)])
     truth = np.array([holds_number(leaf, places) for leaf in leaves], dtype=bool)
     return ColumnCells(
-        truth=truth.reshape(len(leaves), len(intervals)),
-        low=tuple(column.step(start) for start, _ in intervals),
-        high=tuple(column.step(end) for _, end in intervals),
+        truth=truth.reshape(len(leaves), len(places)),
+        low=(*(0 for _ in gap), *(column.step(start) for start, _ in intervals)),
+        high=(*(0 for _ in gap), *(column.step(end) for _, end in intervals)),
     )
 
 
@@ -188,9 +189,9 @@ def holds_number(leaf: Leaf, places: NDArray[np.float64]) -> Truths:
 
 
 def holds_category(leaf: Leaf, column: Categorical) -> Truths:
-    """For which of a column's categories a comparison holds."""
+    """For which of the outcomes of a column a comparison holds."""
     held = set(leaf.constants)
-    truth = np.array([category in held for category in column.categories], dtype=bool)
+    truth = np.array([category in held for category in column.outcomes], dtype=bool)
     return ~truth if isinstance(leaf, Comparison) and leaf.operator == "!=" else truth
 
 
@@ -253,11 +254,12 @@ def _totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
 def cleaned(column: Column, values: NDArray[Any]) -> NDArray[Any]:
     """Column values as they count: numbers clamped to the bounds, categories as their places."""
     if isinstance(column, Categorical):
-        places = np.full(values.shape, column.categories.index(column.missing), dtype=np.int64)
+        places = np.full(values.shape, column.outcomes.index(column.missing), dtype=np.int64)
         for place, category in enumerate(column.categories):
             places[values == category] = place
         return places
-    inside = np.clip(np.where(np.isnan(values), float(column.missing or 0), values), column.lower, column.upper)
+    fill = fill_of(column)
+    inside = np.where(np.isnan(values) | (values == fill), fill, np.clip(values, column.lower, column.upper))
     return np.floor(inside + 0.5) if is_whole(column) else inside
 
 

@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import cast, final
 
 from bnpriv.checks import listing, spelling
 from bnpriv.core.columns import Categorical
 from bnpriv.core.queries.base import Indicator, Output, Query, Term
-from bnpriv.core.queries.predicates import Comparison, Constant, IsIn
-from bnpriv.core.schema import NumberColumn, Schema
+from bnpriv.core.queries.predicates import And, Comparison, Constant, IsIn, Not, Or, Predicate
+from bnpriv.core.schema import NumberColumn, Schema, has_gaps
 from bnpriv.errors import QueryError, SizeError
 
 LARGEST_SUM = 2**63 - 1
@@ -201,8 +201,10 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     ``low low' + low' grid k + low grid' k' + grid grid' k k'``; a square is such a product with itself.
     """
     if isinstance(term, Indicator):
+        if any(has_gaps(schema[name]) for name in term.columns):
+            term = Indicator(definite(term.predicate, schema))
         return Fraction(0), [(Fraction(1), term)]
-    columns = [(name, numeric(name, schema), about) for name, about in term.factors]
+    columns = [(name, numeric(name, schema, summed=True), about) for name, about in term.factors]
     (name, low, grid), *others = ((name, column.origin - about, column.grid) for name, column, about in columns)
     if not others:
         return low, [(grid, Steps(name))]
@@ -210,6 +212,38 @@ def _integer_parts(term: Term, schema: Schema) -> tuple[Fraction, list[tuple[Fra
     # in order, so that a product and its reverse are one term
     both = Steps(name, 2) if name == other else StepProduct(*sorted((name, other)))
     return low * base, [(base * grid, Steps(name)), (low * fine, Steps(other)), (grid * fine, both)]
+
+
+def definite(predicate: Predicate, schema: Schema, *, holds: bool = True) -> Predicate:
+    """A condition that holds where another one is known to hold, or known not to: of a gap neither is.
+
+    Kleene's logic, for gaps that are not counted: negations are pushed to the comparisons, and those that would hold
+    of the mark of a gap ask for a value beside.
+
+    Examples
+    --------
+    >>> from bnpriv.core.queries.predicates import col
+    >>> from bnpriv.core.schema import Integer
+    >>> print(definite(~(col("age") > 40), Schema(9, {"age": Integer(0, 90, missing="not counted")})))
+    (~(age > 40)) & (age >= 0)
+    """
+    if isinstance(predicate, Not):
+        return definite(predicate.part, schema, holds=not holds)
+    if isinstance(predicate, (And, Or)):
+        parts = tuple(definite(part, schema, holds=holds) for part in predicate.parts)
+        return And(parts) if isinstance(predicate, And) == holds else Or(parts)
+    assert isinstance(predicate, (Comparison, IsIn))
+    _check_leaf(predicate, schema)
+    column, name = schema[predicate.column], predicate.column
+    leaf = predicate if holds else Not(predicate)
+    if not has_gaps(column):
+        return leaf
+    if isinstance(column, Categorical):
+        return And((leaf, IsIn(name, column.categories)))
+    upwards = isinstance(predicate, IsIn) or predicate.operator in (">", ">=", "==")
+    if holds and upwards and min(cast("tuple[float, ...]", predicate.constants)) >= column.lower:
+        return leaf
+    return And((leaf, Comparison(name, ">=", column.lower)))
 
 
 def most_of(term: IntegerTerm, schema: Schema) -> int:
@@ -224,13 +258,13 @@ def columns_of(term: IntegerTerm) -> frozenset[str]:
     return term.predicate.columns if isinstance(term, Indicator) else frozenset(term.powers)
 
 
-def numeric(name: str, schema: Schema) -> NumberColumn:
-    """The column `name`, checked to hold numbers.
+def numeric(name: str, schema: Schema, *, summed: bool = False) -> NumberColumn:
+    """The column `name`, checked to hold numbers, and one in every record where they are `summed`.
 
     Raises
     ------
     QueryError
-        If it is categorical.
+        If it is categorical, or gaps are not counted.
     """
     column = schema[name]
     if isinstance(column, Categorical):
@@ -238,6 +272,12 @@ def numeric(name: str, schema: Schema) -> NumberColumn:
             f"the column {name!r} must hold numbers to be summed",
             found="a column of categories",
             remedy="Count its categories, or declare it as a column of numbers.",
+        )
+    if summed and has_gaps(column):
+        raise QueryError(
+            f"the column {name!r} must hold a number in every record to be summed",
+            found='gaps that are "not counted"',
+            remedy="Declare what a gap counts as, missing=NUMBER, or ask for counts, a histogram or quantiles.",
         )
     return column
 

@@ -16,7 +16,7 @@ from bnpriv.core.queries.builtin import WEIGHT_ONE, OfColumn
 from bnpriv.core.queries.derived import Derived, Span, clipped, widened
 from bnpriv.core.queries.normal_form import numeric
 from bnpriv.core.queries.predicates import Constant, bins_of, checked_bins, column_name, edges_of, literals, quoted
-from bnpriv.core.schema import Schema
+from bnpriv.core.schema import Schema, has_gaps
 from bnpriv.errors import QueryError
 
 # --------------------------------------------------------------------------------------------------
@@ -76,10 +76,12 @@ class Quantile(OfColumn, Derived):
     def derive(self, base: Sequence[float], schema: Schema) -> tuple[float, ...]:
         """Where the cumulated counts, made monotone, cross each share; linear inside a bin.
 
-        The counts are moved by one number so that they add up to the records. Cumulated, each is then replaced by the
-        middle between the greatest up to it and the least from it on.
+        The counts are moved by one number so that they add up to the records, of which those count that have a value.
+        Cumulated, each is then replaced by the middle between the greatest up to it and the least from it on.
         """
         edges, records = self._edges(schema), schema.records
+        if has_gaps(schema[self.column]):
+            records = min(max(sum(map(Fraction, base), Fraction(0)), Fraction(0)), Fraction(records))
         excess = (sum(map(Fraction, base), Fraction(0)) - records) / len(base)
         moved = [Fraction(count) - excess for count in base]
         sums = [min(max(each, Fraction(0)), Fraction(records)) for each in accumulate(moved)]
@@ -98,14 +100,20 @@ class Quantile(OfColumn, Derived):
         # exact counts are whole numbers
         spans = [(math.ceil(low), math.floor(high)) for low, high in box]
         spans = [(min(span), max(span)) for span in spans]
-        least = _cumulated(spans, records)
-        most = [records - each for each in reversed(_cumulated(spans[::-1], records))]
+        if has_gaps(schema[self.column]):  # how many records have a value is known by the counts alone
+            least, most = ([0, *accumulate(max(span[side], 0) for span in spans)] for side in (0, 1))
+            fewest = [high + least[-1] - low for low, high in zip(least, most, strict=True)]
+            many = [low + most[-1] - high for low, high in zip(least, most, strict=True)]
+        else:
+            least = _cumulated(spans, records)
+            most = [records - each for each in reversed(_cumulated(spans[::-1], records))]
+            fewest = many = [records] * len(edges)
         found: list[Span] = []
         for q, range_ in zip(self.shares, self.ranges(schema), strict=True):
-            wanted = decimal(q) * records
+            share = decimal(q)
             # a base with too few records in all, which no table has, would leave the last bin
-            low = min(max(k for k, each in enumerate(most) if k == 0 or each < wanted), len(edges) - 2)
-            high = min(k for k, each in enumerate(least) if k == len(edges) - 1 or (k > 0 and each >= wanted))
+            low = min(max(k for k, each in enumerate(most) if k == 0 or each < share * fewest[k]), len(edges) - 2)
+            high = min(k for k, each in enumerate(least) if k == len(edges) - 1 or (k > 0 and each >= share * many[k]))
             found.append((clipped(edges[low], range_), clipped(edges[max(low + 1, high)], range_)))
         return tuple(found)
 
@@ -185,8 +193,8 @@ def quantile(column: str, shares: Iterable[float], edges: Iterable[float] | None
     Returns
     -------
     Quantile
-        One number for each share, in the column's unit: the least value that so many records do not exceed. Inside a
-        bin the records are taken to be spread evenly.
+        One number for each share, in the column's unit: the least value that so many records do not exceed, of those
+        that have a value where gaps are not counted. Inside a bin the records are taken to be spread evenly.
 
     Raises
     ------

@@ -8,16 +8,16 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast, final
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import Binned, Categorical, Category, Inside, Integer, Real, Spread
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real, Spread
 from bnpriv.core.queries.predicates import MOST_NUMBERS_APART
-from bnpriv.core.schema import Column
+from bnpriv.core.schema import Column, NumberColumn, fill_of, has_gaps
 from bnpriv.errors import DataError, FileError
 from bnpriv.io.networks.files import path_text, read_text
 from bnpriv.io.starter.header import distinct
@@ -220,7 +220,9 @@ RECORDS_ADDED = 0.5
 """What every number of a bin counts beside its public records: without it one that none has would be impossible."""
 
 
-def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, whole: bool) -> Integer | Binned:
+def numbers_as_states(
+    known: Sequence[float], lower: float, upper: float, *, whole: bool, gaps: bool = False
+) -> Integer | Binned:
     """Return the column that has public numbers as states: one by one where each has enough records, else in bins.
 
     Parameters
@@ -231,6 +233,8 @@ def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, who
         Whole numbers if `whole`.
     whole : bool
         Whether numbers are rounded to whole ones.
+    gaps : bool
+        Whether a gap is a state of its own, which is not counted.
 
     Examples
     --------
@@ -239,15 +243,18 @@ def numbers_as_states(known: Sequence[float], lower: float, upper: float, *, who
     >>> numbers_as_states([1.0] * 50 + [2.0] * 50 + [3.0] * 50 + [4.0], 1, 4, whole=True).labels
     ('[1, 2)', '[2, 3)', '[3, 4]')
     """
+    usual: dict[str, Any] = {"missing": NOT_COUNTED} if gaps else {}
     if not whole:
         inside = Counter(min(max(number, lower), upper) for number in known)
         cuts = _edges_around(point_masses(inside), inside, lower, upper) or edges(known, lower, upper)
         within = _laws_in_bins(cuts, inside)
-        return Binned(tuple(cuts), within=within, steps=sum_steps(lower, upper))
+        return Binned(tuple(cuts), within=within, steps=sum_steps(lower, upper), **usual)
     low, high = int(lower), int(upper)
     counted = Counter(math.floor(min(max(number, low), high) + 0.5) for number in known)
     ends = _whole_edges(known, counted, low, high)
-    return Integer(low, high) if ends is None else Binned(tuple(ends), within=_within(ends, counted))
+    if ends is None:
+        return Integer(low, high, **usual)
+    return Binned(tuple(ends), within=_within(ends, counted), **usual)
 
 
 def sum_steps(lower: float, upper: float) -> int:
@@ -485,7 +492,8 @@ def _numbers(kind: str, said: Described, values: PublicValues | None, *, as_stat
     whole = kind == "integer" and _are_whole(lower, upper)
     origin = "the codebook" if said.lower is not None and said.upper is not None else public
     if as_states and known:
-        column = numbers_as_states(known, lower, upper, whole=whole)
+        # others than the columns where the public table has gaps keep their sums and means
+        column = numbers_as_states(known, lower, upper, whole=whole, gaps=len(known) < len(values or ()))
         how = "a state for each number" if isinstance(column, Integer) else f"bins by {public}"
         return KnownColumn(kind="binned", column=column, origin=origin if origin == public else f"{origin}; {how}")
     return KnownColumn(
@@ -515,8 +523,25 @@ def _labelled(
     labels = kept if closed and kept else [*kept, other]
     spelt = _full_stops(kept, dotted=said.nameless or all(each is None or each.endswith(".") for each in texts))
     column = Categorical(labels, coarsen=spelt, missing=labels[-1 if labels[-1] == other else 0])
+    if as_states and None in texts and NOT_COUNTED not in held:
+        column = _with_gaps(kept, other, spelt, [*filter(None, texts), *listed]) or column
     origin = f"the codebook, and frequencies of {public}" if listed else public
     return KnownColumn(kind="categorical", column=column, origin=origin)
+
+
+def _with_gaps(
+    kept: Sequence[str], other: str, spelt: Mapping[Category, Sequence[Category]], texts: Iterable[str]
+) -> Categorical | None:
+    """Return categories beside which a gap is not counted; None where too many labels are rare to be listed.
+
+    A label that nothing public has may be a known one misspelt, and is like a gap; so rare ones are listed.
+    """
+    known = {*kept, *(each for several in spelt.values() for each in several)}
+    rare = sorted({each for each in texts if each not in known and spelled(each, kept) not in kept})
+    if len(rare) > MOST_PUBLIC_CATEGORIES:
+        return None
+    coarsen = {**spelt, other: rare} if rare else spelt
+    return Categorical([*kept, other] if rare else kept, coarsen=coarsen, missing=NOT_COUNTED)
 
 
 def _full_stops(labels: Sequence[str], *, dotted: bool) -> dict[Category, Sequence[Category]]:
@@ -543,11 +568,12 @@ def node_states(column: Column) -> tuple[str, ...]:
     (('0', '1', '2'), ())
     """
     if isinstance(column, Binned):
-        return column.labels
+        return column.outcomes
     if isinstance(column, Categorical):
-        return tuple(map(str, column.categories))
+        return tuple(map(str, column.outcomes))
     few = isinstance(column, Integer) and column.steps < MOST_WHOLE_STATES
-    return tuple(map(str, range(int(column.lower), int(column.upper) + 1))) if few else ()
+    gap = (NOT_COUNTED,) if few and has_gaps(column) else ()
+    return (*map(str, range(int(column.lower), int(column.upper) + 1)), *gap) if few else ()
 
 
 def states_of(column: Column, values: PublicValues) -> list[str]:
@@ -561,10 +587,16 @@ def states_of(column: Column, values: PublicValues) -> list[str]:
     ['1', '2', '1']
     """
     if not isinstance(column, Categorical):
-        numbers = [value if isinstance(value, float) else column.missing for value in values]
-        inside = [min(max(cast(float, number), column.lower), column.upper) for number in numbers]
-        bins = column if isinstance(column, Binned) else None
-        return [str(math.floor(number + 0.5)) if bins is None else bins.bin_of(number) for number in inside]
+        return [_state(column, fill_of(column) if not isinstance(value, float) else value) for value in values]
     known = [str(each) for each in column.categories]
+    counted = {str(label): str(category) for label, category in column.labels.items()}
     found = [spelled(each, known) if each is not None else "" for each in _labels(values, known)]
-    return [each if each in known else str(column.missing) for each in found]
+    return [counted.get(each, str(column.missing)) for each in found]
+
+
+def _state(column: NumberColumn, number: float) -> str:
+    """Return the state of a number, or of the mark of a gap."""
+    if number == GAP_MARK and has_gaps(column):
+        return NOT_COUNTED
+    inside = min(max(number, column.lower), column.upper)
+    return column.bin_of(inside) if isinstance(column, Binned) else str(math.floor(inside + 0.5))

@@ -20,6 +20,7 @@ from bnpriv.core.secrets import Secret, apart
 from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
+from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.readings import PLAIN
 
@@ -186,7 +187,8 @@ def _framework(
 def usual_property(name: str, column: Column):
     """Return how many records have the last category of a column, or a number from its middle bin on."""
     if isinstance(column, Categorical):
-        named = [each for each in column.categories if each != column.missing] or list(column.categories)
+        named = [each for each in column.categories if each not in (column.missing, *OTHER_LABELS)]
+        named = named or list(column.categories)
         return count(col(name) == named[-1])
     if isinstance(column, Binned):
         return count(col(name) >= column.edges[len(column.edges) // 2])

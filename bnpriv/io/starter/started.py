@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, cast, final
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import SPREADS, Binned
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, FrameworkError, ParameterError
@@ -259,7 +259,7 @@ def _no_node(known: KnownColumn, values: PublicValues) -> str:
     different = len({value for value in values if value is not None})
     if known.column is None or not different:
         return "the public table has no value of it"
-    if len(node_states(known.column)) > 1:
+    if len(set(node_states(known.column)) - {NOT_COUNTED}) > 1:  # a gap alone is no other value
         return ""
     if different == 1:
         return "all public records that have one have the same value"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bnpriv.core.columns import Binned, Categorical
-from bnpriv.core.schema import Column
+from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical
+from bnpriv.core.schema import Column, has_gaps
 from bnpriv.io.framework_text import table_values
 from bnpriv.io.starter.codebook import KnownColumn
+from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.start import HIDDEN_PART, usual_property
 from bnpriv.io.starter.started import Started, level_of
 from bnpriv.tables.readings import day_text
@@ -41,6 +42,7 @@ _COUNTED = """
 # Whatever the private table holds counts as something below: a number outside the bounds as the nearest of them, a
 # fraction in a column of whole numbers as the nearest of these, and what is missing as `missing`: the middle of the
 # bounds, rounded down, or the first category where nothing else is said. A label that is not listed is missing too.
+# Where missing = "not counted" no condition on the column holds of a gap, and sums and means of it are refused.
 """
 
 _BLANK_COLUMN = {
@@ -157,7 +159,7 @@ def _body(name: str, column: Column) -> str:
     if isinstance(column, Binned):
         return _bins(name, column)
     bounds = f"lower = {_value(column.lower)}\nupper = {_value(column.upper)}\n"
-    return f'type = "{type(column).__name__.lower()}"\n{bounds}'
+    return f'type = "{type(column).__name__.lower()}"\n{bounds}{_gap(column)}'
 
 
 def _labels(column: Categorical) -> str:
@@ -166,12 +168,23 @@ def _labels(column: Categorical) -> str:
         spelt = ", ".join(
             f"{toml_key(str(raw))} = {_listed(map(_value, held))}" for raw, held in column.coarsen.items()
         )
-        text += f"coarsen = {{ {spelt} }}  # other spellings\n"
+        rare = ", and rare labels" if has_gaps(column) and set(OTHER_LABELS).intersection(column.coarsen) else ""
+        text += f"coarsen = {{ {spelt} }}  # other spellings{rare}\n"
+    if has_gaps(column):
+        return text + _gap(column)
     return f"{text}missing = {_value(column.missing)}{'':<10}# what is missing, and every label not listed\n"
+
+
+def _gap(column: Column) -> str:
+    """Return the line that says that gaps are not counted; empty where they are."""
+    unlisted = ", or is not listed" if isinstance(column, Categorical) else ""
+    told = f"where it is missing{unlisted}, no condition on it holds"
+    return f'missing = "{NOT_COUNTED}"{"":<10}# {told}\n' if has_gaps(column) else ""
 
 
 def _bins(name: str, column: Binned) -> str:
     text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    text += _gap(column)
     if not column.whole:
         text += f"steps = {column.steps:<24}# sums and means round it to steps of {float(column.grid):.6g}\n"
     if isinstance(column.within, str):

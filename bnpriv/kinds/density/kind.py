@@ -5,14 +5,95 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
-from bnpriv.core.secrets import Apart, Pair, interval_pairs, neighbours_text, of_values
-from bnpriv.errors import NetworkError, SecretError
+from bnpriv.core.networks.base import Forward
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.schema import Schema
+from bnpriv.core.secrets import Apart, Pair, Secret, interval_pairs, of_values
+from bnpriv.errors import BnprivError, NetworkError, SecretError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.density.network import DensityNetwork
 
 SUGGESTED_FROM = 2000
 """Draws of a parameter from which intervals are suggested."""
+
+SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS = 500, 2**20
+"""Number of tables from which ranges of a property are suggested, and the numbers they may hold in all."""
+
+LEAST_SUGGESTED = 0.02
+"""Least frequency of a suggested interval among the values."""
+
+MOST_PAIRS = 4
+
+
+def neighbours_text(values: FloatArray, distance: float, *, touching: bool) -> str:
+    """A declaration of pairs of adjacent intervals, each as long as a given distance.
+
+    Parameters
+    ----------
+    values : ndarray of shape (draws,)
+        As they are drawn; intervals that are rare among them are left out.
+    distance : float
+    touching : bool
+        Whether intervals may have an end in common; otherwise there is a small gap, of one where values are whole.
+
+    Returns
+    -------
+    str
+        Empty if no two intervals next to each other come up often enough.
+
+    Examples
+    --------
+    >>> neighbours_text(np.linspace(0, 3, 1000), 1.0, touching=True)
+    'bnpriv.intervals(((0, 1), (1, 2)), ((1, 2), (2, 3)))'
+    >>> neighbours_text(np.arange(100.0), 20.0, touching=False)[:46]
+    'bnpriv.intervals(((0, 19), (20, 39)), ((20, 39'
+    """
+    finite = values[np.isfinite(values) & (np.abs(values) < distance * 2.0**50)]
+    cells, counts = np.unique(np.floor(finite / distance), return_counts=True)
+    often = {int(cell) for cell, count in zip(cells, counts, strict=True) if count >= LEAST_SUGGESTED * len(values)}
+    middle = float(np.median(finite)) / distance if len(finite) else 0.0
+    pairs = sorted((cell for cell in often if cell + 1 in often), key=lambda cell: abs(cell + 1 - middle))
+    whole = bool((values == np.round(values)).all()) and distance >= 2 and distance == round(distance)
+    gap = 0.0 if touching else 1.0 if whole else distance / 1000
+
+    def interval(cell: int) -> str:
+        # the two sides must be disjoint where the property takes single values
+        return f"({cell * distance:.9g}, {(cell + 1) * distance - gap:.9g})"
+
+    chosen = (f"({interval(cell)}, {interval(cell + 1)})" for cell in sorted(pairs[:MOST_PAIRS]))
+    listed = ", ".join(chosen)
+    return f"bnpriv.intervals({listed})" if listed else ""
+
+
+def suggested_ranges(secret: Secret, schema: Schema, forward: Forward) -> str:
+    """Adjacent ranges of a given length that occur in drawn tables; empty if none are known.
+
+    Parameters
+    ----------
+    secret : Secret
+        Whose values are to be so far apart that pairs could not be listed.
+    schema : Schema
+    forward : Forward
+        The model that draws tables.
+    """
+    names = tuple(sorted(secret.property.columns))
+    tables = min(SUGGESTED_TABLES, MOST_SUGGESTED_NUMBERS // (schema.records * len(names)))
+    columns = [schema[name] for name in names]
+    in_words = any(isinstance(each, Categorical) and str in map(type, each.categories) for each in columns)
+    if not isinstance(secret.pairs, Apart) or not tables or in_words:  # the columns of a model are drawn as numbers
+        return ""
+    try:
+        drawn = forward.simulate(names, tables, seed=0, given={}, records=schema.records)
+        values = answers(normal_form(secret.property, schema), {name: drawn[name] for name in names})
+    except BnprivError:  # what cannot be drawn is refused where draws are needed
+        return ""
+    return neighbours_text(values.reshape(-1), secret.pairs.at_most, touching=False)
 
 
 def _pairs(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
-from bnpriv.core.columns import Categorical, State
+from bnpriv.core.columns import GAP_MARK, Categorical, State
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Laws
 from bnpriv.core.evidence.laws import laws
@@ -27,7 +27,7 @@ from bnpriv.core.networks.model_class import no_tables
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import cleaned
-from bnpriv.core.schema import Column, Schema, is_whole
+from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import BETWEEN, Pair, SecretPair
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, SecretError
 from bnpriv.kind import kind_of, loaded, notion_of
@@ -85,13 +85,21 @@ class MadeUp:
     columns: MadeUpColumns
     probability: float | None = None
 
+    def __post_init__(self) -> None:
+        gaps = {
+            name: np.where(values == GAP_MARK, np.nan, values)
+            for name, values in self.columns.items()
+            if values.dtype == np.float64
+        }
+        object.__setattr__(self, "columns", {**self.columns, **gaps})
+
 
 def held(column: Column, values: NDArray[Any]) -> NDArray[Any]:
     """Values as a column holds them: inside its bounds, whole, or a category."""
     clean = cleaned(column, values)
     if isinstance(column, Categorical):
-        return np.array(column.categories)[clean]
-    return clean.astype(np.int64) if is_whole(column) else clean
+        return np.array(column.outcomes, dtype=object if has_gaps(column) else None)[clean]
+    return clean.astype(np.int64) if is_whole(column) and not has_gaps(column) else clean
 
 
 def new_seed(random: np.random.Generator) -> int:

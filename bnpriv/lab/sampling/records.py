@@ -35,7 +35,7 @@ from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
-from bnpriv.core.schema import Column, Schema, is_whole
+from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.core.secrets import Secret, SecretPair
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, SizeError
@@ -447,8 +447,8 @@ def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[
     column = schema[name]
     values = state_cells(name, column, states).values.tolist()
     if isinstance(column, Categorical):
-        return np.array(values)
-    return np.array(values, dtype=np.int64 if is_whole(column) else np.float64)
+        return np.array(values, dtype=object if has_gaps(column) else None)
+    return np.array(values, dtype=np.int64 if is_whole(column) and not has_gaps(column) else np.float64)
 
 
 @final

@@ -14,7 +14,7 @@ from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
 from bnpriv.views.curves import law_drawing
 from bnpriv.views.guarantee import belief_fact as of_guarantee
-from bnpriv.views.guarantee import belief_table, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.guarantee import belief_table, even_text, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
@@ -46,7 +46,7 @@ def belief_fact(report: Analysis) -> Fact:
     if row.bounds_belief:
         became = odds.belief_text(odds.PRIOR, row.told)
         return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
-    return fact(question, f"{odds.even_text(row.told)}, by all that {what} can tell.")
+    return fact(question, f"{even_text(row.told)}, by all that {what} can tell.")
 
 
 def beliefs_section(report: Analysis) -> Section | None:

@@ -14,11 +14,10 @@ from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.queries.asked import count, histogram, mean, stack
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.queries.sensitivity import column_sensitivity
-from bnpriv.core.release import missing_rule
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, FileError, QueryError, SchemaError
 from bnpriv.io.framework_file import read_framework
-from bnpriv.tables.evaluate import evaluate
+from bnpriv.tables.evaluate import evaluate, missing_rule
 from bnpriv.tables.readings import categories
 from tests.later import Later
 
@@ -180,8 +179,8 @@ def test_what_is_coarsened_is_part_of_a_column_and_of_the_rule_of_a_release():
     assert repr(coarse) != repr(plain)
     assert pickle.loads(pickle.dumps(coarse)) == coarse
     assert {coarse: 1}[Categorical(["a", "b"], coarsen={"a": ["x", "a", "x"]})] == 1
-    assert missing_rule({"job": plain}) == "job: a missing or undeclared category counts as 'a'."
-    assert "labels that were coarsened as their category" in missing_rule({"job": coarse})
+    assert missing_rule(Schema(1, {"job": plain}), ["job"]) == "job: a missing or undeclared category counts as 'a'."
+    assert "labels that were coarsened as their category" in missing_rule(Schema(1, {"job": coarse}), ["job"])
 
 
 def test_a_file_of_the_census_reads_right(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.columns import Binned
+from bnpriv.core.columns import NOT_COUNTED, Binned
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import require_discrete
@@ -151,7 +151,10 @@ def test_a_public_record_is_in_the_state_that_a_query_reads(values: list[str], a
     assert column is not None
     states = states_of(column, public_values(table, ["x", "y"])["x"])
     schema = bp.Schema(records=len(public), columns={"x": column})
-    for state in node_states(column):
+    held = [state for state in node_states(column) if state != NOT_COUNTED]
+    everything = bp.col("x").isin(held) if isinstance(column, bp.Categorical) else bp.col("x") >= column.lower
+    assert counted_in(table, schema, everything) == len(states) - states.count(NOT_COUNTED)
+    for state in held:
         if isinstance(column, Binned):
             low, high = column.ends(state)
             upper = bp.col("x") <= high if state == column.labels[-1] else bp.col("x") < high
@@ -248,12 +251,12 @@ def test_a_closed_list_of_a_codebook_stays_closed(tmp_path: Path) -> None:
     public = pd.DataFrame({"sex": ["f", "m"] * 60, "ill": ["yes", "no", "no"] * 40})
     (tmp_path / "book.csv").write_text("column,type,lower,upper,categories\nsex,categorical,,,f|m\n", encoding="utf-8")
     ours = pd.DataFrame({"sex": ["x"], "ill": ["no"]})
-    with_other = bp.Categorical(["f", "m", "other"], missing="other")
+    with_gap = bp.Categorical(["f", "m"], missing="not counted")
     for table, expected in (
         (public, bp.Categorical(["f", "m"])),
         (public.replace("m", "?"), bp.Categorical(["f", "other"], missing="other")),
         # a gap of the public table has a state of its own, though all that the codebook lists is there
-        (pd.concat([public, pd.DataFrame({"sex": [None], "ill": ["no"]})]), with_other),
+        (pd.concat([public, pd.DataFrame({"sex": [None], "ill": ["no"]})]), with_gap),
     ):
         known = start(ours, records=1, protect="ill", learn=table, codebook=tmp_path / "book.csv", draws=2)
         assert known.schema["sex"] == expected
