@@ -519,7 +519,7 @@ def _save(table: pd.DataFrame, path: Path, suffix: str, dialect: Dialect) -> Non
         from bnpriv.tables.readings import day_text
 
         for name, written in dialect.dates.items():
-            table[name] = [day_text(day, written) for day in table[name]]
+            table[name] = [None if day is None or day != day else day_text(day, written) for day in table[name]]
         table.to_csv(path, index=False, sep=dialect.separator, decimal=dialect.decimal)
         return
     import duckdb
