@@ -196,7 +196,9 @@ class PublicRecords:
         codes = [_codes(schema[name], self.columns[name], known) for name, known in states.items()]
         cells = np.ravel_multi_index(tuple(codes), shape)
         weights = (self.weights(draw) / 2.0**BITS for draw in range(self.draws + 1))
-        return np.array([np.bincount(cells, each, math.prod(shape)).reshape(shape) for each in weights])
+        return np.array(
+            [np.bincount(cells, each, math.prod(shape)).reshape(shape) for each in weights], dtype=np.float64
+        )
 
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         """What each record adds, once for all that add the same; the records in that order, and where each starts."""

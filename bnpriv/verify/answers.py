@@ -14,7 +14,7 @@ from typing import Any
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
-from bnpriv.verify.forms import UNCOUNTED, Form, PublicRecords, gaps
+from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
 from bnpriv.verify.values import (
     DATASET,
@@ -43,7 +43,7 @@ class AnswerLaws:
     def __init__(self, claim: Claim) -> None:
         self.claim, self.model, self.network = claim, claim.model, claim.network
         public = self.model.get("public_records")
-        self.public = PublicRecords(public, self.model["columns"]) if public else None
+        self.public = WeightedRecords(public, self.model["columns"]) if public else None
         self.models: int = self.network.models + (self.public.draws if self.public else 0)
 
     def families(self) -> Iterator[tuple[str, Law, Law]]:

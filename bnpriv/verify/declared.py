@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
-from bnpriv.verify.forms import UNCOUNTED, PublicRecords, gaps
+from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
 
@@ -109,7 +109,7 @@ def _public_records(section: Any, folder: Path, columns: Any) -> Any:
 
 
 def _public(facts: Any, columns: Any) -> object:
-    return PublicRecords(facts["public_records"], columns).all if "public_records" in facts else None
+    return WeightedRecords(facts["public_records"], columns).all if "public_records" in facts else None
 
 
 def _cell(column: Any, text: str) -> Any:

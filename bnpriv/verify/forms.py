@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from bnpriv.verify.values import MOST_MODELS, Law, fraction, refuse, require, summed
+from bnpriv.verify.values import MOST_STORED_MODELS, Law, fraction, refuse, require, summed
 
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
@@ -158,16 +158,16 @@ def _leaves(predicate: Any) -> list[Any]:
 # docs/claims/public_records.md. Weights are whole numbers that sum to 2^62: the gaps between uniform ones.
 # --------------------------------------------------------------------------------------------------
 
-BITS = 62
+WEIGHT_BITS = 62
 
 
-class PublicRecords:
+class WeightedRecords:
     """The public records of a model, by what their columns count as."""
 
     def __init__(self, facts: Any, columns: Any) -> None:
         self.draws, self.seed = facts["draws"], facts["seed"]
         whole = type(self.draws) is type(self.seed) is int
-        require(whole and 0 < self.draws <= MOST_MODELS, "the draws of public records")
+        require(whole and 0 < self.draws <= MOST_STORED_MODELS, "the draws of public records")
         self.cells = {name: [counted(columns[name], x) for x in cells] for name, cells in facts["columns"].items()}
         (self.records,) = {len(cells) for cells in self.cells.values()}
         require(self.records, "public records, of which there are none")
@@ -183,7 +183,10 @@ class PublicRecords:
         size = 8 * (self.records + further - 1)
         stream = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(size)
         words = (int.from_bytes(stream[k : k + 8], "little") for k in range(0, len(stream), 8))
-        return [after - before for before, after in pairwise([0, *sorted(w >> (64 - BITS) for w in words), 1 << BITS])]
+        return [
+            after - before
+            for before, after in pairwise([0, *sorted(w >> (64 - WEIGHT_BITS) for w in words), 1 << WEIGHT_BITS])
+        ]
 
     def law(self, form: Form, draw: int, beside: Law, spend: Callable[[int], None]) -> Law:
         """The law of what one record adds, where a network, of which that law is `beside`, counts as one more."""
@@ -197,7 +200,7 @@ class PublicRecords:
         weights = self.weights(draw, len(rows) - self.records)
         shares = summed(zip(rows, map(Decimal, weights), strict=True))
         under = self.records + 1
-        part = ((key, share * self.records / under / 2**BITS) for key, share in shares.items() if share)
+        part = ((key, share * self.records / under / 2**WEIGHT_BITS) for key, share in shares.items() if share)
         return summed([*part, *((key, p / under) for key, p in beside.items())])
 
 
@@ -216,10 +219,11 @@ def counted(column: Any, raw: Any) -> Any:
     if column["type"] == "categorical":
         categories = column["categories"]
         return raw if raw in categories else column.get("missing", categories[0])
-    absent = raw is None or raw != raw
-    if absent and gaps(column):
-        return gaps(column)[0]
-    value = float(column.get("missing", middle(column)) if absent else raw)
+    if raw is None or raw != raw:
+        if gaps(column):
+            return gaps(column)[0]
+        raw = column.get("missing", middle(column))
+    value = float(raw)
     value = min(max(value, float(column["lower"])), float(column["upper"]))
     return math.floor(value + 0.5) if column["type"] == "integer" else value
 

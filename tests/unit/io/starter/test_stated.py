@@ -258,7 +258,7 @@ def test_from_the_shell_and_from_python(shell: Any, place: Path, monkeypatch: py
     text = (place / "framework.toml").read_text(encoding="utf-8")
     assert "somebody's statement" in text
     assert "#   income -> score: 1.5\n#   income -> sex: 2\n" in text
-    assert "notes is left out, and no query can read it: the codebook has no shares" in text
+    assert "notes is left out, and no query can read it:\n# the codebook has no shares" in text
     framework, direct = read_framework("framework.toml"), begun(place, edges=edges)
     assert isinstance(framework, DatasetAttributePrivacy)
     assert framework.network.models == 16
