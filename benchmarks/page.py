@@ -21,6 +21,7 @@ PARTS = {
     "chain": "benchmarks/chain.py",
     "transport": "benchmarks/transport.py",
     "first_number": "-m benchmarks.first_number",
+    "public_records": "-m benchmarks.public_records",
 }
 """The parts of the page, by the names of their files, and the command of each."""
 

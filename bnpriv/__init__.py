@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from bnpriv.lab.check_model import check_model
     from bnpriv.lab.compare import compare
     from bnpriv.lab.leaks import leaks
+    from bnpriv.lab.public_comparison import compare_with_public
 
     # calibrate
     from bnpriv.core.mechanisms.column import ColumnMechanism
@@ -111,6 +112,7 @@ __all__ = [
     "col",
     "column_sensitivity",
     "compare",
+    "compare_with_public",
     "count",
     "covariance",
     "crosstab",

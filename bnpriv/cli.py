@@ -19,6 +19,7 @@ from bnpriv.core.interrupts import noting
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
 from bnpriv.paths import with_journals
 from bnpriv.render.outputs import Outputs, outputs, working
+from bnpriv.services import service
 from bnpriv.text import lines_text, visible
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.tables.readings import Dialect
 
 REFUSED = 2
 
@@ -70,6 +72,11 @@ Delta = Annotated[float, typer.Option("--delta", metavar="D", help="Failure prob
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON to this file; - for standard output.")
 ]
+PublicTable = Annotated[
+    str | None,
+    typer.Option("--public", metavar="PUBLIC", help="A public table: refuse where it contradicts the model."),
+]
+DespitePublic = Annotated[bool, typer.Option("--despite-public", help="Waive that refusal.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -108,6 +115,8 @@ def plan(
     query: QueryText,
     epsilon: Epsilon,
     delta: Delta = 0.0,
+    public: PublicTable = None,
+    despite_public: DespitePublic = False,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
@@ -115,9 +124,10 @@ def plan(
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.mechanisms.plan import plan as make_plan
 
-    with outputs(html, _file(json), reading=framework_files(framework)) as out:
+    with outputs(html, _file(json), reading=[*framework_files(framework), *_table_files(public)]) as out:
         with working("calibrating every mechanism"):
-            made = make_plan(read_framework(framework), _query(framework, query), epsilon, delta)
+            declared, asked = read_framework(framework), _query(framework, query)
+            made = make_plan(declared, asked, epsilon, delta, public=public, despite_public=despite_public)
             _ = made.best  # refused here if no mechanism supports it
             text, data = str(made), made.to_json()
             if html is not None:
@@ -145,6 +155,8 @@ def release(
     key: Annotated[
         str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
     ] = None,
+    public: PublicTable = None,
+    despite_public: DespitePublic = False,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
@@ -159,6 +171,7 @@ def release(
     from bnpriv.tables.files import data_files
 
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+    reading += _table_files(public)
     released: Release | None = None
     with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
@@ -173,6 +186,8 @@ def release(
                 session = Session(declared, data, budget=budget, ledger=ledger, name=account)
                 chosen = None if named is None else named.mechanism
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
+            if public is not None:
+                service("release.refuse_contradicted")(best, public, despite_public, data)
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
@@ -244,13 +259,15 @@ def simulate(
     """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.lab.simulate import simulate as make_up
+    from bnpriv.tables.readings import dialect_of
 
     if output.suffix not in (".parquet", ".csv"):
         raise FileError("the table is written as .parquet or .csv", found=output.name, remedy="Rename the output.")
     with outputs(output, reading=framework_files(framework)) as out:
         with working("drawing records"):
-            table = make_up(read_framework(framework), records, seed=seed)
-            out.fill(output, lambda path: _save(table, path, output.suffix))
+            declared = read_framework(framework)
+            table = make_up(declared, records, seed=seed)
+            out.fill(output, lambda path: _save(table, path, output.suffix, dialect_of(declared.schema)))
         _print(f"{len(table):,} made-up records written to {output}")
 
 
@@ -324,6 +341,12 @@ ColumnNames = Annotated[
 ProtectedColumns = Annotated[
     list[str] | None, typer.Option("--protect", metavar="NAME", help="A protected column; may be repeated.")
 ]
+ReadAs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--as", metavar="NAME=KIND", help="Read a column as number, category, days, DD.MM.YYYY or id; may be repeated."
+    ),
+]
 Records = Annotated[
     int | None, typer.Option("--records", metavar="N", help="The number of rows, a public fact.", min=1)
 ]
@@ -344,12 +367,14 @@ def init(
     names: ColumnNames = None,
     protect: ProtectedColumns = None,
     records: Records = None,
+    read_as: ReadAs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
 ) -> None:
     """Start a framework file for a table of your own, from its header and what is public about it."""
     from bnpriv.io.starter.files import DEFAULT_NOTION, asked_notion, files_to_start
 
     chosen = notion or asked_notion()
+    notes: list[str] = []
     with working("reading what is public"):
         text, files = files_to_start(
             data,
@@ -365,10 +390,24 @@ def init(
             names=None if names is None else [name.strip() for name in names.split(",")],
             protect=protect or (),
             records=records,
+            read_as=_read_as(read_as or ()),
+            notes=notes,
         )
+    for note in notes:
+        print(visible(note), file=sys.stdout if output is not None else sys.stderr)
     if chosen is None:
         print(f"notion = {DEFAULT_NOTION!r} by default; --notion says another.", file=sys.stderr)
     _put_started(text, files, output, data, [learn, public, codebook, network])
+
+
+def _read_as(given: Sequence[str]) -> dict[str, str]:
+    parts = [each.rpartition("=") for each in given]
+    wrong = next((each for each, (name, _, kind) in zip(given, parts, strict=True) if not (name and kind)), None)
+    if wrong is not None:
+        raise ParameterError(
+            "a column is read as something by NAME=KIND", found=repr(wrong[:80]), remedy="Write --as born=days."
+        )
+    return {name.strip(): kind.strip() for name, _, kind in parts}
 
 
 def _put_started(
@@ -459,6 +498,13 @@ def _file(target: str | None) -> Path | None:
     return None if target is None or target == "-" else Path(target)
 
 
+def _table_files(public: str | None) -> list[Path]:
+    """The files of a public table, which no output may replace."""
+    from bnpriv.tables.files import data_files
+
+    return [] if public is None else [*data_files(public)]
+
+
 def _ledger_files(ledger: str | None) -> list[Path]:
     """The file of a ledger and what belongs to it, which no output may replace; none for a server."""
     if ledger is None:
@@ -498,9 +544,13 @@ def _silence() -> None:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
-def _save(table: pd.DataFrame, path: Path, suffix: str) -> None:
+def _save(table: pd.DataFrame, path: Path, suffix: str, dialect: Dialect) -> None:
     if suffix == ".csv":
-        table.to_csv(path, index=False)
+        from bnpriv.tables.readings import day_text
+
+        for name, written in dialect.dates.items():
+            table[name] = [None if day is None or day != day else day_text(day, written) for day in table[name]]
+        table.to_csv(path, index=False, sep=dialect.separator, decimal=dialect.decimal)
         return
     import duckdb
 

@@ -220,6 +220,10 @@ class FewRecordsWarning(UserWarning):
     """A network is learned from so few public records that they say little of how its columns depend."""
 
 
+class FoundInPublicWarning(UserWarning):
+    """What was found in a public table, and what was made of it: dates, codes, ids, single numbers with much mass."""
+
+
 class UselessAnswerWarning(UserWarning):
     """A released number is taken whose noise is as large as all that the answer could be; its message says how large.
 

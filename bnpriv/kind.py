@@ -273,6 +273,10 @@ class PrivacyNotion(Overrides):
         """What a stored calibration says of the models and secrets, as far as an answer depends on them."""
         return loaded("bnpriv.mechanisms.serialize:stored_network")(framework, query)
 
+    def record_law(self, framework: Any, query: Any, model: int) -> Any:
+        """The `WholeLaw` of what one record adds to an answer under one model; refused by default."""
+        raise NO_RECORD_LAW.error()
+
     def impossibility(self, framework: Any) -> Refusal | None:
         """Why the secrets are no constraint under any model, or None if some are."""
         return None
@@ -281,6 +285,12 @@ class PrivacyNotion(Overrides):
         """The query that a framework is about; None where it leaves the query open."""
         return None
 
+
+NO_RECORD_LAW = Refusal(
+    required="a public table is compared with the law of one record, given that a property of the table counts it",
+    found="secrets of another notion",
+    remedy="Compare the network with it: bnpriv.check_model(network, public_table).",
+)
 
 ANY_NOTION = PrivacyNotion()
 """Of a framework whose class names no notion."""

@@ -26,6 +26,7 @@ SERVICES: dict[str, str] = {
     "draws.notes": "bnpriv.views.certificate:learned_notes",
     "draws.refusal": "bnpriv.views.certificate:too_few_draws",
     "plan.closer": "bnpriv.views.closer_secrets:closer_secrets",
+    "plan.compared": "bnpriv.lab.public_comparison:compared",
     "plan.document": "bnpriv.views.plan:plan_document",
     "law_decision.plot": "bnpriv.views.curves:plot_decision",
     # guarantees, frameworks, secrets
@@ -59,6 +60,7 @@ SERVICES: dict[str, str] = {
     "release.charged": "bnpriv.ledger.charged:charged_release",
     "release.evaluate": "bnpriv.tables.evaluate:evaluate_many",
     "release.try_sensitivity": "bnpriv.tables.evaluate:try_sensitivity",
+    "release.refuse_contradicted": "bnpriv.lab.public_comparison:refuse_contradicted",
     "release.refuse_learned": "bnpriv.ledger.charged:refuse_learned",
     "release.to_pandas": "bnpriv.views.release:as_pandas",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",

@@ -21,6 +21,7 @@ from bnpriv.lab.check_model import ModelCheck
 from bnpriv.lab.compare import FrameworkComparison
 from bnpriv.lab.leaks import Leaks
 from bnpriv.lab.matrix import InfluenceMatrix
+from bnpriv.lab.public_comparison import PublicComparison
 from bnpriv.lab.rehearse import Rehearsal
 from bnpriv.lab.tradeoff import Tradeoff
 from bnpriv.ledger.history import History
@@ -31,6 +32,7 @@ from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.tables.readings import Dialect
 from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "Calibration",
     "Certificate",
     "DensityNetwork",
+    "Dialect",
     "DiscreteNetwork",
     "Framework",
     "FrameworkComparison",
@@ -65,6 +68,7 @@ __all__ = [
     "Price",
     "PrivacyCurve",
     "PrivacyLoss",
+    "PublicComparison",
     "Query",
     "Rehearsal",
     "Release",

@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, weakest
-from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, State, probabilities
+from bnpriv.core.columns import (
+    GAP_MARK,
+    NOT_COUNTED,
+    SPREADS,
+    Binned,
+    Categorical,
+    Category,
+    Inside,
+    State,
+    probabilities,
+)
 from bnpriv.core.distributions import FUNCTION_ERROR, SUM_TOLERANCE, magnitude
 from bnpriv.core.interval_masses import at_numbers, is_known, log_masses
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps
@@ -285,13 +295,13 @@ class MixedLaw:
 
     Parameters
     ----------
-    parts : tuple of FiniteLaw or UniformLaw
+    parts : tuple of FiniteLaw, UniformLaw or MixedLaw
         The law inside each bin.
     probabilities : tuple of float
         One per bin, as declared; they sum to one to within 1e-9, by which they are divided where they are used.
     """
 
-    parts: tuple[FiniteLaw | UniformLaw, ...]
+    parts: tuple[LawInside, ...]
     probabilities: tuple[float, ...]
 
     def sample(self, records: int, random: np.random.Generator) -> NDArray[Any]:
@@ -326,8 +336,12 @@ class MixedLaw:
         return np.concatenate([v for v, _, _ in found]), np.concatenate([masses * p for _, masses, p in found])
 
     @property
-    def _possible(self) -> list[tuple[FiniteLaw | UniformLaw, float]]:
+    def _possible(self) -> list[tuple[LawInside, float]]:
         return [(part, p) for part, p in zip(self.parts, self.probabilities, strict=True) if p > 0]
+
+
+LawInside = FiniteLaw | UniformLaw | MixedLaw
+"""The law of a number given its bin."""
 
 
 def _log(mass: Fraction) -> tuple[float, float]:
@@ -340,7 +354,7 @@ def _log(mass: Fraction) -> tuple[float, float]:
     return above - below, UNIT_ROUNDOFF * (FUNCTION_ERROR * (1 + above + below) + 4)
 
 
-def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
+def laws_inside(column: Binned) -> Sequence[LawInside]:
     """The law of a number given its bin, for each bin in order, and last that of a gap that is not counted.
 
     Examples
@@ -349,12 +363,15 @@ def laws_inside(column: Binned) -> Sequence[FiniteLaw | UniformLaw]:
     (1, 2, 3)
     """
     gap = [FiniteLaw(values=(GAP_MARK,), probabilities=(1.0,))] if has_gaps(column) else []
-    return [*(_law_inside(column, label) for label in column.labels), *gap]
+    return [*(_law_inside(column, column.inside(label), *column.ends(label)) for label in column.labels), *gap]
 
 
-def _law_inside(column: Binned, label: str) -> FiniteLaw | UniformLaw:
-    law, (lower, upper) = column.inside(label), column.ends(label)
+def _law_inside(column: Binned, law: Inside, lower: float, upper: float) -> LawInside:
     if not isinstance(law, str):
+        if set(law) & set(SPREADS):
+            listed = {x: FiniteLaw(values=(x,), probabilities=(1.0,)) for x in law if x not in SPREADS}
+            parts = tuple(listed.get(x) or _law_inside(column, x, lower, upper) for x in law)
+            return MixedLaw(parts=parts, probabilities=tuple(law.values()))
         return FiniteLaw(values=tuple(law), probabilities=tuple(law.values()))
     if law == "uniform":
         return UniformLaw(lower=lower, upper=upper, whole=False)

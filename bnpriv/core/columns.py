@@ -363,8 +363,10 @@ def _raw_labels(category: Category, given: object) -> tuple[Category, ...]:
     return labels
 
 
-def probabilities(what: str, declared: Mapping[object, object], error: type[BnprivError]) -> Mapping[float, float]:
-    """Check the probabilities of numbers and sort them by number; whole numbers become ints.
+def probabilities(
+    what: str, declared: Mapping[object, object], error: type[BnprivError], rest: Sequence[str] = ()
+) -> Mapping[Any, float]:
+    """Check the probabilities of numbers, or of one of some words for all others, and sort them; wholes become ints.
 
     Raises
     ------
@@ -373,12 +375,11 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
     """
     if not declared:
         raise error(f"{what} must have numbers", found="none", remedy="Write {0: 0.2, 40: 0.8}.")
-    found: dict[float, float] = {}
+    found: dict[Any, float] = {}
     for key, mass in declared.items():
-        value = checks.number(f"what {what} names", key, error=error) + 0.0
-        found[int(value) if value.is_integer() and value != GAP_MARK else value] = checks.number(
-            f"a probability of {what}", mass, error=error
-        )
+        value: Any = key if key in rest else checks.number(f"what {what} names", key, error=error) + 0.0
+        whole = isinstance(value, float) and value.is_integer() and value != GAP_MARK
+        found[int(value) if whole else value] = checks.number(f"a probability of {what}", mass, error=error)
     total = math.fsum(found.values())
     if not (min(found.values()) >= 0 and abs(total - 1) <= SUM_TOLERANCE and len(found) == len(declared)):
         wrong = f"a sum of {total:.12g}" if min(found.values()) >= 0 else f"{min(found.values()):g}"
@@ -387,7 +388,7 @@ def probabilities(what: str, declared: Mapping[object, object], error: type[Bnpr
             found=wrong if len(found) == len(declared) else "a number twice",
             remedy="Correct it.",
         )
-    return ReadOnly({value: found[value] for value in sorted(found)})
+    return ReadOnly({value: found[value] for value in sorted(found, key=lambda each: (isinstance(each, str), each))})
 
 
 def plain(value: Category) -> Category:
@@ -437,8 +438,8 @@ def _without_gap(what: str, names: Iterable[object]) -> None:
 Spread = Literal["uniform", "whole numbers"]
 """How numbers lie inside a bin where their probabilities are not declared one by one."""
 
-Inside = Spread | Mapping[float, float]
-"""The law of a number given its bin."""
+Inside = Spread | Mapping[Any, float]
+"""The law of a number given its bin: of a mapping to probabilities one key may be a spread, how all others lie."""
 
 MOST_BINS = 10_000
 """The most bins of a column, and of a query; planning so many takes half a minute."""
@@ -466,7 +467,8 @@ class Binned:
         Names of the bins, which are the states of the node; ``"[17, 25)"`` and so on by default.
     within : {"uniform", "whole numbers"} or mapping from labels to laws
         How numbers lie inside a bin, which is a model: evenly; evenly on whole numbers, which the values are then
-        rounded to; or for every label one of these or the probabilities of its numbers.
+        rounded to; or for every label one of these or the probabilities of its numbers. There ``{0: 0.9, "uniform":
+        0.1}`` is 0 with probability .9, else anywhere.
     missing : float or "not counted", optional
         What a missing value counts as; the middle between the outer edges by default. See `Real`; "not counted" is
         then a state of the node beside the bins.
@@ -708,17 +710,16 @@ def _law_inside(label: str, given: object) -> Inside:
             found=checks.type_text(given),
             remedy=_WITHIN,
         )
-    return probabilities(what, cast("Mapping[object, object]", given), SchemaError)
+    return probabilities(what, cast("Mapping[object, object]", given), SchemaError, SPREADS)
 
 
 def _is_whole(within: Spread | Mapping[str, Inside], edges: tuple[float, ...], steps: int | None) -> bool:
     """Whether a binned column holds whole numbers: some bin says so, or all edges and numbers are whole."""
     laws: list[Inside] = [within] if isinstance(within, str) else list(within.values())
-    said = "whole numbers" in laws
-    possible = all(edge.is_integer() for edge in edges) and all(
-        law == "whole numbers" or (not isinstance(law, str) and all(isinstance(value, int) for value in law))
-        for law in laws
-    )
+    numbers = [value for law in laws for value in ([law] if isinstance(law, str) else law)]
+    said = "whole numbers" in numbers
+    whole = all(value == "whole numbers" or isinstance(value, int) for value in numbers)
+    possible = whole and all(edge.is_integer() for edge in edges)
     if said and (not possible or steps is not None):
         raise SchemaError(
             'where a bin holds "whole numbers" all edges and all numbers must be whole, and have no steps',
@@ -730,7 +731,7 @@ def _is_whole(within: Spread | Mapping[str, Inside], edges: tuple[float, ...], s
 
 def _check_numbers(column: Binned, label: str) -> None:
     law = column.inside(label)
-    numbers = () if isinstance(law, str) else law
+    numbers = [x for x in (() if isinstance(law, str) else law) if x not in SPREADS]
     outside = sum(not (column.lower <= x <= column.upper and column.bin_of(x) == label) for x in numbers)
     if outside:
         raise SchemaError(

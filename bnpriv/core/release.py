@@ -301,6 +301,8 @@ def release(
     budget: float | LedgerBudget | None = None,
     name: str = "data",
     key: str | None = None,
+    public: object = None,
+    despite_public: bool = False,
 ) -> Release:
     """Answer the calibrated query on a table, with the calibrated noise.
 
@@ -325,6 +327,11 @@ def release(
     key : str, optional
         Names this release in the ledger: called again with the same key, the stored answer comes back and nothing is
         charged. Without one every call is a new release.
+    public : table, str or path, optional
+        A public table: the release is refused where it contradicts the model for this query; see
+        `bnpriv.compare_with_public`.
+    despite_public : bool
+        Waives that refusal.
 
     Returns
     -------
@@ -334,7 +341,7 @@ def release(
     ------
     RefusedError
         If the calibration, or anything in it, was changed after it was calibrated; or if it passes the budget, or
-        cannot be counted beside what was released before.
+        cannot be counted beside what was released before; or if the public table contradicts the model.
     ParameterError
         If `sampler` draws no noise, or a budget or a key is given without a ledger.
     QueryError
@@ -354,20 +361,20 @@ def release(
     1120.0
     """
     _check_order(calibration, data)
+    if public is not None:
+        service("release.refuse_contradicted")(calibration, public, despite_public, data)
     if ledger is None:
         _check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
-    charged: Release = service("release.charged")(
+    return service("release.charged")(
         calibration, data, sampler=sampler, ledger=ledger, budget=budget, name=name, key=key
     )
-    return charged
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
     """Check everything that can be checked first, then read the data."""
     for calibration in calibrations:
-        _check_order(calibration, data)
         check_sampler(sampler, calibration.noise)
         check(calibration)
     for calibration in calibrations:
@@ -473,11 +480,10 @@ def release_many(
     >>> [each.value for each in both]
     [1120.0, 103.0]
     """
-    given: object = calibrations
-    if not isinstance(given, Iterable):
+    if not isinstance(cast(object, calibrations), Iterable):
         raise ParameterError(
             "release_many takes a list of calibrations",
-            found=checks.type_text(given),
+            found=checks.type_text(calibrations),
             remedy="Write release(calibration, data) for one, release_many([first, second], data) for several.",
         )
     checked: tuple[Calibration, ...] = tuple(calibrations)
@@ -504,7 +510,7 @@ def release_many(
 
 def _described(schema: Schema) -> tuple[int, str]:
     """What identifies a schema; as text, because 0 and 1 as categories equal False and True."""
-    return schema.records, repr(sorted(schema.columns.items()))
+    return schema.records, repr((sorted(schema.columns.items()), schema.dialect))
 
 
 def _check_order(calibration: object, data: object) -> None:

@@ -7,8 +7,8 @@ counts as the column's `missing` value, or is not counted; a value outside the b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
 
 from bnpriv import checks
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
@@ -74,6 +74,8 @@ class Schema(HasCard):
         Number of rows, a public fact.
     columns : mapping from str to Real, Integer, Binned or Categorical
         What each column may hold; kept as a copy that is read-only.
+    dialect : bnpriv.tables.readings.Dialect, optional
+        How the texts of the table write numbers and dates, and which numbers stand for a missing value.
 
     Raises
     ------
@@ -89,6 +91,7 @@ class Schema(HasCard):
 
     records: int
     columns: Mapping[str, Column]
+    dialect: Any = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         records = checks.whole("records", self.records, error=SchemaError, remedy="Declare the number of rows.")
@@ -123,6 +126,11 @@ class Schema(HasCard):
 
     def __hash__(self) -> int:
         return hash((self.records, frozenset(self.columns.items())))
+
+    def __repr__(self) -> str:
+        # without a dialect it prints, and is hashed, as in versions before there was one
+        told = "" if self.dialect is None else f", dialect={self.dialect!r}"
+        return f"Schema(records={self.records!r}, columns={self.columns!r}{told})"
 
     @property
     def document(self) -> Document:

@@ -529,7 +529,7 @@ def _of_numbers(pair: SecretPair) -> bool:
 
 
 def interval_pair(given: object) -> IntervalPair:
-    """Two disjoint intervals, but for an end that they may share; a number is an interval by itself."""
+    """Two intervals or numbers as a pair of secrets."""
     sides = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else []
     if len(sides) != 2:
         raise SecretError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
@@ -44,6 +45,7 @@ from bnpriv.io.query_text import parse_query
 from bnpriv.io.toml import TomlTable, key_lines, kind_of, listed_or_none, parse_toml
 from bnpriv.kinds.chain.network import MarkovChain
 from bnpriv.paths import user_path
+from bnpriv.tables.readings import PLAIN, Dialect, Writing, number
 from bnpriv.toml import toml_key
 
 # --------------------------------------------------------------------------------------------------
@@ -206,12 +208,13 @@ def _require_states(name: str, column: Categorical, states: tuple[State, ...]) -
 # Framework files: TOML that declares network, columns, number of records, what is protected, and named queries.
 # --------------------------------------------------------------------------------------------------
 
-_SECTIONS = ("notion", "source", "network", "chain", "records", "columns", "protect", "laws", "queries")
-_BOUNDED = ("type", "independent", "missing", "lower", "upper")
+_SECTIONS = ("notion", "source", "network", "chain", "records", "table", "columns", "protect", "laws", "queries")
+_READ = ("dates", "missing_codes")
+_BOUNDED = ("type", "independent", "missing", "lower", "upper", *_READ)
 _COLUMN_KEYS = {
     "real": (*_BOUNDED, "steps"),
     "integer": _BOUNDED,
-    "binned": ("type", "independent", "missing", "edges", "labels", "within", "observed", "steps"),
+    "binned": ("type", "independent", "missing", "edges", "labels", "within", "observed", "steps", *_READ),
     "categorical": ("type", "independent", "missing", "categories", "coarsen"),
 }
 _LAWS = ("normal", "bernoulli", "categorical", "values")
@@ -454,13 +457,37 @@ def _schema(root: TomlTable, notion: str) -> tuple[Schema | None, list[str]]:
     read = {name: problems.tried(_column, part, notion) for name, part in parts.items()}
     declared = {name: column for name, column in read.items() if column is not None}
     independent = [name for name, part in parts.items() if problems.tried(part.boolean, "independent")]
+    dialect = problems.tried(_dialect, root, parts)
     if records is None or count is None:
         return None, independent
     with problems.gathered(), records.named(key="count") if parts else root.named("[records] and [columns]"):
         # the number of records is checked beside any column
-        schema = Schema(records=count, columns=declared or {name: Integer(0, 1) for name in parts})
+        columns = declared or {name: Integer(0, 1) for name in parts}
+        schema = Schema(records=count, columns=columns, dialect=None if dialect == PLAIN else dialect)
         return (schema if len(declared) == len(parts) and "columns" in root.values else None), independent
     return None, independent
+
+
+def _dialect(root: TomlTable, columns: Mapping[str, TomlTable]) -> Dialect:
+    """Return how the texts of the table are written: ``[table]``, and the dates and codes of its columns."""
+    signs = ("separator", "decimal", "thousands")
+    part = root.section("table", signs) if "table" in root.values else None
+    said = {} if part is None else {key: str(sign) for key, sign in part.values.items()}
+    dates = {name: own.string("dates") for name, own in columns.items() if "dates" in own.values}
+    codes = {name: _codes(own) for name, own in columns.items() if "missing_codes" in own.values}
+    with (root if part is None else part).named():
+        return Dialect(**cast(Any, said), dates=dates, codes=codes)
+
+
+def _codes(part: TomlTable) -> tuple[float, ...]:
+    """Return the numbers that stand for a missing value; a date as its day."""
+    listed = listed_or_none(part.values["missing_codes"]) or [None]
+    codes = [number(code, Writing(dates="YYYY-MM-DD")) for code in listed if not isinstance(code, (str, bool))]
+    if len(codes) < len(listed) or not all(map(math.isfinite, codes)):
+        remedy = "Write missing_codes = [99, -1], or [1900-01-01] for dates."
+        found = "something else"
+        raise part.refusal("missing_codes must list numbers, or dates", found=found, remedy=remedy, key="missing_codes")
+    return tuple(codes)
 
 
 def _column(part: TomlTable, notion: str) -> Column:

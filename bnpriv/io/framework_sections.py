@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, cast
 
-from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, NotCounted, State
+from bnpriv.checks import whole
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned, Categorical, NotCounted, State
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
@@ -70,21 +71,21 @@ def grid_steps(part: TomlTable) -> int | None:
 
 def _inside(laws: TomlTable, label: str) -> object:
     given = laws.values[label]
-    return numbers(laws, label) if isinstance(given, dict) else given
+    return numbers(laws, label, SPREADS) if isinstance(given, dict) else given
 
 
-def numbers(part: TomlTable, key: str) -> dict[float, Any]:
-    """Return the table under `key` by the numbers that its keys write: keys of a TOML file are texts.
+def numbers(part: TomlTable, key: str, rest: Sequence[str] = ()) -> dict[Any, Any]:
+    """Return the table under `key` by the numbers that its keys write, or by some words: in TOML keys are texts.
 
     Raises
     ------
     FileError
         If a key is no number.
     """
-    found: dict[float, Any] = {}
+    found: dict[Any, Any] = {}
     for text, mass in part.section(key).values.items():
         try:
-            found[cast(Any, text) if text == NOT_COUNTED else float(text)] = mass
+            found[text if text in (*rest, NOT_COUNTED) else float(text)] = mass
         except ValueError:
             raise part.refusal(
                 f"the keys of {key!r} must be numbers",
@@ -367,9 +368,11 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
             remedy="Leave one of them out.",
             key="within",
         )
-    said = part.section("posterior", ("source", "prior"))
+    said = part.section("posterior", ("source", "prior", "records"))
     prior = said.string("prior") if "prior" in said.values else ""
-    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True)
+    told = said.values.get("records")
+    records = None if told is None else whole("records of [network.posterior]", told, error=FrameworkError)
+    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True, records=records)
     return replace(models, posterior_draws=facts)
 
 

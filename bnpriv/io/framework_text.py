@@ -45,6 +45,7 @@ from bnpriv.kinds.gaussian.network import GaussianNetwork
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import numbered, write_new
+from bnpriv.tables.readings import PLAIN, Dialect, dialect_of
 from bnpriv.toml import short_number, toml_section
 
 # --------------------------------------------------------------------------------------------------
@@ -157,8 +158,9 @@ def _of_tables(
     section = toml_section(["network"], values | more)
     drawn = network.posterior_draws
     if drawn is not None:
-        said = {"source": drawn.source} | ({"prior": drawn.prior} if drawn.prior else {})
-        section += "\n\n" + toml_section(["network", "posterior"], said)
+        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records}
+        known = {key: value for key, value in said.items() if value is not None}
+        section += "\n\n" + toml_section(["network", "posterior"], known)
     return NetworkPart(section, texts)
 
 
@@ -206,7 +208,10 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
         If a column is declared as files cannot say it.
     """
     yield toml_section(["records"], {"count": schema.records})
-    alone = frozenset(independent)
+    dialect, alone = dialect_of(schema), frozenset(independent)
+    signs = table_values(dialect)
+    if signs:
+        yield toml_section(["table"], signs)
     for name, column in schema.columns.items():
         values = _column(name, column)
         plain = column.numbers if isinstance(column, Binned) else column
@@ -214,7 +219,22 @@ def column_sections(schema: Schema, independent: Iterable[str]) -> Iterator[str]
             values["missing"] = _missing(column)
         if name in alone:
             values["independent"] = True
+        values |= read_values(dialect, name)
         yield toml_section(["columns", name], values)
+
+
+def table_values(dialect: Dialect) -> Values:
+    """Return what a section ``[table]`` says of how texts are written; nothing of what is usual."""
+    signs = {"separator": dialect.separator, "decimal": dialect.decimal, "thousands": dialect.thousands}
+    return {key: sign for key, sign in signs.items() if sign != getattr(PLAIN, key)}
+
+
+def read_values(dialect: Dialect, name: str) -> Values:
+    """Return what a section of a column says of its dates, and of numbers that stand for a missing value."""
+    written = dialect.of(name)
+    values: Values = {"dates": written.dates} if written.dates else {}
+    codes = [short_number(code) for code in written.codes]
+    return values | ({"missing_codes": codes} if codes else {})
 
 
 def _column(name: str, column: Column) -> Values:
@@ -255,7 +275,9 @@ def _bins(column: Binned, steps: Values) -> Values:
 
 
 def _inside(law: Inside) -> object:
-    return law if isinstance(law, str) else {repr(short_number(number)): mass for number, mass in law.items()}
+    if isinstance(law, str):
+        return law
+    return {key if isinstance(key, str) else repr(short_number(key)): mass for key, mass in law.items()}
 
 
 def _missing(column: Column) -> object:

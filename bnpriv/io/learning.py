@@ -66,13 +66,15 @@ def posterior_tables(
     named = {name: _states(name, columns[name], {**known, **(states or {})}) for name in above}
     codes = {name: _codes(name, columns[name], named[name]) for name in above}
     _tell_many_states({name: named[name] for name in above if name not in {**known, **(states or {})}}, codes)
+    fingerprint = fingerprint_of(columns)
     facts = Posterior(
         source=checks.text("public", public, error=NetworkError),
         draws=checks.whole("draws", draws, error=NetworkError),
         seed=seed_or_new(seed),
         prior=prior_text(prior, equivalent_sample_size),
-        table=fingerprint_of(columns),
+        table=fingerprint,
         same_table_is_public=same_table_is_public,
+        records=fingerprint.records,
     )
     return sampled_tables(above, named, codes, facts, prior, equivalent_sample_size), facts
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import Literal, NoReturn, TypeVar, cast, final
 
@@ -183,12 +184,13 @@ def of_column(text: str) -> str:
 # The words of a query's text: names, numbers, strings and symbols, each with its place.
 # --------------------------------------------------------------------------------------------------
 
-TokenKind = Literal["name", "quoted", "number", "string", "symbol", "end"]
+TokenKind = Literal["name", "quoted", "date", "number", "string", "symbol", "end"]
 
 TOKEN = re.compile(
     r"""
     (?P<name>   [A-Za-z_][A-Za-z0-9_]* )
   | (?P<quoted> ` (?:[^`]|``)+ ` )
+  | (?P<date> [0-9]{4}-[0-9]{2}-[0-9]{2} )
   | (?P<number> -? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][+-]?[0-9]+)? )
   | (?P<string> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
   | (?P<symbol> [<>=!]= | [<>&|~()\[\],:/] )
@@ -298,7 +300,8 @@ def unescaped(token: Token) -> str:
 #     comparison = column operator constant | column "in" list
 #     operator   = "<" | "<=" | ">" | ">=" | "==" | "!="
 #     list       = "[" constant { "," constant } "]"
-#     constant   = number | string | "true" | "false"
+#     constant   = number | date | string | "true" | "false"
+#     date       = year "-" month "-" day, which counts as days since 1970-01-01
 #     weight     = number [ "/" number ]
 #     column     = identifier | "`" any characters, a backtick doubled "`"
 #     string     = characters between double or single quotes; a backslash before a backslash or a quote
@@ -546,9 +549,18 @@ class _Parser:
             return self.take().text == "true"
         if token.kind == "string":
             return unescaped(self.take())
+        if token.kind == "date":
+            return self.day()
         if token.kind == "number":
             return self.number()
         return self.refuse("a number, a string in quotes, true or false", of_constant(token.text))
+
+    def day(self) -> int:
+        token = self.take()
+        try:
+            return (date.fromisoformat(token.text) - date(1970, 1, 1)).days
+        except ValueError:
+            refuse("a day that there is, as 1990-12-31", token.text, token.position)
 
     def number(self) -> int | float:
         if self.next.kind != "number":

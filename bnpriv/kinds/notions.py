@@ -59,6 +59,7 @@ DATASET_NOTION = PrivacyNotion(
     models_text=_models_beside_records,
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
+    record_law="bnpriv.core.evidence.dataset:law_of_one_record",
     subject="bnpriv.kinds.report_target:property_subject",
     impossibility="bnpriv.core.evidence.possible:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",

@@ -19,23 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, IntArray
-from bnpriv.core.columns import Categorical
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
 from bnpriv.core.evidence.records import numerator
 from bnpriv.core.frozen import Cache, ReadOnly
-from bnpriv.core.queries.contribution import term_totals
+from bnpriv.core.queries.contribution import cleaned, term_totals
 from bnpriv.core.queries.normal_form import NormalForm, columns_of
-from bnpriv.core.schema import Column
+from bnpriv.core.schema import Column, Schema
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.digest import sha256
-from bnpriv.errors import DataError, FrameworkError
+from bnpriv.errors import DataError, FileError, FrameworkError
 
 BITS = 62
 """Weights are whole numbers that sum to 2^BITS: their sums fit in 64 bits."""
 
-RECORD_DRAWS = 20
-"""Draws of weights by default; docs/claims/public_records.md says how often they suffice."""
+RECORD_DRAWS, FEWEST_TRIED = 40, 30
+"""Draws of weights by default, and the fewest records from which they suffice in 19 of 20 public tables, as simulated:
+docs/claims/public_records.md."""
 
 MOST_KEPT_WEIGHTS = 2**22
 """Weights are kept up to so many; more are drawn again for every query."""
@@ -98,10 +99,29 @@ class PublicRecords:
         """How many public records there are."""
         return len(next(iter(self.columns.values())))
 
+    @property
+    def coverage(self) -> str:
+        """In how many public tables like this the noise suffices for the law behind them, as simulated.
+
+        Examples
+        --------
+        >>> PublicRecords({"age": np.arange(268.0)}).coverage
+        'with 268 public records: in 19 of 20 such tables the noise of one answer suffices for the law behind them'
+        """
+        with_these = f"with {self.records:,} public records"
+        if self.records >= FEWEST_TRIED and self.draws >= RECORD_DRAWS:
+            return f"{with_these}: in 19 of 20 such tables the noise of one answer suffices for the law behind them"
+        return (
+            f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the law behind them was "
+            f"tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
+        )
+
     @cached_property
     def identity(self) -> str:
         """A hash of all values, the number of draws and the seed."""
-        parts = [part for name, values in self.columns.items() for part in (f"{name!r} {values.dtype.str} ", values)]
+        parts: list[str | NDArray[Any]] = []
+        for name, values in self.columns.items():
+            parts += [f"{name!r} {values.dtype.str} ", repr(values.tolist()) if values.dtype == object else values]
         return sha256(f"{self.records} {self.draws} {self.seed} ", *parts)
 
     def __eq__(self, other: object) -> bool:
@@ -110,19 +130,26 @@ class PublicRecords:
     def __hash__(self) -> int:
         return hash(self.identity)
 
-    def weights(self, draw: int) -> IntArray:
-        """The weights of the records in one draw, which sum to 2^62.
+    def weights(self, draw: int, further: int = 0) -> IntArray:
+        """The weights of the records, and of some further ones behind them, in one draw; they sum to 2^62.
 
-        They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1.
+        They are the gaps between uniform whole numbers: a draw from the Dirichlet law with parameters 1. After the last
+        draw come equal weights: the table as it is.
         """
-        held: dict[int, IntArray] = self.kept.table("weights")
-        if draw in held:
-            return held[draw]
-        raw = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(8 * (self.records - 1))
+        if draw == self.draws:
+            share, rest = divmod(1 << BITS, self.records)
+            return share + (np.arange(self.records) < rest)
+        held: dict[tuple[int, int], IntArray] = self.kept.table("weights")
+        if (draw, further) in held:
+            return held[draw, further]
+        size = 8 * (self.records + further - 1)
+        raw = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(size)
         cuts = np.sort(np.frombuffer(raw, dtype="<u8") >> np.uint64(64 - BITS)).astype(np.int64)
         found = np.diff(cuts, prepend=np.int64(0), append=np.int64(1 << BITS))
-        if self.records * self.draws <= MOST_KEPT_WEIGHTS:
-            held[draw] = found
+        if len(found) * self.draws <= MOST_KEPT_WEIGHTS:
+            while held and len(found) * (len(held) + 1) > MOST_KEPT_WEIGHTS:
+                held.pop(next(iter(held)))
+            held[draw, further] = found
         return found
 
     def law(self, form: NormalForm, draw: int, beside: WholeLaw) -> WholeLaw:
@@ -131,22 +158,47 @@ class PublicRecords:
         Parameters
         ----------
         form : NormalForm
-            The query, without the shifts of its outputs.
+            The query, without the shifts of its outputs; of several outputs the first is the property that is hidden.
         draw : int
         beside : WholeLaw
             That of a network, which counts as one more record: for what no public record shows.
         """
         columns, order, starts = self._grouped(form)
+        joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
+        ends = further_records(joined, draw) if draw < self.draws else [column[:0] for column in joined]
+        weights = self.weights(draw, len(ends[0]))
         # sums of whole numbers below 2^63: exact in any order
-        masses = np.add.reduceat(self.weights(draw)[order], starts)
+        masses = [np.add.reduceat(weights[order], starts), weights[self.records :]]
         with np.errstate(divide="ignore"):
-            own = np.log(masses.astype(np.float64))
+            own = np.log(np.concatenate(masses).astype(np.float64))
         part, rest = math.log(self.records / (self.records + 1)) - BITS * math.log(2), -math.log1p(self.records)
         logs = np.concatenate([own + part, beside.logs + rest])
         # a log of up to 43, two roundings of numbers that size, and the ends; the network's own error
         steps = FUNCTION_ERROR * (BITS + magnitude(logs)) + 4 * magnitude(logs) + 8
-        joined = [np.concatenate([a, b]) for a, b in zip(columns, beside.columns, strict=True)]
+        joined = [np.concatenate(each) for each in zip(columns, ends, beside.columns, strict=True)]
         return WholeLaw.of(joined, logs, beside.error + UNIT_ROUNDOFF * steps)
+
+    def counts(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray]:
+        """What records add to the numerators of an answer, and how many add each."""
+        columns, order, starts = self._grouped(form)
+        return columns, np.diff(starts, append=len(order))
+
+    def joint(self, states: Mapping[str, Sequence[State]], schema: Schema) -> FloatArray:
+        """The shares of the states of some nodes, of shape (draws + 1, *states): in every draw, and in the table.
+
+        Parameters
+        ----------
+        states : mapping from str to sequence
+            Of the nodes of a network of records.
+        schema : Schema
+        """
+        shape = tuple(map(len, states.values()))
+        codes = [_codes(schema[name], self.columns[name], known) for name, known in states.items()]
+        cells = np.ravel_multi_index(tuple(codes), shape)
+        weights = (self.weights(draw) / 2.0**BITS for draw in range(self.draws + 1))
+        return np.array(
+            [np.bincount(cells, each, math.prod(shape)).reshape(shape) for each in weights], dtype=np.float64
+        )
 
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         """What each record adds, once for all that add the same; the records in that order, and where each starts."""
@@ -165,21 +217,93 @@ class PublicRecords:
             for total in term_totals(form, {name: self.columns[name][:, np.newaxis] for name in asked})
         ]
         added = [numerator(whole, totals, (self.records,)) for whole in form.wholes()]
-        ranks: IntArray = np.zeros(self.records, dtype=np.int64)
-        for column in added:
-            values, places = np.unique(column, return_inverse=True)
-            ranks = np.unique(ranks * len(values) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+        ranks = ranked(added)
         order = np.argsort(ranks, kind="stable")
         starts = np.flatnonzero(np.diff(ranks[order], prepend=-1))
         return [column[order[starts]] for column in added], order, starts
 
     def text(self) -> str:
-        """The records as a table of comma-separated values, from which `public_records_of` reads them."""
+        """The records as a table of comma-separated values, from which `public_records_in` reads them.
+
+        Raises
+        ------
+        FileError
+            If a label has a carriage return, which is read as the end of a line.
+        """
         written = io.StringIO(newline="")
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow(self.columns)
         lines.writerows(zip(*map(_written, self.columns.values()), strict=True))
-        return written.getvalue()
+        text = written.getvalue()
+        if "\r" in text:
+            raise FileError(
+                "labels of public records must be written on one line",
+                found="a carriage return in one",
+                remedy="Rename it in the public table.",
+            )
+        return text
+
+
+def _codes(column: Column, values: NDArray[Any], states: Sequence[State]) -> IntArray:
+    """The place among the states of a node of what every value counts as."""
+    found, places = np.unique(cleaned(column, values), return_inverse=True)
+    known = {str(state): place for place, state in enumerate(states)}
+
+    def state(counted: float) -> str:
+        if isinstance(column, Categorical):
+            return str(column.outcomes[int(counted)])
+        if counted == GAP_MARK:
+            return NOT_COUNTED
+        return column.bin_of(counted) if isinstance(column, Binned) else f"{counted:g}"
+
+    return np.array([known[state(each)] for each in found.tolist()])[places.reshape(-1)]
+
+
+def ranked(columns: Sequence[NDArray[Any]]) -> IntArray:
+    """The place of every vector among the distinct ones in lexicographic order; of each a coordinate is in a column."""
+    ranks: IntArray = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        values, places = np.unique(column, return_inverse=True)
+        ranks = np.unique(ranks * len(values) + places.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return ranks
+
+
+def further_records(columns: Sequence[NDArray[Any]], draw: int) -> list[NDArray[Any]]:
+    """The records that a draw has beyond those of the table, where they make an answer tell more of the property.
+
+    Of all that is possible for a record with the largest value of the property the one with the largest number in the
+    answer, and with the smallest value the one with the smallest number; in every other draw the other way round. Of
+    several numbers the draws take one after the other.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray
+        What one record may add: to the property, then to the numbers of an answer.
+    draw : int
+
+    Returns
+    -------
+    list of ndarray
+        Two records, or none where nothing is asked beside the property, or that has one value.
+
+    Examples
+    --------
+    >>> possible = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
+    >>> further_records(possible, 0), further_records(possible, 1)
+    ([array([0, 1]), array([0, 1])], [array([0, 1]), array([1, 0])])
+    """
+    possible = WholeLaw.of(columns, np.zeros(len(columns[0])), 0.0).columns
+    hidden, numbers = possible[0], possible[1:]
+    if not numbers or hidden[0] == hidden[-1]:
+        return [column[:0] for column in possible]
+    number = numbers[draw // 2 % len(numbers)]
+    chosen: list[int] = []
+    for value, largest in ((hidden[0], draw % 2 == 1), (hidden[-1], draw % 2 == 0)):
+        places = np.flatnonzero(hidden == value)
+        end = number[places].max() if largest else number[places].min()
+        # atoms are sorted: of those with this number the last is the largest as a whole, the first the smallest
+        chosen.append(int(places[number[places] == end][-1 if largest else 0]))
+    return [column[chosen] for column in possible]
 
 
 def _written(values: NDArray[Any]) -> list[str]:
@@ -239,6 +363,8 @@ def public_records_of(
 
 def _array(values: Sequence[Any], column: Column) -> NDArray[Any]:
     if isinstance(column, Categorical):
-        known = {str(category): category for category in column.categories}
-        return np.array([known.get(str(value), column.missing) for value in values])
-    return np.array([value if isinstance(value, float) else math.nan for value in values])
+        known = {str(label): category for label, category in column.labels.items()}
+        counted = [known.get(str(value), column.missing) for value in values]
+        # a gap among truth values or numbers is a text, and would make texts of them
+        return np.array(counted, dtype=None if len(set(map(type, column.categories))) == 1 else object)
+    return np.array([float(value) if isinstance(value, (int, float)) else math.nan for value in values])

@@ -25,6 +25,11 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.edge_removal import mixture_network
 from bnpriv.text import name_text
 
+BESIDE_PUBLIC_RECORDS = (
+    "What columns tell is told under the models of the network alone: where public records are models too, a value "
+    "that only one of them has tells nearly all about it. Noise is found from the laws of the answer, under both."
+)
+
 
 @final
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +69,12 @@ class ReportTarget:
     without: Refusal | None = None
     by_laws: bool = False
     of_distributions: bool = False
+
+    @property
+    def beside(self) -> str:
+        """Return which models the influences of columns leave out; empty where they leave out none."""
+        public = None if self.framework is None else self.framework.public_records
+        return "" if public is None else BESIDE_PUBLIC_RECORDS
 
     def covers(self, columns: frozenset[str]) -> Refusal | None:
         """Return why the model says nothing about one of `columns`, or None if it covers all."""

@@ -21,7 +21,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.kind import kind_of, notion_of
-from bnpriv.kinds.report_target import ReportTarget, subject_of
+from bnpriv.kinds.report_target import BESIDE_PUBLIC_RECORDS, ReportTarget, subject_of
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.render.document import Code, Document, Items, Paragraph, Table
@@ -134,6 +134,8 @@ class FrameworkComparison(Shown):
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
         named = [SIDES[k] for k in (0, 1) if self.influences[k] and self.one_record[k]]
         note = f"Influences under {and_text(named)} are those of the columns of one record." if named else ""
+        if any(framework.public_records is not None for framework in self.frameworks):
+            note = f"{note} {BESIDE_PUBLIC_RECORDS}".lstrip()
         differ = tuple(f"They differ: {difference}" for difference in self.differences)
         table = Table(caption="What they have and what they give", header=("", *SIDES), rows=rows)
         told = [
@@ -319,11 +321,14 @@ def _differences(a: ReportTarget, b: ReportTarget, query: Query) -> Iterator[str
 
 
 def _facts(framework: Framework) -> dict[str, str]:
+    public = framework.public_records
+    known = "" if public is None else public.identity[:8]
     return {
         "notion": framework.notion,
         "protected": listing(framework.protected),
         "number of records": f"{framework.schema.records:,}",
         "models": str(framework.models),
+        "public records": "none" if public is None else f"{public.records:,} in {public.draws:,} draws ({known})",
         "source": framework.source,
         "declared independent": listing(sorted(notion_of(framework).independent(framework) or ())),
     }

@@ -130,6 +130,8 @@ class Leaks(Shown):
         that is not the secret.
     records : int
         The number of records, where the secret is about all of them and the rows about one; else 1.
+    beside : str
+        Which models the rows leave out; empty if none.
     """
 
     query: Query
@@ -137,6 +139,7 @@ class Leaks(Shown):
     level: Level = "parameters"
     single: tuple[Influence, ...] = ()
     records: int = 1
+    beside: str = ""
 
     def __getitem__(self, attribute: str) -> Leak:
         """Return the row of an attribute.
@@ -260,7 +263,7 @@ class Leaks(Shown):
         pairs = (f"Of {and_text(chosen)} only the protected pairs of secrets are meant.",) if chosen else ()
         unbounded = [name_text(row.attribute) for row in self.rows if not row.bounds_belief]
         beliefs = (f"No belief about {and_text(unbounded)} is bounded by them.",) if unbounded else ()
-        return (self._told(), *rare, *pairs, *stand_in, *beliefs)
+        return (self._told(), *rare, *pairs, *stand_in, *beliefs, *filter(None, [self.beside]))
 
     def _told(self) -> str:
         states = "states of an attribute" if self.level == "parameters" else "values of an attribute in one record"
@@ -362,6 +365,7 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
         level=network.level,
         single=tuple(sorted(single, key=lambda told: (-float(told), min(told.columns)))),
         records=records,
+        beside=subject.beside,
     )
 
 

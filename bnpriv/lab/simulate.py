@@ -52,7 +52,8 @@ def simulate(
     Returns
     -------
     pandas.DataFrame
-        One column per column of the schema; values inside the bounds, none missing. With a secret,
+        One column per column of the schema; values inside the bounds, and none missing but gaps that are not counted:
+        NaN, among categories the text "not counted". With a secret,
         ``attrs["probability of the secret"]`` says how often the model fits it.
 
     Raises

@@ -7,6 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
@@ -14,6 +18,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import posteriors_of
 from bnpriv.core.networks.base import Posterior, TableFingerprint
 from bnpriv.core.noise import Sampler
+from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.release import Release, check, check_sampler, drawn, with_values
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError
@@ -23,7 +28,7 @@ from bnpriv.ledger.ledger import name_charge
 from bnpriv.ledger.values import Budget
 from bnpriv.tables.evaluate import answer_labels, require_answerable
 from bnpriv.tables.fingerprint import fingerprint_of
-from bnpriv.tables.readings import ColumnValues
+from bnpriv.tables.readings import ColumnValues, dialect_of
 from bnpriv.tables.rows import check_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -38,15 +43,21 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
     ------
     DataError
         If all columns of the public table are there with the same records in any order, or all shared columns hold the
-        same values in the same order; unless it was declared that this table may be the public one.
+        same values in the same order; unless it was declared that this table may be the public one. Public records are
+        compared by what they count as.
 
     Notes
     -----
     Whether it is refused depends on the data; docs/claims/posterior.md says why that tells nothing that is not public.
     Hashes are computed in the same way whether they agree or not.
     """
-    for learned in _watched(posteriors_of(framework), schema):
-        if interruptible(data, partial(_is_same, learned, schema, data)):
+    compared = [partial(_is_same, learned, schema) for learned in _watched(posteriors_of(framework), schema)]
+    public = framework.public_records
+    said = any(posterior.same_table_is_public for posterior in posteriors_of(framework))
+    if public is not None and public.records == schema.records and not said:
+        compared.append(partial(_counts_the_same, public.columns, schema))
+    for same in compared:
+        if interruptible(data, partial(same, data)):
             raise DataError(
                 "the table to be released must not be the one that the models were learned from",
                 found="the same values in the columns that both have",
@@ -57,6 +68,19 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
 def _is_same(learned: TableFingerprint, schema: Schema, data: object) -> bool:
     columns = _read([name for name in learned.columns if name in schema.columns], schema, data)
     return bool(columns) and _same(learned, fingerprint_of(columns))
+
+
+def _counts_the_same(public: Mapping[str, NDArray[Any]], schema: Schema, data: object) -> bool:
+    """Whether a table holds what public records hold: numbers within their bounds, and what is missing filled in."""
+    columns = _read([name for name in public if name in schema.columns], schema, data)
+    if not columns:
+        return False
+    given: Any = {name: np.array(values) for name, values in columns.items()}
+    one, other = (
+        fingerprint_of({name: cleaned(schema[name], table[name]).tolist() for name in columns})
+        for table in (public, given)
+    )
+    return _same(one, other)
 
 
 def _watched(posteriors: Iterable[Posterior], schema: Schema) -> Iterator[TableFingerprint]:
@@ -77,7 +101,7 @@ def _read(names: Iterable[str], schema: Schema, data: object) -> Mapping[str, Co
     found: dict[str, ColumnValues] = {}
     for name in names:
         try:
-            with opened(data, {name: schema[name]}) as frame:
+            with opened(data, {name: schema[name]}, dialect=dialect_of(schema)) as frame:
                 found[name] = collected(frame)["c0"].to_list()
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise

@@ -56,6 +56,8 @@ def table_fingerprint(schema: Schema, name: str) -> str:
         What its owner calls it: two tables with the same columns and number of records differ by this alone.
     """
     declared = [(name, repr(column)) for name, column in sorted(schema.columns.items())]
+    # the same texts in another dialect are another table
+    declared += [("", repr(schema.dialect))] if schema.dialect is not None else []
     return sha256(repr((name, schema.records, declared)))
 
 

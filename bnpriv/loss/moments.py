@@ -409,7 +409,7 @@ def _(noise: DiscreteLaplace, first: Atoms, second: Atoms) -> LossCells:
         inner = np.logaddexp(left, np.append(right[1:] - 1 / scale, -math.inf))
         laws.append(np.concatenate([[right[0] + tail], inner, [left[-1] + tail]]) + unit)
         error = max(
-            error, pair.error + smoothing_error(whole, logs, scale) + UNIT_ROUNDOFF * 16 * (4 - unit + abs(tail))
+            error, pair.error + float(smoothing_error(whole, logs, scale)) + UNIT_ROUNDOFF * 16 * (4 - unit + abs(tail))
         )
     return LossCells.of_masses(laws[0], laws[1], error)
 

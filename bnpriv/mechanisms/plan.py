@@ -97,6 +97,8 @@ class Plan(Shown):
         What more draws, and another delta, would buy; None where no law was learned from draws.
     session : SessionCosts or None
         What each calibration costs as the next release of a session; None without one.
+    public : PublicComparison or None
+        What a public table says of the model for the query; None without one.
     """
 
     calibrations: tuple[Calibration, ...]
@@ -104,6 +106,7 @@ class Plan(Shown):
     baselines: tuple[Calibration, ...] = ()
     draws: DrawsAdvice | None = None
     session: SessionCosts | None = None
+    public: Any = None
 
     @property
     def best(self) -> Calibration:
@@ -229,6 +232,8 @@ def plan(
     *,
     baselines: Sequence[Mechanism] = (),
     session: CountsReleases | None = None,
+    public: object = None,
+    despite_public: bool = False,
 ) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
@@ -246,6 +251,10 @@ def plan(
     session : Session, optional
         What was released before: the plan then says what each mechanism adds to it, and how little noise adds as much
         as the release alone would cost.
+    public : table, str or path, optional
+        A public table: a query for which it contradicts the model is refused; see `bnpriv.compare_with_public`.
+    despite_public : bool
+        Waives that refusal.
 
     Returns
     -------
@@ -255,6 +264,8 @@ def plan(
     ------
     ParameterError
         If epsilon or delta is out of range, or `session` is none.
+    RefusedError
+        If the public table contradicts the model, or cannot be compared with it.
     QueryError, SchemaError
         If the query does not fit the schema.
 
@@ -277,12 +288,17 @@ def plan(
     tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
     compared = _calibrated(baselines, framework, asked, epsilon, delta)
     ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
+    comparison = None
+    if public is not None:
+        comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
+        comparison.require(despite=despite_public)
     return Plan(
         draws=_draws(tried[0], framework, asked, epsilon, delta),
         calibrations=ranked,
         session=None if session is None else session.next_costs(ranked),
         refusals=(*tried[1], *compared[1]),
         baselines=tuple(compared[0]),
+        public=comparison,
     )
 
 

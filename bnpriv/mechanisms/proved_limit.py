@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up, weakest
-from bnpriv.core.evidence.dataset import Counts, network_record_law
+from bnpriv.core.evidence.dataset import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import normal_form
@@ -74,9 +73,9 @@ def few_pairs(framework: Framework, query: Query) -> FewPairs | None:
 
 def _likely(framework: DatasetAttributePrivacy, secret: Secret, query: Query) -> list[float]:
     """Return likely values of a property that counts records; none where laws would be large, or it does not count."""
-    schema, network = framework.schema, require_discrete(framework.network, framework.notion)
-    one = network_record_law(network, schema, secret.property, framework.column_laws)
-    answer = network_record_law(network, schema, query, framework.column_laws)
+    # where there are public records, the first of their models: it has what the network has, and more
+    schema, model = framework.schema, framework.network.models % framework.models
+    one, answer = (law_of_one_record(framework, each, model) for each in (secret.property, query))
     sides = np.unique(one.columns[0])
     if len(sides) != 2 or sums_bound([answer], schema.records) > MOST_ANSWER_SUMS:
         return []

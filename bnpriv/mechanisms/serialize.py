@@ -9,7 +9,7 @@ from typing import cast
 
 from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
-from bnpriv.core.columns import Binned, Categorical
+from bnpriv.core.columns import GAP_MARK, Binned, Categorical
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
@@ -17,13 +17,15 @@ from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
+from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
-from bnpriv.core.schema import Column, Schema
+from bnpriv.core.schema import Column, Schema, has_gaps
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
@@ -70,6 +72,8 @@ def model_facts(framework: Framework, query: Query) -> Json:
         # the secrets stay: with the framework file the checker reads the tables and laws from there
         kept = {key: declared[key] for key in ("protect", "independent") if key in declared}
         told = {"left_out": f"too large: {size:,} numbers and names of {MOST_STORED_NUMBERS:,}"}
+        if "public_records" in declared:
+            told["left_out"] += ", which needs the public file, beside the framework file"
         declared = {**told, **kept} if _size(kept) <= MOST_STORED_NUMBERS else told
     columns: Json = {name: _column(schema.columns[name]) for name in sorted(names) if name in schema.columns}
     return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
@@ -100,6 +104,9 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
     if not framework.single_values:
         laws = framework.column_laws
         facts = {**facts, "laws": {name: [_law(law) for law in laws[name]] for name in sorted(names) if name in laws}}
+    if framework.public_records is not None:
+        public = cast(PublicRecords, framework.public_records)
+        facts = {**facts, "public_records": _public_records(public, framework.schema, sorted(names))}
     return facts
 
 
@@ -156,6 +163,19 @@ def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
                 "logs": [[float(log).hex() for log in table.ravel()] for table in network.tables[name].values],
             }
     return {"models": network.models, "driven": driven, "size": size, "nodes": nodes}
+
+
+def _public_records(public: PublicRecords, schema: Schema, names: Iterable[str]) -> Json:
+    """Return the draws of public records, and what they count as in some columns, if that is not too much."""
+    chosen = {name: public.columns[name] for name in names if name in public.columns}
+    size, columns = public.records * len(chosen), dict[str, object]()
+    for name, values in chosen.items() if size <= MOST_STORED_NUMBERS else ():
+        column, counted = schema[name], cleaned(schema[name], values).tolist()
+        if isinstance(column, Categorical):
+            columns[name] = [column.outcomes[k] for k in counted]
+        else:
+            columns[name] = [None if has_gaps(column) and x == GAP_MARK else x for x in counted]
+    return {"draws": public.draws, "seed": public.seed, "size": size, "columns": columns}
 
 
 def _property(secret: Secret, schema: Schema) -> Json:

@@ -11,6 +11,7 @@ from typing import Any, cast, final
 
 import narwhals as nw
 
+from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
@@ -18,7 +19,19 @@ from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded
 from bnpriv.tables.files import is_sqlite
 from bnpriv.tables.reader import chosen, collected, opened, source
-from bnpriv.tables.readings import Frame, categories, constants, number, over_partitions
+from bnpriv.tables.readings import (
+    PLAIN,
+    Dialect,
+    Frame,
+    Writing,
+    categories,
+    constants,
+    day_text,
+    dialect_of,
+    number,
+    over_partitions,
+    suspected_codes,
+)
 from bnpriv.tables.rows import row_count
 from bnpriv.text import visible
 
@@ -43,6 +56,8 @@ class ColumnTally:
         Rows in all, without a value, with a number below or above the bounds, with a fraction where none is declared.
     unknown : mapping from (str, object) to int
         Values that count as none that is declared, with their rows.
+    ends : mapping from float to int
+        Numbers with their rows: all of them, or the least and the largest ones.
     """
 
     kinds: frozenset[str]
@@ -52,6 +67,7 @@ class ColumnTally:
     above: int = 0
     fractions: int = 0
     unknown: Mapping[Label, int] = field(default_factory=Counter[Label])
+    ends: Mapping[float, int] = field(default_factory=Counter[float])
 
     def __add__(self, other: ColumnTally) -> ColumnTally:
         return ColumnTally(
@@ -62,36 +78,41 @@ class ColumnTally:
             self.above + other.above,
             self.fractions + other.fractions,
             Counter(self.unknown) + Counter(other.unknown),
+            Counter(self.ends) + Counter(other.ends),
         )
 
 
-def tally(data: object, name: str, column: Column) -> ColumnTally:
+def tally(data: object, name: str, column: Column, dialect: Dialect = PLAIN) -> ColumnTally:
     """Return what a column of a table holds."""
-    return sum(over_partitions(data, partial(_part, name, column)), ColumnTally(frozenset()))
+    return sum(over_partitions(data, partial(_part, name, column, dialect)), ColumnTally(frozenset()))
 
 
-def table_names(data: object) -> list[str]:
+def table_names(data: object, separator: str = ",") -> list[str]:
     """Return the names of the columns of a table, as the table gives them."""
-    return list(over_partitions(data, _names)[0])
+    return list(over_partitions(data, partial(_names, separator))[0])
 
 
-def _names(data: object) -> list[str]:
-    with source(data, ()) as (_, names):
+def _names(separator: str, data: object) -> list[str]:
+    with source(data, (), separator) as (_, names):
         return list(names)
 
 
-def _part(name: str, column: Column, data: object) -> ColumnTally:
-    with source(data, [name]) as (frame, names):
+def _part(name: str, column: Column, dialect: Dialect, data: object) -> ColumnTally:
+    with source(data, [name], dialect.separator) as (frame, names):
         raw = chosen(frame, names, [name])
         dtype = raw.collect_schema()["c0"]
         if not isinstance(column, Categorical) and dtype.is_numeric():
-            return _numbers(name, column, data, str(dtype))
-        return _values(column, _counted(raw), str(dtype))
+            return _numbers(name, column, data, str(dtype), dialect)
+        return _values(column, _counted(raw), str(dtype), dialect.of(name))
 
 
-def _numbers(name: str, column: NumberColumn, data: object, kind: str) -> ColumnTally:
+MOST_ENDS = 40
+"""Least and largest numbers of a column among which codes for missing values are looked for."""
+
+
+def _numbers(name: str, column: NumberColumn, data: object, kind: str, dialect: Dialect) -> ColumnTally:
     """Count by expressions what may be many different numbers."""
-    with opened(data, {name: column}) as frame:
+    with opened(data, {name: column}, dialect=dialect) as frame:
         value, constant = nw.col("c0"), constants(frame.implementation)
         tests = {
             "empty": value.is_null(),
@@ -101,8 +122,12 @@ def _numbers(name: str, column: NumberColumn, data: object, kind: str) -> Column
         }
         sums = (test.cast(nw.Int64).sum().alias(what) for what, test in tests.items())
         rows, *found = collected(frame.select(nw.len().alias("rows"), *sums)).row(0)
+        each = frame.filter(~value.is_null()).group_by("c0").agg(nw.len().alias("rows"))
+        ends = [collected(each.sort("c0", descending=down).head(MOST_ENDS)) for down in (False, True)]
     empty, below, above, fractions = (int(each or 0) for each in found)
-    return ColumnTally(frozenset({kind}), int(rows), empty, below, above, fractions if column.whole else 0)
+    seen = {float(number): int(times) for end in ends for number, times in end.select("c0", "rows").rows()}
+    fractions = fractions if column.whole else 0
+    return ColumnTally(frozenset({kind}), int(rows), empty, below, above, fractions, ends=seen)
 
 
 def _counted(raw: Frame | nw.DataFrame[Any]) -> Counter[Label]:
@@ -133,7 +158,7 @@ def _label(value: Any) -> Label:
     return kind, value
 
 
-def _values(column: Column, found: Counter[Label], kind: str) -> ColumnTally:
+def _values(column: Column, found: Counter[Label], kind: str, writing: Writing) -> ColumnTally:
     empty = found.pop(("", None), 0)
     rows = empty + sum(found.values())
     labels = list(found)
@@ -141,18 +166,27 @@ def _values(column: Column, found: Counter[Label], kind: str) -> ColumnTally:
         read = categories([value for _, value in labels], column)
         unknown = {label: found[label] for label, category in zip(labels, read, strict=True) if category is None}
         return ColumnTally(frozenset({kind}), rows, empty, unknown=Counter(unknown))
-    numbers = {label: number(label[1]) for label in labels}
+    read = {label: number(label[1], writing._replace(codes=())) for label in labels}
+    numbers = {label: x for label, x in read.items() if x not in writing.codes}
+    coded = sum(found[label] for label, x in read.items() if x in writing.codes)
     known = {label: x for label, x in numbers.items() if x == x}
+    ends: Counter[float] = Counter()
+    for label, x in known.items():
+        ends[x] += found[label]
     return ColumnTally(
         frozenset({kind}),
         rows,
-        empty,
+        empty + coded,
         sum(found[label] for label, x in known.items() if x < column.lower),
         sum(found[label] for label, x in known.items() if x > column.upper),
         sum(found[label] for label, x in known.items() if column.whole and math.isfinite(x) and not x.is_integer()),
         Counter({label: found[label] for label, x in numbers.items() if x != x}),
+        ends,
     )
 
+
+LEAST_ROWS = 30
+"""Rows from which on a number can be told to be far from all others."""
 
 MOST_LISTED_LABELS = 20
 """Unknown labels of a column that are listed, the most frequent first."""
@@ -341,22 +375,24 @@ def check_data(declared: object, data: object) -> DataCheck:
 def _checked(schema: Schema, data: object) -> DataCheck:
     from bnpriv.tables.files import is_csv
 
-    names = Counter(table_names(data))
+    dialect = dialect_of(schema)
+    names = Counter(table_names(data, dialect.separator))
     found: list[Finding] = []
     kinds: dict[str, str] = {}
-    rows = row_count((), data)
+    rows = row_count((), data, dialect.separator)
     # a CSV file holds texts, and SQLite types each value by itself: what the engine says of their columns tells nothing
     typed = not is_csv(data) and not is_sqlite(data)
     for name, column in schema.columns.items():
         if names[name] != 1:
             found.append(_absent(name, names))
             continue
-        held = tally(data, name, column)
+        held = tally(data, name, column, dialect)
         if typed:
             kinds[name] = ", ".join(sorted(held.kinds))
         found += _numbers_outside(name, column, held)
         found += _missing(name, column, held.empty)
-        found += _unknown(name, column, held.unknown)
+        found += _codes(name, held.ends, dialect.of(name).dates)
+        found += _unknown(name, column, held.unknown, dialect.of(name).dates)
     if rows != schema.records:
         found.insert(0, _count(rows, schema.records))
     extra = tuple(name for name in names if name not in schema.columns)
@@ -415,7 +451,20 @@ def _uncounted(what: str, column: Column) -> str:
     return f"{what} are not counted: no condition on the column holds for them." if has_gaps(column) else ""
 
 
-def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int]) -> Iterator[Finding]:
+def _codes(name: str, ends: Mapping[float, int], dates: str) -> Iterator[Finding]:
+    """Tell numbers that look like codes for a missing value, and count as numbers."""
+    codes = suspected_codes(ends, dates=bool(dates))
+    if codes and sum(ends.values()) >= LEAST_ROWS:
+        shown = listing(day_text(code) if dates else f"{code:.15g}" for code in codes)
+        yield Finding(
+            column=name,
+            problem=f"far from all other values, which looks like a code for a missing one: {shown}",
+            rows=sum(ends[code] for code in codes),
+            remedy="It counts as a number. If it is public knowledge that it is a code, declare missing_codes.",
+        )
+
+
+def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int], dates: str) -> Iterator[Finding]:
     known = [str(label) for label in column.labels] if isinstance(column, Categorical) else []
     plain = {_plain(label) for label in known}
     close = {each: rows for each, rows in unknown.items() if isinstance(each[1], str) and _plain(each[1]) in plain}
@@ -433,8 +482,9 @@ def _unknown(name: str, column: Column, unknown: Mapping[tuple[str, object], int
         )
         yield from _listed(name, "labels that differ from a declared one by blanks or case alone", close, remedy)
         return
+    what = f"values that are no dates as {dates}" if dates else "values that are no numbers"
     missing = missing or f"They count as missing, {fill_of(column):g}."
-    yield from _listed(name, "values that are no numbers", other, missing)
+    yield from _listed(name, what, other, missing)
 
 
 def _listed(name: str, problem: str, found: Mapping[tuple[str, object], int], remedy: str) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, 
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
 from bnpriv.tables import readings
 from bnpriv.tables.reader import collected, opened
-from bnpriv.tables.readings import Frame, Type, Written, constants, over_partitions
+from bnpriv.tables.readings import Dialect, Frame, Type, Written, constants, over_partitions
 from bnpriv.text import shown_number
 
 if TYPE_CHECKING:
@@ -371,7 +371,11 @@ Scanned = tuple[int, Sequence[int], Sequence[IntArray]]
 
 
 def totals(
-    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], records: int, data: object
+    terms: Sequence[IntegerTerm],
+    columns: Mapping[str, Column],
+    records: int,
+    data: object,
+    dialect: Dialect = readings.PLAIN,
 ) -> tuple[int, tuple[int, ...]]:
     """Return the number of rows and the sum of every term; of a Dask table partition by partition.
 
@@ -383,6 +387,7 @@ def totals(
     records : int
         The declared number; if there are more, the sums may be wrong.
     data : table, str or path
+    dialect : Dialect
 
     Returns
     -------
@@ -395,19 +400,19 @@ def totals(
     SizeError
         If there are more conditions on one column than its engine can take.
     """
-    parts = over_partitions(data, partial(_part_totals, terms, columns, records))
+    parts = over_partitions(data, partial(_part_totals, terms, columns, records, dialect))
     sums = zip(*(found for _, found in parts), strict=True)
     return sum(rows for rows, _ in parts), tuple(map(sum, sums))
 
 
 def _part_totals(
-    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], records: int, data: object
+    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], records: int, dialect: Dialect, data: object
 ) -> tuple[int, tuple[int, ...]]:
     """Return the same of a table or partition: terms one by one, or by cells where many read one column."""
     wide = wide_columns(terms)
     together = {place for places in wide.values() for place in places}
     apart = [place for place in range(len(terms)) if place not in together]
-    with opened(data, columns, doubles=True) as frame:
+    with opened(data, columns, doubles=True, dialect=dialect) as frame:
         clean = cleaned(frame, columns)
         asked = {name: [cast(Indicator, terms[place]) for place in places] for name, places in wide.items()}
         cells = {name: cells_of(some, name, clean, columns) for name, some in asked.items()}
@@ -708,8 +713,7 @@ def guarded(data: object, work: Callable[[], T]) -> T:
 def _totals(
     terms: Sequence[IntegerTerm], columns: Mapping[str, Column], schema: Schema, data: object
 ) -> tuple[int, tuple[int, ...]]:
-
-    return totals(terms, columns, schema.records, data)
+    return totals(terms, columns, schema.records, data, readings.dialect_of(schema))
 
 
 def require_rows(rows: int, schema: Schema) -> None:
@@ -732,7 +736,7 @@ def _custom_answers(queries: Mapping[int, Custom], schema: Schema, data: object)
     if not queries:
         return {}
     columns = _columns((name for query in queries.values() for name in query.columns), schema)
-    table = canonical_table(columns, data)
+    table = canonical_table(columns, data, readings.dialect_of(schema))
     require_rows(len(table), schema)
     # each gets its own columns, which it may change
     return {place: _custom_answer(query, table[sorted(query.columns)].copy()) for place, query in queries.items()}
@@ -773,7 +777,7 @@ def _called(query: Custom, table: pd.DataFrame) -> list[float] | None:
     return [min(max(float(value), low), high) for value in values.reshape(-1)]
 
 
-def canonical_table(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
+def canonical_table(columns: Mapping[str, Column], data: object, dialect: Dialect = readings.PLAIN) -> pd.DataFrame:
     """Return columns as they count, in memory: on the grid, in declared categories, in the order of rows.
 
     Raises
@@ -781,17 +785,17 @@ def canonical_table(columns: Mapping[str, Column], data: object) -> pd.DataFrame
     DataError, FileError
         If the data cannot be read; never with a value of them.
     """
-    return guarded(data, lambda: _canonical(columns, data))
+    return guarded(data, lambda: _canonical(columns, data, dialect))
 
 
-def _canonical(columns: Mapping[str, Column], data: object) -> pd.DataFrame:
+def _canonical(columns: Mapping[str, Column], data: object, dialect: Dialect) -> pd.DataFrame:
     import narwhals as nw
     import pandas as pd
 
     from bnpriv.tables.reader import collected, opened
     from bnpriv.tables.readings import constants
 
-    with opened(data, columns, doubles=True) as frame:
+    with opened(data, columns, doubles=True, dialect=dialect) as frame:
         clean = cleaned(frame, columns)
         constant, values = (
             constants(frame.implementation),

@@ -25,7 +25,7 @@ import narwhals as nw
 from bnpriv.core.interrupts import stoppable
 from bnpriv.errors import BnprivError, FileError, InstallationError
 from bnpriv.paths import user_path, with_journals
-from bnpriv.tables.readings import Frame
+from bnpriv.tables.readings import SEPARATORS, Frame
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -156,10 +156,8 @@ def _is_plain(parts: SplitResult) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------
-# Whether a file of texts is one that is read here: UTF-8, with commas between the fields of its first line.
+# Whether a file of texts is one that is read here: UTF-8, with the declared sign between the fields of its first line.
 # --------------------------------------------------------------------------------------------------
-
-OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "upright bars"}
 
 
 def refuse_other_encoding(path: Path) -> None:
@@ -182,8 +180,20 @@ def refuse_other_encoding(path: Path) -> None:
         )
 
 
-def refuse_other_separators(path: Path, text: str) -> None:
-    """Refuse a file whose first line has no comma between its fields, but another sign.
+def separator_in(text: str, usual: str = ",") -> str:
+    """Return the sign between the fields of the first line of a file: the usual one unless only another parts it.
+
+    Examples
+    --------
+    >>> separator_in("age;income"), separator_in("age"), separator_in('"a;b",c')
+    (';', ',', ',')
+    """
+    others = (sign for sign in SEPARATORS if _first_row(text, usual) == 1 and _first_row(text, sign) > 1)
+    return next(others, usual)
+
+
+def refuse_other_separators(path: Path, text: str, separator: str = ",") -> None:
+    """Refuse a file whose first line has no declared separator between its fields, but another sign.
 
     Parameters
     ----------
@@ -191,20 +201,22 @@ def refuse_other_separators(path: Path, text: str) -> None:
         For the message.
     text : str
         The beginning of the file.
+    separator : str
+        The declared one.
 
     Raises
     ------
     FileError
-        If semicolons, tabs or upright bars part that line; a name between quotes may hold them. Nothing else of the
-        line is told.
+        If another one parts that line; a name between quotes may hold it. Nothing else of the line is told.
     """
-    for sign, called in OTHER_SEPARATORS.items():
-        if _first_row(text, ",") == 1 and _first_row(text, sign) > 1:
-            raise FileError(
-                f"{path}: fields must be separated by commas",
-                found=called,
-                remedy="Save it as CSV with commas.",
-            )
+    found = separator_in(text, separator)
+    if found != separator:
+        raise FileError(
+            f"{path}: fields must be separated by {SEPARATORS[separator]}",
+            found=SEPARATORS[found],
+            remedy=f"Save it as CSV with {SEPARATORS[separator]}, or declare what separates its fields: [table] in the "
+            "framework file, which bnpriv init writes.",
+        )
 
 
 def _first_row(text: str, sign: str) -> int:
@@ -318,13 +330,15 @@ BYTES_AT_ONCE = 2**20
 
 
 @contextmanager
-def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[str]]]:
+def file_frame(path: str | os.PathLike[str], separator: str | None = ",") -> Generator[tuple[Frame, Sequence[str]]]:
     """Open a Parquet file, a directory of them, or a CSV file, whose fields are texts.
 
     Parameters
     ----------
     path : str or path
         A file that ends in .parquet or .csv, or a directory.
+    separator : str, optional
+        Between the fields of a CSV file; None for the one that its first line has.
 
     Yields
     ------
@@ -359,9 +373,9 @@ def file_frame(path: str | os.PathLike[str]) -> Generator[tuple[Frame, Sequence[
         if not is_csv(file):
             yield _parquet(connection, file), _parquet_names(connection, file)
             return
-        names = _csv_header(file)
+        names, sign = _csv_header(file, separator)
         with _decodable(file) as readable:
-            relation = connection.sql(_csv_query(readable, len(names)))
+            relation = connection.sql(_csv_query(readable, len(names), sign))
             yield with_imports_named(lambda: cast(Frame, nw.from_native(cast(Any, relation)))), names
 
 
@@ -455,20 +469,21 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def _csv_query(path: Path, columns: int) -> str:
+def _csv_query(path: Path, columns: int, separator: str) -> str:
     """Return SQL that reads every field as text, so that garbage in one row is a missing value and no error."""
     fields = ", ".join(f"'f{k}': 'VARCHAR'" for k in range(columns))
     # The dialect is declared, not guessed from the data. Short rows are padded; an empty field is missing, "" is the
     # empty text. In parallel DuckDB miscounts quoted line ends when it is not strict.
     return (
         f"SELECT * FROM read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, columns = {{{fields}}}, "
-        "header = true, delim = ',', quote = '\"', escape = '\"', allow_quoted_nulls = false, "
+        f"header = true, delim = '{separator}', quote = '\"', escape = '\"', allow_quoted_nulls = false, "
         "strict_mode = false, null_padding = true, ignore_errors = true, parallel = false, "
         f"max_line_size = {LONGEST_LINE})"
     )
 
 
-def _csv_header(path: Path) -> list[str]:
+def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:
+    """Return the names of the columns, and what separates the fields."""
     header: list[str] = []
     text = ""
     with suppress(OSError):
@@ -476,17 +491,19 @@ def _csv_header(path: Path) -> list[str]:
     with suppress(OSError, csv.Error), path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         text = file.read(LONGEST_HEADER)
         lines = io.StringIO(text, newline="")
-        found = next(csv.reader(lines), header)
+        separator = separator or separator_in(text)
+        found = next(csv.reader(lines, delimiter=separator), header)
         header = found if lines.tell() < LONGEST_HEADER else header
     if not header:
         raise FileError(
-            f"a CSV file must start with a line of column names, separated by commas, of at most {LONGEST_HEADER:,} "
-            f"characters in all and {csv.field_size_limit():,} in each",
+            "a CSV file must start with a line of column names, separated by commas or the declared sign, of at most "
+            f"{LONGEST_HEADER:,} characters in all and {csv.field_size_limit():,} in each",
             found=f"{_shown(path)}, which does not",
             remedy="Write it again with a header, or open it yourself and pass the table.",
         )
-    refuse_other_separators(path, text)
-    return header
+    separator = separator or ","
+    refuse_other_separators(path, text, separator)
+    return header, separator
 
 
 def _quoted(text: str) -> str:

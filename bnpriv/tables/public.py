@@ -63,7 +63,7 @@ def public_table(data: object, names: Iterable[str]) -> nw.DataFrame[Any]:
 
 
 def _table(data: object, wanted: Sequence[str]) -> nw.DataFrame[Any]:
-    with source(data, wanted) as (frame, held):
+    with source(data, wanted, separator=None) as (frame, held):
         there = [name for name in wanted if name in held]
         selected = chosen(frame, held, there)
         if is_csv(data):

@@ -21,11 +21,13 @@ from bnpriv.core.schema import Column
 from bnpriv.errors import DataError, InstallationError
 from bnpriv.tables.databases import database_frame
 from bnpriv.tables.files import file_frame, identifier, is_database, with_imports_named
-from bnpriv.tables.readings import Frame, categories, in_memory, number, reading
+from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, number, reading
 
 
 @contextmanager
-def opened(data: object, columns: Mapping[str, Column], *, doubles: bool = False) -> Generator[Frame]:
+def opened(
+    data: object, columns: Mapping[str, Column], *, doubles: bool = False, dialect: Dialect = PLAIN
+) -> Generator[Frame]:
     """Open a table and select the declared columns by position, renamed to c0, c1, ... in the order of `columns`.
 
     Parameters
@@ -37,6 +39,8 @@ def opened(data: object, columns: Mapping[str, Column], *, doubles: bool = False
     doubles : bool
         Whether a file's columns of numbers that are doubles stay as they are, with NaN and negative zeros, which saves
         a test for each value.
+    dialect : Dialect
+        How texts write numbers and dates, and which numbers are none.
 
     Yields
     ------
@@ -51,15 +55,18 @@ def opened(data: object, columns: Mapping[str, Column], *, doubles: bool = False
     FileError
         If a file is missing, unreadable or of another kind.
     """
-    with source(data, columns) as (frame, names):
+    with source(data, columns, dialect.separator) as (frame, names):
         # a file is opened such that no statistics in it decide a comparison; of other tables that is not known
         as_they_are = doubles and not is_database(data) and isinstance(data, (str, os.PathLike))
-        yield _read(chosen(frame, names, columns), columns, as_they_are=as_they_are)
+        writings = [dialect.of(name) for name in columns]
+        yield _read(chosen(frame, names, columns), columns, writings, as_they_are=as_they_are)
 
 
 @contextmanager
-def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw.DataFrame[Any], Sequence[str]]]:
-    """Open a table as it is; of a Dask table only some columns.
+def source(
+    data: object, columns: Collection[str], separator: str | None = ","
+) -> Generator[tuple[Frame | nw.DataFrame[Any], Sequence[str]]]:
+    """Open a table as it is; of a Dask table only some columns. None lets a text file say what separates its fields.
 
     Yields
     ------
@@ -76,7 +83,7 @@ def source(data: object, columns: Collection[str]) -> Generator[tuple[Frame | nw
             yield found
         return
     if isinstance(data, (str, os.PathLike)):
-        with file_frame(cast("str | os.PathLike[str]", data)) as found:
+        with file_frame(cast("str | os.PathLike[str]", data), separator) as found:
             yield found
         return
     frame = _table(in_memory(data, columns))
@@ -149,32 +156,36 @@ def chosen(
     return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))
 
 
-def _read(frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column], *, as_they_are: bool) -> Frame:
+def _read(
+    frame: Frame | nw.DataFrame[Any], columns: Mapping[str, Column], writings: Sequence[Writing], *, as_they_are: bool
+) -> Frame:
     """Give every column one of the plain dtypes, by the values alone."""
-    declared = {f"c{k}": column for k, column in enumerate(columns.values())}
+    declared = {f"c{k}": both for k, both in enumerate(zip(columns.values(), writings, strict=True))}
     if isinstance(frame, nw.LazyFrame) and any(dtype == nw.Object for dtype in frame.collect_schema().values()):
         frame = frame.collect()  # what may hold Python objects is read one by one
     if isinstance(frame, nw.DataFrame):
         frame = _plain(frame, declared)
     dtypes = frame.collect_schema()
     expressions = (
-        reading(nw.col(name), column, dtypes[name], frame.implementation, as_they_are=as_they_are).alias(name)
-        for name, column in declared.items()
+        reading(
+            nw.col(name), column, dtypes[name], frame.implementation, as_they_are=as_they_are, writing=writing
+        ).alias(name)
+        for name, (column, writing) in declared.items()
     )
     return frame.lazy().select(*expressions)
 
 
-def _plain(frame: nw.DataFrame[Any], declared: Mapping[str, Column]) -> nw.DataFrame[Any]:
+def _plain(frame: nw.DataFrame[Any], declared: Mapping[str, tuple[Column, Writing]]) -> nw.DataFrame[Any]:
     """Read here what an engine would read by the dtype of the column, or could not read."""
     if frame.implementation.is_pyarrow():
         return nw.from_native(_plain_arrow(frame.to_native()), eager_only=True)
     if frame.implementation.is_polars():
         objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
-        return frame.with_columns(*(_polars_column(frame[name], declared[name]) for name in objects))
+        return frame.with_columns(*(_polars_column(frame[name], *declared[name]) for name in objects))
     import pandas as pd
 
     table = frame.to_pandas()
-    read = {name: _pandas_column(table[name], column) for name, column in declared.items()}
+    read = {name: _pandas_column(table[name], *both) for name, both in declared.items()}
     return nw.from_native(pd.DataFrame(read), eager_only=True)
 
 
@@ -198,15 +209,16 @@ def _plain_arrow(table: Any) -> Any:
     return table
 
 
-def _polars_column(series: nw.Series[Any], column: Column) -> nw.Series[Any]:
+def _polars_column(series: nw.Series[Any], column: Column, writing: Writing) -> nw.Series[Any]:
     values = series.to_list()
     if not isinstance(column, Categorical):
-        return nw.new_series(series.name, [number(value) for value in values], nw.Float64(), backend="polars")
+        numbers = [number(value, writing) for value in values]
+        return nw.new_series(series.name, numbers, nw.Float64(), backend="polars")
     kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
     return nw.new_series(series.name, categories(values, column), kind, backend="polars")
 
 
-def _pandas_column(series: Any, column: Column) -> Any:
+def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
     """Return the values as doubles, nullable truth values or texts, whatever dtype pandas inferred for them."""
     import pandas as pd
 
@@ -219,7 +231,7 @@ def _pandas_column(series: Any, column: Column) -> Any:
     if kind is str and isinstance(dtype, pd.StringDtype):
         return series.array
     if not isinstance(column, Categorical):
-        return np.array([number(value) for value in series.tolist()], dtype=np.float64)
+        return np.array([number(value, writing) for value in series.tolist()], dtype=np.float64)
     found = categories(series.tolist(), column)
     if kind is int:
         return np.array([math.nan if value is None else value for value in found], dtype=np.float64)

@@ -7,6 +7,7 @@ from functools import partial
 
 from bnpriv.core.schema import Schema
 from bnpriv.tables.evaluate import guarded, require_rows
+from bnpriv.tables.readings import dialect_of
 
 
 def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
@@ -24,22 +25,22 @@ def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
     DataError, FileError
         Says nothing about the values; not even how many rows there are.
     """
-    require_rows(guarded(data, lambda: row_count(columns, data)), schema)
+    require_rows(guarded(data, lambda: row_count(columns, data, dialect_of(schema).separator)), schema)
 
 
-def row_count(columns: Collection[str], data: object) -> int:
+def row_count(columns: Collection[str], data: object, separator: str = ",") -> int:
     """Return how many rows a private table has, once it is known to have some columns."""
     from bnpriv.tables.readings import over_partitions
 
-    return sum(over_partitions(data, partial(_part_rows, sorted(columns))))
+    return sum(over_partitions(data, partial(_part_rows, sorted(columns), separator)))
 
 
-def _part_rows(columns: Collection[str], data: object) -> int:
+def _part_rows(columns: Collection[str], separator: str, data: object) -> int:
     import narwhals as nw
 
     from bnpriv.tables.reader import chosen, collected, source
 
-    with source(data, columns) as (frame, names):
+    with source(data, columns, separator) as (frame, names):
         if columns:  # engines differ in what it means to select none
             chosen(frame, names, columns)
         return int(collected(frame.lazy().select(nw.len().alias("rows"))).row(0)[0])

@@ -14,7 +14,7 @@ from typing import Any
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
-from bnpriv.verify.forms import UNCOUNTED, Form, gaps
+from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
 from bnpriv.verify.values import (
     DATASET,
@@ -42,13 +42,16 @@ class AnswerLaws:
 
     def __init__(self, claim: Claim) -> None:
         self.claim, self.model, self.network = claim, claim.model, claim.network
+        public = self.model.get("public_records")
+        self.public = WeightedRecords(public, self.model["columns"]) if public else None
+        self.models: int = self.network.models + (self.public.draws if self.public else 0)
 
     def families(self) -> Iterator[tuple[str, Law, Law]]:
         """Yield the laws of the released doubles that are to be alike, for every attribute, model and pair."""
         sides = self.model.get("sides", [])
         for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
             yield f"pair {k}", self.side(first), self.side(second)
-        for (name, secret), theta in product(self.model.get("protect", {}).items(), range(self.network.models)):
+        for (name, secret), theta in product(self.model.get("protect", {}).items(), range(self.models)):
             yield from self.told_apart(name, secret, theta)
 
     def told_apart(self, name: str, secret: Any, theta: int) -> Iterator[tuple[str, Law, Law]]:
@@ -72,10 +75,16 @@ class AnswerLaws:
         """The laws given every value of a property of the table."""
         parts = defaultdict[Any, Law](summed)
         both = self.stacked(secret)
-        one = summed((both.key(record), p) for record, _, p in self.records(self.network, theta, both))
-        for key, p in self.power(one, self.claim.n).items():
+        for key, p in self.power(self.added(both, theta), self.claim.n).items():
             parts[both.exact(key)[0]][key[1:]] += p
         return parts
+
+    def added(self, form: Form, theta: int) -> Law:
+        """The law of what one record adds; the models of the network come first, then the draws of public records."""
+        draw = theta - self.network.models
+        chosen = theta if draw < 0 else draw % self.network.models
+        own = summed((form.key(record), p) for record, _, p in self.records(self.network, chosen, form))
+        return own if draw < 0 or self.public is None else self.public.law(form, draw, own, self.claim.spend)
 
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every value of a column in one record."""
@@ -214,12 +223,11 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         return None
     for first, second in zip(sides[::2], sides[1::2], strict=True):
         found.append((answers.one_record(first), answers.one_record(second), claim.n))
-    for secret, theta in product(claim.model.get("protect", {}).values(), range(claim.network.models)):
+    for secret, theta in product(claim.model.get("protect", {}).values(), range(answers.models)):
         if claim.model["notion"] != DATASET:
             return None
         both, parts = answers.stacked(secret), defaultdict[int, Law](summed)
-        for record, _, p in answers.records(claim.network, theta, both):
-            key = both.key(record)
+        for key, p in answers.added(both, theta).items():
             parts[key[0]][key[1:]] += p
         if len(parts) > 2:
             return None

@@ -7,6 +7,7 @@ few are right, and a mass is 0 only where it is.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from dataclasses import dataclass
@@ -24,7 +25,10 @@ Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"
 
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 CHANNELS = ("OptimalMechanism", "QuantizationMechanism")
-MALFORMED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError)
+MALFORMED = (
+    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError),
+    csv.Error,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps
+from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, gaps, middle
 from bnpriv.verify.values import HALF, INFINITE, ONE, ZERO, Law, alike, decimal, number, refuse, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -149,19 +149,14 @@ def column_facts(given: Any) -> Any:
         found |= {"coarsen": coarsen} if coarsen else {}
     elif given["type"] == "binned":
         found = _bins(given)
-        usual = _middle(found)
+        usual = middle(found)
     else:
         lower, upper = given["lower"], given["upper"]
         steps = given.get("steps", REAL_STEPS) if given["type"] == "real" else upper - lower
         found = {"type": given["type"], "lower": lower, "upper": upper, "steps": steps}
-        usual = _middle(found)
+        usual = middle(found)
     missing = given.get("missing", usual)
     return found if missing == usual else {**found, "missing": missing}
-
-
-def _middle(column: Any) -> Any:
-    total = column["lower"] + column["upper"]
-    return total // 2 if column["type"] == "integer" else total / 2
 
 
 def _labels(coarsen: Mapping[str, Any], category: Any) -> list[Any]:
@@ -185,9 +180,8 @@ def _bins(given: Any) -> Any:
 
 
 def _is_whole(inside: Any) -> bool:
-    if isinstance(inside, str):
-        return inside == "whole numbers"
-    return all(float(number).is_integer() for number in inside)
+    keys = [inside] if isinstance(inside, str) else inside
+    return all(key == "whole numbers" or (key != "uniform" and float(key).is_integer()) for key in keys)
 
 
 def _usual_labels(edges: list[float]) -> list[str]:
@@ -202,16 +196,25 @@ def laws_of_bins(given: Any, column: Any) -> dict[str, Any]:
     found, last = dict[str, Any](), len(edges) - 2
     for k, label in enumerate(column["labels"]):
         inside: Any = within if isinstance(within, str) else within[label]
-        if not isinstance(inside, str):
-            found[label] = _listed(inside)
-        elif inside == "whole numbers":
-            found[label] = _whole_numbers(edges[k], edges[k + 1] - (k < last))
-        else:
-            require(inside == "uniform", f"numbers that lie in a bin as {inside!r:.40}")
-            found[label] = {"uniform": [float(end).hex() for end in edges[k : k + 2]]}
+        found[label] = _inside(inside, edges[k], edges[k + 1], closed=k == last)
     if gaps(column):
         found[UNCOUNTED] = {"values": gaps(column), "masses": [(1.0).hex()]}
     return found
+
+
+def _inside(given: Any, lower: Any, upper: Any, *, closed: bool) -> Any:
+    """How numbers lie in a bin: one by one, evenly, or some one by one and all others evenly."""
+    if not isinstance(given, str):
+        spreads = [key for key in given if key in ("uniform", "whole numbers")]
+        if not spreads:
+            return _listed(given)
+        one_by_one = _listed({key: mass for key, mass in given.items() if key not in spreads})
+        parts = [[m, {"values": [x], "masses": [(1.0).hex()]}] for x, m in zip(*one_by_one.values(), strict=True)]
+        return {"mixture": parts + [[float(given[s]).hex(), _inside(s, lower, upper, closed=closed)] for s in spreads]}
+    if given == "whole numbers":
+        return _whole_numbers(lower, upper - (not closed))
+    require(given == "uniform", f"numbers that lie in a bin as {given!r:.40}")
+    return {"uniform": [float(end).hex() for end in (lower, upper)]}
 
 
 def _whole_numbers(first: int, last: int) -> Any:

@@ -5,6 +5,9 @@ Nothing of the rest of bnpriv is imported.
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import os
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
-from bnpriv.verify.forms import UNCOUNTED, gaps
+from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
 
@@ -35,6 +38,12 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         return found
     require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
     found["network"] = _network(facts, network["file"], path.parent, trusted)
+    found.pop("public_records", None)
+    if "records" in network:
+        asked = {name: columns[name] for name in facts["columns"]}
+        found["public_records"] = _public_records(network["records"], path.parent, asked)
+    if "left_out" not in facts:
+        _same(_public(facts, columns) == _public(found, columns), "public records")
     found.pop("left_out", None)  # what the calibration has no room for, the files say
     states: Any = {name: list(map(str, node["states"])) for name, node in found["network"]["nodes"].items()}
     found["protect"] = {n: _secret(each, facts["protect"][n], states[n]) for n, each in toml["protect"].items()}
@@ -79,6 +88,34 @@ def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
     if "network" in facts:
         _same_tables(facts["network"], found)
     return found
+
+
+def _public_records(section: Any, folder: Path, columns: Any) -> Any:
+    """Some columns of the file of public records, as a calibration stores them."""
+    path = folder / section["file"]
+    if not os.path.isfile(path):
+        raise StopError(
+            "not covered", f"a model that needs the public file {path.name!r:.80} beside the framework file"
+        )
+    if os.path.getsize(path) > MOST_BYTES:
+        raise StopError("too large", f"a public file of more than {MOST_BYTES >> 20} MiB")
+    text = _read(path).replace("\r\n", "\n").replace("\r", "\n")
+    same = hashlib.sha256(text.encode()).hexdigest() == section["sha256"]
+    require(same, f"a public file {path.name!r:.80} that is not the one of the framework file, by its SHA-256")
+    names, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    read = {name: [_cell(column, cell) for cell in cells[name]] for name, column in columns.items()}
+    return {"draws": section["draws"], "seed": section["seed"], "columns": read}
+
+
+def _public(facts: Any, columns: Any) -> object:
+    return WeightedRecords(facts["public_records"], columns).all if "public_records" in facts else None
+
+
+def _cell(column: Any, text: str) -> Any:
+    if column["type"] == "categorical":
+        return next((category for category in column["categories"] if str(category) == text), None)
+    return float(text) if text else None
 
 
 def _listed(named: Any) -> list[str]:

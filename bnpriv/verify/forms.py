@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from bnpriv.verify.values import fraction, refuse, require
+from bnpriv.verify.values import MOST_STORED_MODELS, Law, fraction, refuse, require, summed
 
 MOST_PARABOLAS = 12
 """Numbers of an answer that sum a column or its squares, all of whose signed sums are looked at."""
@@ -148,3 +150,85 @@ def columns_of(term: Any) -> set[str]:
 def _leaves(predicate: Any) -> list[Any]:
     inner = predicate[0] in ("and", "or", "not")
     return [leaf for part in predicate[1:] for leaf in _leaves(part)] if inner else [predicate]
+
+
+# --------------------------------------------------------------------------------------------------
+# Public records: each draw of their weights is a model of one record, beside the models of a network.
+#
+# docs/claims/public_records.md. Weights are whole numbers that sum to 2^62: the gaps between uniform ones.
+# --------------------------------------------------------------------------------------------------
+
+WEIGHT_BITS = 62
+
+
+class WeightedRecords:
+    """The public records of a model, by what their columns count as."""
+
+    def __init__(self, facts: Any, columns: Any) -> None:
+        self.draws, self.seed = facts["draws"], facts["seed"]
+        whole = type(self.draws) is type(self.seed) is int
+        require(whole and 0 < self.draws <= MOST_STORED_MODELS, "the draws of public records")
+        self.cells = {name: [counted(columns[name], x) for x in cells] for name, cells in facts["columns"].items()}
+        (self.records,) = {len(cells) for cells in self.cells.values()}
+        require(self.records, "public records, of which there are none")
+        self.known = dict[str, list[tuple[int, ...]]]()
+
+    @property
+    def all(self) -> tuple[int, int, Any]:
+        """What decides the models."""
+        return self.draws, self.seed, self.cells
+
+    def weights(self, draw: int, further: int) -> list[int]:
+        """The weights of the records, and of some further ones behind them, in one draw."""
+        size = 8 * (self.records + further - 1)
+        stream = hashlib.shake_256(f"bnpriv records {self.seed} {draw}".encode()).digest(size)
+        words = (int.from_bytes(stream[k : k + 8], "little") for k in range(0, len(stream), 8))
+        return [
+            after - before
+            for before, after in pairwise([0, *sorted(w >> (64 - WEIGHT_BITS) for w in words), 1 << WEIGHT_BITS])
+        ]
+
+    def law(self, form: Form, draw: int, beside: Law, spend: Callable[[int], None]) -> Law:
+        """The law of what one record adds, where a network, of which that law is `beside`, counts as one more."""
+        asked = repr((form.terms, form.rows))
+        if asked not in self.known:
+            rows = list(zip(*(self.cells[name] for name in form.reads), strict=True))
+            added = {row: form.key(dict(zip(form.reads, row, strict=True))) for row in {*rows}}
+            self.known[asked] = [added[row] for row in rows]
+        spend(self.records)
+        rows = [*self.known[asked], *_further({*self.known[asked], *beside}, draw)]
+        weights = self.weights(draw, len(rows) - self.records)
+        shares = summed(zip(rows, map(Decimal, weights), strict=True))
+        under = self.records + 1
+        part = ((key, share * self.records / under / 2**WEIGHT_BITS) for key, share in shares.items() if share)
+        return summed([*part, *((key, p / under) for key, p in beside.items())])
+
+
+def _further(possible: Collection[tuple[int, ...]], draw: int) -> list[tuple[int, ...]]:
+    """What a draw has beyond the records of the table: one with the least of the property and one with the most."""
+    low, high, numbers = min(key[0] for key in possible), max(key[0] for key in possible), len(min(possible)) - 1
+    if low == high or not numbers:
+        return []
+    j, ends = 1 + draw // 2 % numbers, (max, min) if draw % 2 else (min, max)
+    sides = ((end, [key for key in possible if key[0] == s]) for end, s in zip(ends, (low, high), strict=True))
+    return [end(side, key=lambda key: (key[j], key)) for end, side in sides]
+
+
+def counted(column: Any, raw: Any) -> Any:
+    """What a value of a public table counts as; None stands for a missing one."""
+    if column["type"] == "categorical":
+        categories = column["categories"]
+        return raw if raw in categories else column.get("missing", categories[0])
+    if raw is None or raw != raw:
+        if gaps(column):
+            return gaps(column)[0]
+        raw = column.get("missing", middle(column))
+    value = float(raw)
+    value = min(max(value, float(column["lower"])), float(column["upper"]))
+    return math.floor(value + 0.5) if column["type"] == "integer" else value
+
+
+def middle(column: Any) -> Any:
+    """What a missing number counts as where nothing else is declared."""
+    total = column["lower"] + column["upper"]
+    return total // 2 if column["type"] == "integer" else total / 2

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 from xml.parsers import expat
 
-from bnpriv.verify.values import ONE, Law, number, require, summed
+from bnpriv.verify.values import MOST_STORED_MODELS, ONE, Law, number, require, summed
 
 # --------------------------------------------------------------------------------------------------
 # The nodes of a BIF file, read for `bnpriv.verify` by code of its own: names may be quoted and hold blanks.
@@ -207,7 +207,8 @@ class Nodes:
         self.states = {name: node["states"] for name, node in self.nodes.items()}
         self.axes = {name: (name, *node["parents"]) for name, node in self.nodes.items()}
         self.tables = {name: [self.table(name, each) for each in node["logs"]] for name, node in self.nodes.items()}
-        require(all(len(tables) in (1, self.models) for tables in self.tables.values()), "the number of models")
+        known = all(len(tables) in (1, self.models) for tables in self.tables.values())
+        require(known and 0 < self.models <= MOST_STORED_MODELS, "the number of models")
 
     def table(self, name: str, flat: Any) -> Law:
         """Read the own state as the slowest index, the last parent's as the fastest; divide columns by their sums."""

@@ -24,6 +24,9 @@ ROUNDING = Decimal("1e-9")
 UNSHOWN = "cannot be shown"
 """The status of a claim that no bound bears and no output refutes."""
 
+MOST_STORED_MODELS = 2**20
+"""Models that are counted through, of a network or of public records."""
+
 FRACTION = re.compile(r"-?[0-9]{1,2000}(?:/[0-9]{1,2000})?")
 DISTRIBUTIONAL, DATASET, VALUE = (
     f"{name} privacy" for name in ("distributional attribute", "dataset attribute", "value")

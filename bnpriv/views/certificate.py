@@ -69,13 +69,13 @@ def _beside_records(framework: Framework, certificate: Certificate) -> list[str]
     if public is None:
         return []
     networks = framework.models - public.draws
-    scales: list[dict[int, float]] = [{}, {}]
+    scales: tuple[dict[int, float], dict[int, float]] = ({}, {})
     for decision in certificate.decisions:
-        needed = scales[decision.model >= networks]
-        needed[decision.model - (0 if decision.model < networks else networks)] = decision.scale
+        beyond = decision.model >= networks
+        scales[beyond][decision.model - networks * beyond] = decision.scale
     made = (
         f"Beside the network {public.draws:,} models are the {public.records:,} public records themselves, their "
-        "weights drawn anew for each (Bayesian bootstrap)."
+        f"weights drawn anew for each (Bayesian bootstrap). {public.coverage[0].upper()}{public.coverage[1:]}."
     )
     if not all(scales):
         return [made]

@@ -259,9 +259,9 @@ def _known(calibration: Calibrated) -> Iterator[tuple[tuple[PrivacyLoss, ...], s
     if isinstance(evidence, Refusal):
         raise evidence.error()
     for constraint in evidence.constraints():
-        for pair in _pairs(constraint, evidence.rounding):
+        for pair in law_pairs(constraint, evidence.rounding):
             # normal laws that stand for clamped records are not those of the answer
-            found = () if pair.departure is not None else _losses(pair.first, pair.second, calibration.noise)
+            found = () if pair.departure is not None else losses_of(pair.first, pair.second, calibration.noise)
             if not found:
                 raise _no_curve(pair, calibration.noise).error()
             kind = "estimate" if pair.sampled is not None else pair.kind
@@ -331,7 +331,7 @@ def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
         # other normal laws stand for those of tables whose records are clamped
         if isinstance(both[0], Normal) and not calibration.framework.answer_laws:
             continue
-        for loss in _losses(*both, calibration.noise):
+        for loss in losses_of(*both, calibration.noise):
             yield replace(loss, kind="estimate" if decision.draws else decision.kind)
 
 
@@ -358,7 +358,7 @@ def _no_curve(pair: LawPair, noise: Noise) -> Refusal:
     )
 
 
-def _pairs(constraint: Constraint, rounding: float) -> Sequence[LawPair]:
+def law_pairs(constraint: Constraint, rounding: float) -> Sequence[LawPair]:
     """Return the laws of the answer, or of what the records add that change from one secret to the other."""
     if not isinstance(constraint.pairs, Refusal):
         return constraint.pairs
@@ -368,7 +368,7 @@ def _pairs(constraint: Constraint, rounding: float) -> Sequence[LawPair]:
     return sums
 
 
-def _losses(first: AnswerLaw, second: AnswerLaw, noise: Noise) -> tuple[PrivacyLoss, ...]:
+def losses_of(first: AnswerLaw, second: AnswerLaw, noise: Noise) -> tuple[PrivacyLoss, ...]:
     """Return the losses of both orders; none where the laws are of several numbers or the noise has a shape."""
     if isinstance(first, Normal) and isinstance(second, Normal):
         return _normal_losses(first, second, noise)

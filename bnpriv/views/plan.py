@@ -23,6 +23,8 @@ def plan_document(found: Plan) -> Document:
         data["draws"] = found.draws.to_json()
     if found.session is not None:
         data["session"] = found.session.to_json()
+    if found.public is not None:
+        data["public"] = found.public.document.data
     if found.closer is not None:
         data["closer_secrets"] = [step.to_json() for step in found.closer.steps]
     if not found.calibrations:
@@ -30,7 +32,7 @@ def plan_document(found: Plan) -> Document:
         return Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
     best = calibration_document(found.calibrations[0])
     ahead = () if found.closer is None else (found.closer.section,)
-    asides = [found.section for found in (found.session, found.draws) if found is not None]
+    asides = [found.section for found in (found.public, found.session, found.draws) if found is not None]
     return replace(
         best,
         kind="plan",

@@ -167,6 +167,7 @@ USES: dict[str, Callable[[Any], object]] = {
     "dataset attribute privacy": lambda model: ANY.DatasetAttributePrivacy(model, SCHEMA, {}, source="x"),
     "value privacy": lambda model: ANY.ValuePrivacy(model, SCHEMA, "income", source="x"),
     "plan": lambda model: ANY.plan(model, QUERY, 1.0),
+    "compare with public": lambda model: ANY.compare_with_public(model, table(), QUERY),
 }
 
 

@@ -142,6 +142,10 @@ VERBS: dict[str, tuple[Callable[[Kind], object], Callable[[Any], None]]] = {
     "leaks._repr_html_": (lambda kind: kind.leaks._repr_html_(), html),
     "compare": (lambda kind: str(kind.comparison), text),
     "compare.to_pandas": (lambda kind: kind.comparison.to_pandas(), rows),
+    "compare_with_public": (
+        lambda kind: str(bp.compare_with_public(kind.framework, kind.observations, kind.query)),
+        text,
+    ),
     "compare._repr_html_": (lambda kind: kind.comparison._repr_html_(), html),
     "tradeoff": (lambda kind: str(kind.tradeoff), text),
     "tradeoff.to_pandas": (lambda kind: kind.tradeoff.to_pandas(), rows),
@@ -186,6 +190,7 @@ WORDS = {
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "columns": ("refused: ", "found laws of an answer, which name no columns"),
+    "counts": ("refused: a public table is compared with the law of one record", "found secrets of another notion"),
     "covered": ("refused: ", "found not covered"),
     "together": ("refused: what single columns tell needs independent records", "records tell about each other"),
 }
@@ -240,6 +245,7 @@ TABLE = table_of(
     leaks._repr_html_        works    works    works    works    works    works    works    works    columns  works    together together
     compare                  works    works    works    works    works    works    works    works    works    works    works    works
     compare.to_pandas        works    works    works    works    works    works    works    works    works    works    works    works
+    compare_with_public      counts   counts   counts   counts   counts   counts   works    finite   counts   counts   finite   counts
     compare._repr_html_      works    works    works    works    works    works    works    works    works    works    works    works
     tradeoff                 works    works    works    works    works    works    works    works    works    works    works    works
     tradeoff.to_pandas       works    works    works    works    works    works    works    works    works    works    works    works

@@ -292,7 +292,8 @@ def _is_dense(law: ColumnLaw, column: NumberColumn, x: float) -> bool:
         return law.continuous and column.lower < x < column.upper
     if not isinstance(column, Binned) or not isinstance(law, (UniformLaw, MixedLaw)):
         return False
-    return column.inside(column.bin_of(x)) == "uniform"
+    inside = column.inside(column.bin_of(x))
+    return "uniform" in inside and (isinstance(inside, str) or x not in inside)
 
 
 def _conditions(form: NormalForm, name: str) -> list[Comparison | IsIn]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
@@ -16,7 +16,7 @@ from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.builtin import Count, Proportion
-from bnpriv.core.queries.normal_form import NormalForm, normal_form
+from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
 from bnpriv.digest import digest
@@ -26,21 +26,7 @@ from bnpriv.services import service
 from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
-    from bnpriv.core.whole_numbers import WholeLaw
     from bnpriv.render.document import Document
-
-
-class RecordModels(Protocol):
-    """Models of one record beside those of a network: `bnpriv.kinds.public_records.PublicRecords`."""
-
-    columns: Mapping[str, Any]
-    draws: int
-    records: int
-    identity: str
-
-    def law(self, form: NormalForm, draw: int, beside: WholeLaw) -> WholeLaw:
-        """The law of what one record adds to the numerators of an answer; `beside` is that of the network."""
-        ...
 
 
 @final
@@ -104,7 +90,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     protect: Mapping[str, Secret]
     source: str = field(kw_only=True)
     laws: DeclaredLaws | None = field(default=None, kw_only=True, repr=False, compare=False)
-    public_records: RecordModels | None = field(default=None, kw_only=True, repr=False)
+    public_records: Any = field(default=None, kw_only=True, repr=False)
     column_laws: Mapping[str, tuple[ColumnLaw, ...]] = field(init=False, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 

@@ -219,7 +219,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     def fingerprint(self) -> str:
         """A hash of everything that a calibration depends on."""
-        columns = sorted(self.schema.columns.items())
+        columns = [*sorted(self.schema.columns.items()), *filter(None, [self.schema.dialect])]
         secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in sorted(self.secrets.items())]
         laws = sorted(self.column_laws.items())
         facts = (self.notion, self.source, self.schema.records, columns, secrets, sorted(self.independent), laws)

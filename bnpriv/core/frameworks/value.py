@@ -151,7 +151,7 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     def fingerprint(self) -> str:
         """A hash of everything that a calibration depends on."""
-        columns = sorted(self.schema.columns.items())
+        columns = [*sorted(self.schema.columns.items()), *filter(None, [self.schema.dialect])]
         pairs = [] if self.chain is not None else sorted(self.secrets.items())  # of a chain all pairs count
         secrets = [(name, [pair.identity for pair in chosen]) for name, chosen in pairs]
         facts = (self.notion, self.source, self.schema.records, columns, self.protected, secrets)

@@ -328,6 +328,8 @@ class RatioTables:
     def given(self, flat: FloatArray, side: NDArray[np.intp]) -> FloatArray:
         """The values log P(cell | secret), of shape (models, cells), from a table of shape (models, states, cells)."""
         with np.errstate(invalid="ignore"):
+            if side.size == 1:  # a single state is summed over nothing
+                return flat[:, side[0]] - self.prior.values[:, side]
             return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
 
     def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -202,6 +202,8 @@ class Posterior:
         seconds.
     in_file : bool
         Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
+    records : int or None
+        How many public records there were; None where nobody said.
 
     Notes
     -----
@@ -224,6 +226,7 @@ class Posterior:
     belief: bool = field(default=False, repr=False)
     of: int | None = field(default=None, repr=False)
     in_file: bool = field(default=False, repr=False)
+    records: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
         """The share of the posterior that may lie above the largest of the draws, at a given confidence.

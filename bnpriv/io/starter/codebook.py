@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast, final
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real, Spread
 from bnpriv.core.networks.declared import FEW_DECIMALS
 from bnpriv.core.queries.predicates import MOST_NUMBERS_APART
 from bnpriv.core.schema import Column, NumberColumn, fill_of, has_gaps
@@ -25,6 +25,7 @@ from bnpriv.io.starter.header import distinct
 from bnpriv.io.starter.public import (
     ANY_OTHER_LABEL,
     OTHER_LABEL,
+    PUBLIC_BINS,
     PublicValues,
     bounds,
     common_categories,
@@ -93,7 +94,8 @@ class Described:
             self._check_shares()
 
     def _check_shares(self) -> None:
-        bins = max(0, len(self.edges) - 1) if self.kind in ("real", "integer") else len(self.categories)
+        bins = len(self.categories) if self.kind == "categorical" else max(0, len(self.edges) - 1)
+        bins = 0 if self.kind == "unknown" else bins
         total = math.fsum(self.shares)
         if len(self.shares) != bins or bins < 2:
             raise FileError(
@@ -299,7 +301,10 @@ def numbers_as_states(
     """
     usual: dict[str, Any] = {"missing": NOT_COUNTED} if gaps else {}
     if not whole:
-        return Binned(tuple(edges(known, lower, upper)), within="uniform", steps=sum_steps(lower, upper), **usual)
+        inside = Counter(min(max(number, lower), upper) for number in known)
+        cuts = _edges_around(point_masses(inside), inside, lower, upper) or edges(known, lower, upper)
+        within = _laws_in_bins(cuts, inside)
+        return Binned(tuple(cuts), within=within, steps=sum_steps(lower, upper), **usual)
     low, high = int(lower), int(upper)
     counted = Counter(math.floor(min(max(number, low), high) + 0.5) for number in known)
     ends = _whole_edges(known, counted, low, high)
@@ -331,13 +336,82 @@ def _whole_edges(known: Sequence[float], counted: Counter[int], low: int, high: 
     starts = _starts(counted, low, high) if high - low < MOST_WHOLE_STATES else []
     if len(starts) > high - low:
         return None
-    common, times = counted.most_common(1)[0]
-    if len(starts) < 2 and 2 * times > counted.total():
-        starts = [number for number in sorted({low, common, common + 1}) if number <= high]
     if len(starts) < 2:
-        return sorted({int(end) for end in edges(known, low, high)})
+        around = _edges_around(point_masses(counted), counted, low, high, step=1)
+        if not around:
+            return sorted({int(end) for end in edges(known, low, high)})
+        starts = sorted({int(end) for end in around[:-1]}) + [high] * (high in point_masses(counted))
     # the last bin holds both its edges: a number that fills it alone needs room above
     return [*starts, max(high, starts[-1] + 1)]
+
+
+POINT_MASS = 0.1
+"""A part of the records that makes a single number a bin of its own, beside others that lie close together."""
+
+LEAST_TIES, LEAST_TIED_SHARE = 5, 0.005
+"""Records, and a part of them, with one number: a number that comes as often is listed in the law of its bin."""
+
+
+def point_masses(counted: Counter[Any]) -> list[float]:
+    """Return the numbers that have much mass of their own.
+
+    Examples
+    --------
+    >>> point_masses(Counter({0.0: 680, **dict.fromkeys((k / 7 for k in range(1, 321)), 1)}))
+    [0.0]
+    """
+    enough = max(enough_records(counted.total()), POINT_MASS * counted.total())
+    return sorted(number for number, times in counted.items() if times >= enough)
+
+
+def _edges_around(
+    points: Sequence[float], counted: Counter[Any], lower: float, upper: float, step: float = 0
+) -> list[float]:
+    """Return edges such that each of some numbers has a bin that no other public number is in; none without numbers.
+
+    Such a bin goes to the next public number, or over one whole number. The others have bins by their quantiles.
+    """
+    if not points:
+        return []
+    found, unit = {lower, upper}, power_of_ten(lower, upper)
+    ordered, gaps = sorted(counted), list[tuple[float, float]]()
+    for point in points:
+        place = ordered.index(point)
+        above = point + step if step else next(iter(ordered[place + 1 :]), upper)
+        # a round number will do if it lies between the two
+        rounded = above if unit is None or step else float(f"{math.floor(above / unit) * unit:.12g}")
+        above = rounded if point < rounded <= above else above
+        below = (ordered[place - 1] + point) / 2 if point == upper and place and not step else point
+        gaps.append((below, above))
+        found |= {each for each in (below, above) if lower < each < upper}
+    others = [number for number in counted.elements() if number not in points]
+    bins = min(PUBLIC_BINS, max(1, int(len(others) / enough_records(counted.total()))))
+    between = edges(others, lower, upper, bins) if others else []
+    return sorted(found | {each for each in between if not any(low <= each <= high for low, high in gaps)})
+
+
+def _laws_in_bins(cuts: Sequence[float], counted: Counter[Any]) -> Spread | dict[str, Inside]:
+    """Return how often numbers that come often come in their bins, all others evenly."""
+    frequent = _frequent(counted)
+    if not frequent:
+        return "uniform"
+    bins = Binned(tuple(cuts), steps=1)
+    held: dict[str, dict[float, int]] = {label: {} for label in bins.labels}
+    for number, times in counted.items():
+        held[bins.bin_of(number)][number] = times
+    return {label: _mixed(numbers, frequent, "uniform") for label, numbers in held.items()}
+
+
+def _frequent(counted: Counter[Any]) -> list[float]:
+    enough = max(LEAST_TIES, LEAST_TIED_SHARE * counted.total())
+    return sorted(number for number, times in counted.most_common(MOST_NUMBERS_LISTED) if times >= enough)
+
+
+def _mixed(held: Mapping[Any, int], frequent: Sequence[float], spread: Spread) -> Inside:
+    """Return the law in a bin in which some numbers are as frequent as in public, and the others spread."""
+    listed = {number: held[number] for number in frequent if number in held}
+    others = sum(held.values()) - sum(listed.values()) + RECORDS_ADDED
+    return _in_units({**listed, spread: others}) if listed else spread
 
 
 def _starts(counted: Counter[int], low: int, high: int) -> list[int]:
@@ -360,9 +434,14 @@ def _within(ends: Sequence[int], counted: Mapping[int, int]) -> Mapping[str, Ins
 
 def _frequencies(numbers: range, counted: Mapping[int, int]) -> Inside:
     """Return how often each number of a bin comes; evenly where they are too many to be written."""
-    if len(numbers) > MOST_NUMBERS_LISTED:
-        return "whole numbers"
-    weights = {number: counted.get(number, 0) + RECORDS_ADDED for number in numbers}
+    if len(numbers) <= MOST_NUMBERS_LISTED:
+        return _in_units({number: counted.get(number, 0) + RECORDS_ADDED for number in numbers})
+    held = {number: times for number, times in counted.items() if number in numbers}
+    return _mixed(held, _frequent(Counter(counted)), "whole numbers")
+
+
+def _in_units(weights: Mapping[Any, float]) -> dict[Any, float]:
+    """Return frequencies rounded to parts of a million, none to nothing."""
     total = sum(weights.values())
     units = {number: max(1, round(FREQUENCY_UNITS * weight / total)) for number, weight in weights.items()}
     units[max(units, key=units.__getitem__)] += FREQUENCY_UNITS - sum(units.values())

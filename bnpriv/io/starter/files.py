@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -39,8 +39,10 @@ def files_to_start(
     names: Sequence[str] | None = None,
     protect: Sequence[str] = (),
     records: int | None = None,
+    read_as: Mapping[str, str] | None = None,
+    notes: list[str] | None = None,
 ) -> tuple[str, dict[Path, str]]:
-    """Return the text of the framework file, and the texts of the network files beside it.
+    """Return the text of the framework file, and the texts of network files beside it; add to `notes` what is found.
 
     Raises
     ------
@@ -65,7 +67,10 @@ def files_to_start(
         strength=strength,
         records=records,
         protect=protect,
+        read_as=read_as,
     )
+    if notes is not None:
+        notes += known.notes
     for name in protect:
         check_protected(name, [each for each in known.columns if each not in known.left_out])
     files = _network_files(known.network, output)

@@ -20,14 +20,15 @@ from typing import Any, cast, final
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError, InstallationError
 from bnpriv.paths import user_path
-from bnpriv.tables.files import OTHER_SEPARATORS, is_database, refuse_other_encoding, refuse_other_separators
+from bnpriv.tables.files import is_database, refuse_other_encoding, separator_in
+from bnpriv.tables.readings import SEPARATORS
 
 LONGEST_FIRST_LINE = 2**20
 
 _NUMERIC_FIELD = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[\W\d_]*\d[\W\d_]*")
 """A number, or a date, a time or an amount of money: digits and no letters."""
 _GAPS_AND_TRUTH = frozenset(("?", "na", "nan", "null", "none", "true", "false"))
-_OTHER_SEPARATORS = re.compile(f"[{''.join(OTHER_SEPARATORS)}]")
+_OTHER_SEPARATORS = re.compile(f"[{''.join(SEPARATORS)}]")
 
 
 @final
@@ -40,10 +41,13 @@ class Header:
     names : tuple of str
     lacks_names : bool
         Whether the first line of the file is a record, so that the names come from elsewhere.
+    separator : str, optional
+        The sign between the fields of that line; None of what is no text file.
     """
 
     names: tuple[str, ...]
     lacks_names: bool = False
+    separator: str | None = None
 
 
 def header_of(data: object, names: Sequence[str] | None = None) -> Header:
@@ -80,7 +84,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
 
         with file_frame(path) as (_, found):
             return Header(names=distinct(found))
-    fields = first_line(path)
+    fields, sign = first_line(path), separator_of(path)
     if is_comment(fields):
         raise FileError(
             f"{path}: the first line must hold the names of the columns, or a record",
@@ -94,7 +98,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
                 found=f"{len(names)} names for {len(fields)} columns",
                 remedy="Name all columns, in the order of the file.",
             )
-        return Header(names=distinct(names), lacks_names=fields != list(names))
+        return Header(names=distinct(names), lacks_names=fields != list(names), separator=sign)
     if looks_like_a_record(fields):
         raise FileError(
             f"{path}: the first line must name the columns",
@@ -102,7 +106,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
             remedy="Where names stand there, rename what is no name or is there twice; where a record does, give the "
             'option names, "age,sex,income", or the option codebook.',
         )
-    return Header(names=tuple(fields))
+    return Header(names=tuple(fields), separator=sign)
 
 
 def is_text_file(data: object) -> bool:
@@ -168,25 +172,32 @@ def first_line(path: Path, *, comments: bool = True) -> list[str]:
                 remedy="Give the path of the table.",
             )
         refuse_other_encoding(path)
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            text = file.read(LONGEST_FIRST_LINE)
-        rows = csv.reader(io.StringIO(text, newline=""))
+        text = _beginning(path)
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator_in(text))
         rows = rows if comments else dropwhile(is_comment, rows)
         fields = [field.strip() for row in islice(rows, 1) for field in row]
     except (OSError, ValueError, csv.Error) as broken:
         if isinstance(broken, FileError):
             raise
-        text, fields = "", []
-    if not (comments and is_comment(fields)):
-        refuse_other_separators(path, text)
+        fields = []
     # a quote that never closes takes records into the names
     if not any(fields) or set("\0\r\n") & set("".join(fields)):
         raise FileError(
-            f"{path}: a table must start with a line of fields between commas",
+            f"{path}: a table must start with a line of fields between commas or other separators",
             found="none",
             remedy="Give a CSV or Parquet file.",
         )
     return fields
+
+
+def separator_of(path: Path) -> str:
+    """Return the sign between the fields of the first line of a text file."""
+    return separator_in(_beginning(path))
+
+
+def _beginning(path: Path) -> str:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return file.read(LONGEST_FIRST_LINE)
 
 
 def looks_like_a_record(fields: Sequence[str]) -> bool:

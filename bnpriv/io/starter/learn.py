@@ -339,8 +339,15 @@ def written_tables(network: DiscreteNetwork, model: int) -> list[WrittenTable]:
     return tables
 
 
-def check_protected(name: str, known: Sequence[str], *, nameless: str | None = None, told: bool = True) -> None:
-    """Refuse to protect what is no column.
+def check_protected(
+    name: str,
+    known: Sequence[str],
+    *,
+    nameless: str | None = None,
+    told: bool = True,
+    what: str = "a protected column",
+) -> None:
+    """Refuse to protect, or to read in some way, what is no column.
 
     Parameters
     ----------
@@ -351,6 +358,8 @@ def check_protected(name: str, known: Sequence[str], *, nameless: str | None = N
         What the column is called here whose name the codebook does not tell.
     told : bool
         Whether the columns may be told: not where they may be a record.
+    what : str
+        What the column is to be.
 
     Raises
     ------
@@ -369,7 +378,7 @@ def check_protected(name: str, known: Sequence[str], *, nameless: str | None = N
     elif not told:
         remedy = 'Check the spelling; if the first line is a record, name the columns: --names "age,sex,income".'
     raise ParameterError(
-        "a protected column must be one of the table",
+        f"{what} must be one of the table",
         found=f"{name[:80]!r}, none of {listing(known) if told else 'the fields of its first line'}",
         remedy=remedy,
     )

@@ -6,22 +6,36 @@ import csv
 import hashlib
 import math
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, final
 
 import numpy as np
 
 from bnpriv.checks import listing
 from bnpriv.core.interrupts import interruptible
-from bnpriv.errors import DataError, FileError
-from bnpriv.io.starter.header import first_line, header_of, is_comment, is_text_file, shares_names
+from bnpriv.errors import DataError, FileError, ParameterError
+from bnpriv.io.starter.header import first_line, header_of, is_comment, is_text_file, separator_of, shares_names
 from bnpriv.paths import user_path
 from bnpriv.tables.files import database_file, is_database
-from bnpriv.tables.readings import BLANKS, number, truth
+from bnpriv.tables.readings import (
+    BLANKS,
+    DATE_FORMATS,
+    SEPARATORS,
+    THOUSANDS,
+    Dialect,
+    Writing,
+    day_text,
+    number,
+    suspected_codes,
+    truth,
+)
 
 if TYPE_CHECKING:
     from bnpriv.core.networks.base import TableFingerprint
@@ -47,7 +61,42 @@ PublicValues = Sequence[str | float | None]
 def public_values(
     data: object, names: Sequence[str], *, given: bool = True, labels: Collection[str] = ()
 ) -> dict[str, PublicValues]:
-    """Return the columns of a public table that are named: numbers where all of a column are, else texts.
+    """Return the columns of a public table that are named: numbers where all of a column are, else texts."""
+    return found_public(data, names, given=given, labels=labels).values
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FoundPublic:
+    """What a public table is found to hold.
+
+    Parameters
+    ----------
+    values : mapping from str to sequence
+        Numbers where all of a column are, or nearly all, else texts; None for what is missing, and for codes.
+    dialect : Dialect
+        How its texts are written.
+    left_out : mapping from str to str
+        Columns that are no use to statistics, as ids and names, and why.
+    notes : tuple of str
+        What was found, one sentence each.
+    """
+
+    values: dict[str, PublicValues]
+    dialect: Dialect
+    left_out: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def found_public(
+    data: object,
+    names: Sequence[str],
+    *,
+    given: bool = True,
+    labels: Collection[str] = (),
+    told: Mapping[str, str] | None = None,
+) -> FoundPublic:
+    """Find how a public table writes numbers and dates, which numbers are codes, and which columns are ids.
 
     Parameters
     ----------
@@ -58,11 +107,15 @@ def public_values(
         Whether somebody gave the names; else they may be a record of the private table, of which nothing is told.
     labels : collection of str
         Columns whose texts are labels even where all of them are numbers, as "01" and "02".
+    told : mapping from str to str, optional
+        What columns are read as, whatever is found: "days", "number", "category", "id", or how a date is written.
 
     Raises
     ------
     DataError, FileError
         If it has other columns, or no records.
+    ParameterError
+        If a column is to be read as days, and nobody can tell how its dates are written.
     """
     found = _held(data, names, given=given)
     missing = [name for name in names if name not in found]
@@ -76,7 +129,146 @@ def public_values(
         )
     if not len(next(iter(found.values()), ())):
         raise DataError("the public table needs records", found="none", remedy="Give another table.")
-    return {name: _typed(found[name], labels=name in labels) for name in names}
+    columns = {name: found[name] for name in names}
+    separator = separator_of(user_path(cast(str, data))) if is_text_file(data) else ","
+    return _found_in(columns, labels, told or {}, separator)
+
+
+def _found_in(
+    columns: Mapping[str, Sequence[object]], labels: Collection[str], told: Mapping[str, str], separator: str
+) -> FoundPublic:
+    plain = {name: _without_gaps(values) for name, values in columns.items()}
+    numeric = [name for name in columns if told.get(name, "" if name not in labels else "category") not in LABELS]
+    notes: list[str] = []
+    given = ((name, _written_dates(name, plain[name], told.get(name, ""), notes)) for name in numeric)
+    dates = {name: written for name, written in given if written}
+    decimal, thousands = _signs([plain[name] for name in numeric if name not in dates], separator)
+    dialect = Dialect(separator=separator, decimal=decimal, thousands=thousands, dates=dates)
+    if dialect != Dialect(dates=dates):
+        signs = f", decimals behind {decimal!r}, thousands apart by {thousands!r}" if thousands else ""
+        notes.insert(0, f"Fields are separated by {SEPARATORS[separator]}{signs}.")
+    values: dict[str, PublicValues] = {}
+    codes: dict[str, tuple[float, ...]] = {}
+    left_out: dict[str, str] = {}
+    for name, held in columns.items():
+        writing = dialect.of(name)
+        must = name in dates or told.get(name) == "number"
+        values[name] = known = _typed(held, plain[name], labels=name not in numeric, writing=writing, must=must)
+        reason = _why_an_id(name, known) if name not in dates and name not in told else told.get(name) == "id" and SAID
+        if reason:
+            left_out[name] = reason
+        elif is_numeric(known):
+            texts = _known(plain[name]) - _known(known)
+            if texts:
+                notes.append(f"{name}: {texts:,} of its public values are no numbers or dates, and count as missing.")
+            counted = Counter(each for each in known if isinstance(each, float))
+            enough = name not in told and counted.total() >= LEAST_PUBLIC_RECORDS
+            codes[name] = suspected = suspected_codes(counted, dates=name in dates) if enough else ()
+            if suspected:
+                values[name] = [None if each in suspected else each for each in known]
+                shown = listing(day_text(code) if writing.dates else f"{code:.15g}" for code in suspected)
+                notes.append(
+                    f"{name}: {shown} ({sum(counted[each] for each in suspected):,} public records) looks like a code, "
+                    f"and counts as missing; if it is none: --as {name}={'days' if writing.dates else 'number'}."
+                )
+    return FoundPublic(values=values, dialect=replace(dialect, codes=codes), left_out=left_out, notes=tuple(notes))
+
+
+SAID = "it was said to be an id"
+
+LABELS = ("category", "id")
+"""What a column is read as whose values stay texts."""
+
+MOSTLY, FEWEST_NUMBERS = 0.95, 13
+"""A column holds numbers, with some texts among them, if so large a part of it does, and so many different ones."""
+
+MOST_LOOKED_AT = 5000
+"""Different texts of a column by which signs between digits are told."""
+
+BY_COMMAS = ((".", ""), (".", ","), (",", "."), (",", " "), (".", " "), (",", "'"), (".", "'"))
+BY_SEMICOLONS = ((",", "."), (".", ""), (".", ","), *BY_COMMAS[3:])
+"""Decimal signs, and signs between groups of digits: the first that make numbers of most columns."""
+
+ID_WORDS = frozenset(("id", "nr", "no", "num", "number", "nummer", "key", "uuid", "guid", "index", "ssn", "pnr"))
+"""Words in the names of columns that hold a number for each record, which counts nothing."""
+
+WORD_IN_NAME = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
+
+
+def _without_gaps(values: Sequence[object]) -> list[object]:
+    plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
+    return [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
+
+
+def _known(values: Sequence[object]) -> int:
+    return sum(value is not None for value in values)
+
+
+def _written_dates(name: str, values: Sequence[object], told: str, notes: list[str]) -> str:
+    """Return how a column writes dates, empty if it holds none; what is found, or cannot be told, is noted."""
+    counted = Counter(value for value in values if isinstance(value, (str, date)))
+    known, first = _known(values), list(counted)[:20]
+    fit: list[str] = []
+    for written in DATE_FORMATS if told != "number" else ():
+        writing = Writing(dates=written)
+        likely = counted if any(_reads(each, writing) for each in first) else ()
+        if sum(counted[each] for each in likely if _reads(each, writing)) >= max(1, MOSTLY * known):
+            fit.append(written)
+    if told in DATE_FORMATS or any(isinstance(value, date) for value in first) or (told == "days" and not counted):
+        fit = [told if told in DATE_FORMATS else next(iter(DATE_FORMATS))]
+    if len(fit) == 1:
+        notes.append(f"{name}: dates as {fit[0]}, read as days since 1970-01-01.")
+        return fit[0]
+    if told == "days":
+        raise ParameterError(
+            "a column that is read as days needs dates that are written in one way",
+            found=f"two ways that {name!r} may be written in" if fit else f"other texts in {name!r}",
+            remedy=f'Say which: --as "{name}=DD/MM/YYYY", or another of {listing(DATE_FORMATS)}.',
+        )
+    if fit:
+        notes.append(f"{name}: dates in which day or month may come first, left as texts; --as {name}={fit[0]} tells.")
+    return ""
+
+
+def _reads(value: object, writing: Writing) -> bool:
+    return not math.isnan(number(value, writing))
+
+
+def _signs(columns: Sequence[Sequence[object]], separator: str) -> tuple[str, str]:
+    """Return the signs before decimals and between groups of digits that make numbers of most columns."""
+    marks = set("".join(THOUSANDS))
+    texts = [
+        some
+        for values in columns
+        for some in [list(dict.fromkeys(each for each in values if isinstance(each, str)))[:MOST_LOOKED_AT]]
+        if any(marks & set(each) for each in some)
+    ]
+
+    def read(signs: tuple[str, str]) -> int:
+        writing = Writing(*signs)
+        return sum(sum(_reads(each, writing) for each in some) >= MOSTLY * len(some) for some in texts)
+
+    # of several that read as many columns the first
+    return max(BY_SEMICOLONS if separator == ";" else BY_COMMAS, key=read) if texts else BY_COMMAS[0]
+
+
+def _why_an_id(name: str, values: PublicValues) -> str:
+    """Return why a column is an id, a name or a free text, of which no statistics are asked; empty if it is none."""
+    known = [value for value in values if value is not None]
+    if len(known) < LEAST_PUBLIC_RECORDS:
+        return ""
+    counted = Counter(known)
+    alone = sum(times == 1 for times in counted.values())
+    numbers = [value for value in known if isinstance(value, float)]
+    if not numbers and 2 * alone > len(known) and max(counted.values()) < enough_records(len(values)):
+        return f"{alone:,} of its {len(known):,} public values come once: a name, an id or a free text"
+    if len(numbers) < len(known) or len(counted) < len(known) or not all(map(float.is_integer, numbers)):
+        return ""
+    running = max(numbers) - min(numbers) < 2 * len(numbers) or numbers == sorted(numbers)
+    words = {word.lower() for word in WORD_IN_NAME.findall(name)}
+    if running or words & ID_WORDS or name.lower().endswith("nummer"):
+        return f"all its {len(known):,} public values differ: a running number or another id"
+    return ""
 
 
 def _shares_no_name() -> DataError:
@@ -95,7 +287,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
             raise _shares_no_name()
         return public_columns(data, names)
     path = user_path(cast(str, data))
-    fields = first_line(path, comments=False)
+    fields, sign = first_line(path, comments=False), separator_of(path)
     named = bool(set(fields) & set(names))
     if not named and len(fields) != len(names):
         raise DataError(
@@ -113,7 +305,7 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
             remedy="Rename one of them, or leave it out.",
         )
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True))
+        lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True, delimiter=sign))
         rows = [row for row in lines if row]
     records = [row for row in rows[named:] if len(row) == len(fields)]
     if len(rows) > named and not records:
@@ -126,15 +318,22 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
     return dict(zip(fields if named else names, columns, strict=True))
 
 
-def _typed(values: Sequence[object], *, labels: bool) -> PublicValues:
+def _typed(
+    values: Sequence[object], texts: Sequence[object], *, labels: bool, writing: Writing, must: bool
+) -> PublicValues:
     """Return numbers or texts as a release reads them: what it takes for missing is None, and infinity a number."""
-    plain = [value.strip(BLANKS) if isinstance(value, str) else value for value in values]
-    texts = [None if value is None or str(value) in PUBLIC_GAPS else value for value in plain]
-    numbers = [math.nan if isinstance(value, bool) else number(value) for value in texts]
-    known = [value is None or x == x for value, x in zip(texts, numbers, strict=True)]
-    if not labels and all(known) and not all(value is None for value in texts):
+    read = {value: number(value, writing) for value in {each for each in texts if isinstance(each, str)}}
+    numbers = [
+        read[value] if isinstance(value, str) else math.nan if value is None else number(value, writing)
+        for value in (None if isinstance(each, bool) and not must else each for each in texts)
+    ]
+    given = _known(texts)
+    known = sum(x == x for x in numbers)
+    mostly = known >= MOSTLY * given and (known == given or len(set(numbers)) >= FEWEST_NUMBERS)
+    if not labels and given and (must or mostly):
         # of blanks a number has spaces alone
-        return [x if number(value) == x else None for value, x in zip(values, numbers, strict=True)]
+        held = zip(values, texts, numbers, strict=True)
+        return [x if x == x and (value == text or number(value, writing) == x) else None for value, text, x in held]
     both = zip(texts, numbers, strict=True)
     return [None if value is None else x if x == x and not isinstance(value, str) else str(value) for value, x in both]
 
@@ -166,7 +365,7 @@ def bounds(values: PublicValues) -> tuple[float, float]:
     return _plain(min(lower, low)), _plain(max(upper, high))
 
 
-def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
+def edges(values: PublicValues, lower: float, upper: float, bins: int = PUBLIC_BINS) -> list[float]:
     """Return the edges of bins: round numbers near quantiles of a public column, between two bounds.
 
     Examples
@@ -181,11 +380,11 @@ def edges(values: PublicValues, lower: float, upper: float) -> list[float]:
         return [_plain(lower), _plain(upper)]
     unit = power_of_ten(lower, upper)
     found: set[float] = set()
-    for k in range(1, PUBLIC_BINS):
-        quantile = float(numbers[len(numbers) * k // PUBLIC_BINS])
+    for k in range(1, bins):
+        quantile = float(numbers[len(numbers) * k // bins])
         found.add(quantile if unit is None else _round(round(quantile / unit), unit))
     inner = {each for each in found if lower < each < upper}
-    if not inner:  # most values are one
+    if not inner and bins > 1:  # most values are one
         common = Counter(cast("list[float]", numbers.tolist())).most_common(1)[0][0]
         above = numbers[numbers > common]
         inner = {each for each in (common, float(above[0]) if len(above) else common) if lower < each < upper}
@@ -322,7 +521,7 @@ def _shape(data: object) -> tuple[Sequence[str], int]:
 
     from bnpriv.tables.reader import collected, source
 
-    with source(data, ()) as (frame, names):
+    with source(data, (), separator=None) as (frame, names):
         if isinstance(frame, nw.DataFrame):
             return names, len(frame)
         return names, int(collected(frame.select(nw.len())).item())

@@ -17,11 +17,12 @@ from bnpriv.core.queries.asked import count
 from bnpriv.core.queries.predicates import col
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Secret, apart
-from bnpriv.errors import FewRecordsWarning, FrameworkError, ParameterError
+from bnpriv.errors import FewRecordsWarning, FoundInPublicWarning, FrameworkError, ParameterError
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
+from bnpriv.tables.readings import PLAIN
 
 HIDDEN_PART = 100
 """By default numbers of records up to one in so many of the table apart are not to be told apart."""
@@ -42,6 +43,7 @@ def start(
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
     source: str | None = None,
+    read_as: Mapping[str, str] | None = None,
 ) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
     """Start a framework for a table of one's own, from its header and what is public about it.
 
@@ -76,9 +78,12 @@ def start(
         of one state of the column behind it against another are within this factor of those that the codebook's shares
         give. An edge may state its own, "income -> score: 1.5".
     draws : int
-        How many models are learned.
+        How many networks are drawn; of weights of the public records there are twice as many draws.
     source : str, optional
         Where a given network comes from.
+    read_as : mapping from str to str, optional
+        What columns are read as, whatever the public table looks like: "number", "category", "days" (dates, which count
+        as days since 1970-01-01), a way to write dates such as "DD.MM.YYYY", or "id" (left out).
 
     Returns
     -------
@@ -98,6 +103,9 @@ def start(
     -----
     FewRecordsWarning
         If the network is learned from fewer than 500 public records.
+    FoundInPublicWarning
+        If the public table holds dates, signs of another language, codes for missing values, ids, or numbers with much
+        mass of their own: what was found, and what was made of it.
 
     Examples
     --------
@@ -124,9 +132,12 @@ def start(
         strength=strength,
         draws=draws,
         protect=hidden,
+        read_as=read_as,
     )
     if known.few_records:
         warnings.warn(known.few_records, FewRecordsWarning, stacklevel=2)
+    if known.notes:
+        warnings.warn("\n".join(["found in the public table:", *known.notes]), FoundInPublicWarning, stacklevel=2)
     schema = _schema(known, records)
     for name in hidden:
         check_protected(name, list(schema.columns))
@@ -162,7 +173,8 @@ def _schema(known: Started, records: int) -> Schema:
             found=f"none for {listing(unknown)}" if told else "none for any",
             remedy="Give a codebook, or a public table.",
         )
-    return Schema(records=records, columns={name: column for name, column in kept.items() if column is not None})
+    columns = {name: column for name, column in kept.items() if column is not None}
+    return Schema(records=records, columns=columns, dialect=None if known.dialect == PLAIN else known.dialect)
 
 
 def _framework(

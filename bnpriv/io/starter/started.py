@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast, final
 
 from bnpriv.checks import listing, member
-from bnpriv.core.columns import NOT_COUNTED
+from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
 from bnpriv.core.networks.base import Level
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import FileError, FrameworkError, ParameterError
-from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, read_codebook
+from bnpriv.io.starter.codebook import Described, KnownColumn, choice, node_states, point_masses, read_codebook
 from bnpriv.io.starter.header import Header, first_line, header_of, is_text_file, looks_like_a_record, shares_names
 from bnpriv.io.starter.learn import (
     LEARNED_MODELS,
@@ -24,14 +26,26 @@ from bnpriv.io.starter.learn import (
     stated,
     strengths_of,
 )
-from bnpriv.io.starter.public import OTHER_LABELS, PublicValues, public_values, refuse_the_same
+from bnpriv.io.starter.public import (
+    OTHER_LABELS,
+    SAID,
+    FoundPublic,
+    PublicValues,
+    enough_records,
+    found_public,
+    refuse_the_same,
+)
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
+from bnpriv.tables.readings import DATE_FORMATS, PLAIN, Dialect
 
 StartedNotion = Literal["dataset", "distributional"]
 FEW_PUBLIC_RECORDS = 500
 """With fewer public records to learn from than this, it is said that they are few."""
+
+READ_AS = ("days", "number", "category", "id")
+"""What a column may be read as, whatever is found in it; or how its dates are written."""
 
 STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
 
@@ -54,8 +68,12 @@ class Started:
         Learned from the public table, or stated.
     public_records : PublicRecords, optional
         The public table itself, as models of one record.
-    left_out : tuple of str
-        Columns that cannot be nodes of the learned network.
+    left_out : mapping from str to str
+        Columns that are neither in the schema nor in a learned network, and why.
+    dialect : Dialect
+        How the texts of the tables are written.
+    notes : tuple of str
+        What was found in the public table, one sentence each.
     by_expert : bool
         Whether an expert gave its graph.
     stated : mapping from (str, str) to float
@@ -75,7 +93,9 @@ class Started:
     public: str = ""
     network: DiscreteNetwork | None = None
     public_records: PublicRecords | None = None
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+    dialect: Dialect = PLAIN
+    notes: tuple[str, ...] = ()
     by_expert: bool = False
     stated: Strengths = field(default_factory=dict[tuple[str, str], float])
     learned_from: int | None = None
@@ -107,9 +127,10 @@ class Started:
             if self.by_expert
             else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
         )
+        records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (
             f"learned from public data, {self.public}: {graph}, tables drawn from a posterior; and these records "
-            "themselves, reweighted"
+            f"themselves, reweighted{records}"
         )
 
 
@@ -132,9 +153,10 @@ def started(
     draws: int = LEARNED_MODELS,
     records: int | None = None,
     protect: Iterable[str] = (),
+    read_as: Mapping[str, str] | None = None,
 ) -> Started:
     """Gather what is known of a table; see `bnpriv.io.starter.start.start`."""
-    protect = tuple(protect)
+    protect, read_as = tuple(protect), dict(read_as or {})
     member("notion", notion, STARTED_NOTIONS, error=ParameterError)
     refuse_learning(notion, learn, edges, public)
     by_hand = edges is not None and learn is None
@@ -151,8 +173,13 @@ def started(
             found="numbers, gaps or the same text twice, as in a record",
             remedy="Rename them; where the names are really numbers, give a public table or a codebook that has them.",
         )
+    _check_read_as(read_as, header.names, told=given or table is not None)
+    described = {**described, **{name: _read_as(described.get(name), kind) for name, kind in read_as.items()}}
     labels = [name for name, said in described.items() if said.kind == "categorical"]
-    values = {} if table is None else public_values(table, header.names, given=given, labels=labels)
+    found = _nothing(read_as, header)
+    if table is not None:
+        found = found_public(table, header.names, given=given, labels=labels, told=read_as)
+    values, left_out = found.values, dict(found.left_out)
     nameless = next((name for name, said in described.items() if said.nameless and name in header.names), None)
     for name in protect:
         # names that nothing public has too may be a record
@@ -166,8 +193,18 @@ def started(
         )
         for name in header.names
     }
+    if learn is not None:
+        left_out |= {name: why for name, each in columns.items() if (why := _no_node(each, values[name]))} | left_out
     shares = {name: said.shares for name, said in described.items() if said.shares and name in columns}
-    nodes = list(shares) if by_hand else [] if learn is None else _nodes(columns, values)
+    if by_hand:
+        left_out |= {name: "the codebook has no shares of it" for name in columns if name not in shares}
+    nodes = list(shares) if by_hand else [] if learn is None else _nodes(columns, left_out)
+    for name in () if by_hand else set(protect) & set(left_out):
+        raise ParameterError(
+            "a protected column must be one that statistics can be asked of",
+            found=f"{name[:80]!r}, which is left out: {left_out[name]}",
+            remedy=f"Say what it is, --as {name[:80]}=number or category, or protect another.",
+        )
     kept = {name: column for name in nodes if (column := columns[name].column) is not None}
     hubs = [name for name in protect if name in kept]
     strengths = strengths_of(edges, strength, _with_shares(nodes)) if by_hand and edges else {}
@@ -182,8 +219,10 @@ def started(
         records=records,
         public=told,
         network=drawn,
-        public_records=public_records(kept, values, draws) if nodes and not by_hand else None,
-        left_out=tuple(name for name in columns if name not in nodes) if nodes else (),
+        public_records=public_records(kept, values, 2 * draws) if nodes and not by_hand else None,
+        left_out=left_out,
+        dialect=replace(found.dialect, separator=header.separator or found.dialect.separator),
+        notes=(*found.notes, *_told_points(columns, values), *_told_left_out(left_out)),
         by_expert=edges is not None,
         stated=strengths,
         hubs=tuple(hubs),
@@ -232,21 +271,74 @@ def _listed_names(data: object, described: Mapping[str, Described]) -> list[str]
     return listed
 
 
-def _nodes(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues]) -> list[str]:
-    """Return the columns that can be nodes: with two states or more, and a public record that shows one.
+def _check_read_as(read_as: Mapping[str, str], names: Sequence[str], *, told: bool) -> None:
+    """Refuse to read what is no column, or in a way that there is not."""
+    for name, kind in read_as.items():
+        check_protected(name, names, told=told, what="a column that is read as something")
+        member("what a column is read as", kind, (*READ_AS, *DATE_FORMATS), error=ParameterError)
+
+
+def _read_as(said: Described | None, kind: str) -> Described:
+    """Return what a codebook says of a column, but for what it is read as."""
+    usual = {"category": "categorical", "number": "real"}.get(kind, "integer" if kind != "id" else "unknown")
+    if said is None:
+        return Described(kind=usual)
+    return replace(said, kind="integer" if usual == "real" and said.kind == "integer" else usual)
+
+
+def _nothing(read_as: Mapping[str, str], header: Header) -> FoundPublic:
+    """Return what is known without a public table: what columns are to be read as."""
+    dates = {
+        name: kind if kind in DATE_FORMATS else "YYYY-MM-DD"
+        for name, kind in read_as.items()
+        if kind in ("days", *DATE_FORMATS)
+    }
+    ids = {name: SAID for name, kind in read_as.items() if kind == "id"}
+    return FoundPublic(values={}, dialect=Dialect(dates=dates), left_out=ids, notes=())
+
+
+def _no_node(known: KnownColumn, values: PublicValues) -> str:
+    """Return why a column cannot be a node of a learned network; empty if it can."""
+    different = len({value for value in values if value is not None})
+    if known.column is None or not different:
+        return "the public table has no value of it"
+    if len(set(node_states(known.column)) - {NOT_COUNTED}) > 1:  # a gap alone is no other value
+        return ""
+    if different == 1:
+        return "all public records that have one have the same value"
+    least = math.ceil(enough_records(len(values)))
+    return f"none of its {different:,} different public values comes {least:,} times or more"
+
+
+def _told_points(columns: Mapping[str, KnownColumn], values: Mapping[str, PublicValues]) -> list[str]:
+    """Tell the numbers with much mass of their own in columns that are bins."""
+    found: list[str] = []
+    for name, known in columns.items():
+        within = known.column.within if isinstance(known.column, Binned) else "uniform"
+        if isinstance(within, str):
+            continue
+        counted = Counter(value for value in values[name] if isinstance(value, float))
+        listed = {number for law in within.values() if set(law) & set(SPREADS) for number in law}
+        points = [number for number in point_masses(counted) if number in listed]
+        if points:
+            shares = listing(f"{number:.6g} ({counted[number] / counted.total():.0%})" for number in points)
+            found.append(f"{name}: much of its public mass is at {shares}: bins of their own.")
+    return found
+
+
+def _told_left_out(left_out: Mapping[str, str]) -> list[str]:
+    return [f"{name}: left out, and no query can read it: {reason}." for name, reason in left_out.items()]
+
+
+def _nodes(columns: Mapping[str, KnownColumn], left_out: Mapping[str, str]) -> list[str]:
+    """Return the columns that are nodes.
 
     Raises
     ------
     FrameworkError
         If there is none.
     """
-    nodes = [
-        name
-        for name, known in columns.items()
-        if known.column is not None
-        and len(set(node_states(known.column)) - {NOT_COUNTED}) > 1  # a gap alone is no other value
-        and any(value is not None for value in values[name])
-    ]
+    nodes = [name for name in columns if name not in left_out]
     if not nodes:
         raise FrameworkError(
             "a network needs a column with two states in the public table",

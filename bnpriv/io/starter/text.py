@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from bnpriv.checks import listing
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical
 from bnpriv.core.schema import Column, has_gaps
+from bnpriv.io.framework_text import table_values
 from bnpriv.io.starter.codebook import KnownColumn
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.start import HIDDEN_PART, usual_property
 from bnpriv.io.starter.started import Started, level_of
-from bnpriv.toml import readable_text, toml_key, toml_value
+from bnpriv.tables.readings import day_text
+from bnpriv.toml import readable_text, short_number, toml_key, toml_value
 
 NO_NAMES = "The file of the table has no line of names"
 
@@ -85,6 +87,7 @@ def framework_text(
     if records:
         model += f"\n# models too: the public records themselves, reweighted\n{records}\n"
     parts = [_STARTED_HEAD, _top(known, network, asked=asked), model, _records(known)]
+    parts += [_table(known)] if table_values(known.dialect) else []
     parts += [_column(known, name, each) for name, each in known.columns.items()]
     return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
 
@@ -132,7 +135,7 @@ def _posterior(known: Started) -> str:
     drawn = None if known.network is None else known.network.posterior_draws
     if drawn is None:
         return ""
-    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\n"
+    said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\nrecords = {drawn.records}\n"
     return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
 
 
@@ -147,18 +150,32 @@ def _records(known: Started) -> str:
     return text + _COUNTED
 
 
+def _table(known: Started) -> str:
+    signs = table_values(known.dialect).items()
+    return "[table]                         # how texts are written\n" + "".join(
+        f"{key} = {readable_text(str(sign))}\n" for key, sign in signs
+    )
+
+
 def _column(known: Started, name: str, chosen: KnownColumn) -> str:
-    if name in known.left_out and known.stated:
-        return f"# {_comment(name)} is left out, and no query can read it: the codebook has no shares of it.\n"
     if name in known.left_out:
-        return (
-            f"# {_comment(name)} is left out, and no query can read it: with its rare values put\n"
-            "# together, the public table has fewer than two states of it; the learned network needs two.\n"
-        )
-    head = f"[columns.{toml_key(name)}]"
+        return f"# {_comment(name)} is left out, and no query can read it:\n# {_comment(known.left_out[name])}.\n"
+    head, read = f"[columns.{toml_key(name)}]", _read(known, name)
     if chosen.column is None:
-        return f"{head}\n{_BLANK_COLUMN[chosen.kind]}"
-    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{_body(name, chosen.column)}"
+        return f"{head}\n{read}{_BLANK_COLUMN[chosen.kind]}"
+    return f"{head}{' ' * max(1, 32 - len(head))}# from {_comment(chosen.origin)}\n{read}{_body(name, chosen.column)}"
+
+
+def _read(known: Started, name: str) -> str:
+    """Return the lines of a column that say how its texts are read, and which numbers stand for a missing value."""
+    written = known.dialect.of(name)
+    text = f'dates = "{written.dates}"{"":<12}# read as days since 1970-01-01\n' if written.dates else ""
+    codes = ", ".join(day_text(code) if written.dates else toml_value(short_number(code)) for code in written.codes)
+    return (
+        f"{text}missing_codes = [{codes}]{'':<6}# taken for a missing value; without this line a number\n"
+        if codes
+        else text
+    )
 
 
 def _body(name: str, column: Column) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from itertools import combinations
 from operator import attrgetter
 
 import numpy as np
 
+from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.checks import type_text
 from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
 from bnpriv.core.networks.base import Forward
@@ -130,10 +130,10 @@ def _interval_pairs(parameter: Parameter, given: object, drawn: FloatArray | Non
             )
         return found
     if given is None and len(states) > 1:
-        return tuple(interval_pair(pair) for pair in combinations(states, 2))
+        return tuple(interval_pair(pair) for pair in itertools.combinations(states, 2))
     raise SecretError(
         f"the secrets of the parameter {parameter.name!r} of a network of densities must be intervals or values",
-        found="none" if given is None else type_text(given),
+        found="none" if given is None else checks.type_text(given),
         remedy=f"Protect {{{parameter.name!r}: bnpriv.intervals(((30, 40), (50, 60)))}} for two ranges, with your "
         "own numbers, or bnpriv.intervals((35, 55)) for two values.",
     )

@@ -18,7 +18,7 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
-from bnpriv.core.evidence.dataset import Counts, impossible, meant, network_record_law
+from bnpriv.core.evidence.dataset import Counts, impossible, law_of_one_record, meant, network_record_law
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
@@ -40,6 +40,7 @@ from bnpriv.core.secrets import Secret, SecretPair
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import FrameworkError, Refusal, RefusedError, SecretError, SizeError
 from bnpriv.kinds.draws.laws import SampledLaws
+from bnpriv.kinds.public_records import BITS, PublicRecords
 from bnpriv.lab.attacks.likelihood_ratio import Answers, known_noise, settings, weighed
 from bnpriv.lab.sampling.drawn import game_below
 from bnpriv.lab.sampling.game import (
@@ -248,10 +249,8 @@ class TablesSampler(KindSampler):
 
     def table_of_property(self, framework: DatasetAttributePrivacy, asked: SimulationRequest) -> MadeUp:
         """Independent records whose property has the value that is assumed, or one of several."""
-        network, schema = cast("DiscreteNetwork", framework.network), framework.schema
         if not asked.secret:
-            places = draw_places(network, asked.records, asked.random, asked.model)
-            return MadeUp(record_columns(network, schema, framework.column_laws, places, asked.random))
+            return MadeUp(model_columns(framework, asked.records, asked.random, asked.model))
         ((name, known),) = asked.secret.items()
         hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
         numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
@@ -314,12 +313,12 @@ class TablesSampler(KindSampler):
 
     def game_of_property(self, framework: DatasetAttributePrivacy, calibration: Calibration) -> AttackGame:
         """The game of two numbers of records that count, as far apart as the secret allows and around the likeliest."""
-        network, schema, query = cast("DiscreteNetwork", framework.network), framework.schema, calibration.query
+        schema, query = framework.schema, calibration.query
         evidence = laws(framework, query)
         constraint, _ = constraint_of(evidence, calibration)
         secret, model = framework.protect[constraint.protected], constraint.model
         asked = stack(secret.property, query)
-        both = network_record_law(network, schema, asked, framework.column_laws, model)
+        both = law_of_one_record(framework, asked, model)
         values = [int(value) for value in np.unique(both.columns[0])]
         if len(values) > 2:
             return game_of_laws(evidence, calibration)
@@ -436,6 +435,22 @@ def record_columns(
     return columns
 
 
+def model_columns(
+    framework: DatasetAttributePrivacy, count: int, random: np.random.Generator, model: int
+) -> dict[str, NDArray[Any]]:
+    """The columns of independent records of one model: of the network, or public ones among which it counts as one."""
+    network, public = cast("DiscreteNetwork", framework.network), cast("PublicRecords | None", framework.public_records)
+    schema, draw = framework.schema, model - network.models
+    places = draw_places(network, count, random, model if draw < 0 else draw % network.models)
+    columns = record_columns(network, schema, framework.column_laws, places, random)
+    if public is None or draw < 0:
+        return columns
+    rows = np.searchsorted(np.cumsum(public.weights(draw)), random.integers(1 << BITS, size=count), side="right")
+    shown = random.integers(public.records + 1, size=count) > 0
+    told = {name: held(schema[name], public.columns[name][rows]) for name in columns}
+    return {name: np.where(shown, told[name], column) for name, column in columns.items()}
+
+
 def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[Any]:
     """The values of a column that the states of its node stand for.
 
@@ -471,11 +486,6 @@ class Property:
     records: int
     _sums: dict[int, WholeLaw] = field(default_factory=dict[int, WholeLaw], init=False)
 
-    @property
-    def network(self) -> DiscreteNetwork:
-        """The network of the records."""
-        return cast("DiscreteNetwork", self.framework.network)
-
     @cached_property
     def form(self) -> NormalForm:
         """The property as a query."""
@@ -484,8 +494,7 @@ class Property:
     @cached_property
     def one(self) -> WholeLaw:
         """The law of what one record adds to the numerator of the property."""
-        laws = self.framework.column_laws
-        return network_record_law(self.network, self.form.schema, self.secret.property, laws, self.model)
+        return law_of_one_record(replace(self.framework, schema=self.form.schema), self.secret.property, self.model)
 
     @cached_property
     def total(self) -> WholeLaw:
@@ -585,7 +594,7 @@ def draw_with_property(
 
     Notes
     -----
-    How many records add what is drawn from its exact law; each of them is then a record of the network given what it
+    How many records add what is drawn from its exact law; each of them is then a record of the model given what it
     adds, and they stand in random order, because the records are alike.
     """
     framework, scale = hidden.framework, hidden.form.wholes()[0]
@@ -595,8 +604,7 @@ def draw_with_property(
     while any(left.values()):
         rarest = min(np.exp(hidden.one.log_mass([value])) / count for value, count in left.items() if count)
         batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
-        places = draw_places(hidden.network, batch, random, hidden.model)
-        columns = record_columns(hidden.network, framework.schema, framework.column_laws, places, random)
+        columns = model_columns(framework, batch, random, hidden.model)
         alone = answers(hidden.form, {hidden.secret.column: columns[hidden.secret.column][:, np.newaxis]})
         added = np.rint(alone * scale.denominator) - scale.shift
         for value, count in left.items():

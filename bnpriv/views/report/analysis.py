@@ -10,28 +10,41 @@ from itertools import chain, islice, pairwise
 from typing import Literal, cast, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from bnpriv.core.distributions import Atoms
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.core.distributions import Atoms, log_sum_exp
 from bnpriv.core.evidence.constraints import AnswerLaw
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks import guarantee as odds
-from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.influence.base import Influence, draw_points, influence_of, worst_place
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilts
+from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
 from bnpriv.core.mechanisms.quilt_search import approximate_scales, scales
 from bnpriv.core.networks.base import Network, driven_by, drivers
+from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.progress import watched
 from bnpriv.core.queries.sensitivity import column_sensitivity
-from bnpriv.core.secrets import Pair
+from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
+from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
-from bnpriv.views.report.values import AnswerInfluence, AttributeReport, Belief, EdgeEffect, NoiseOfQuilt, RankedQuilt
+from bnpriv.views.report.values import (
+    AnswerInfluence,
+    AttributeReport,
+    Belief,
+    EdgeEffect,
+    LikelyInfluence,
+    NoiseOfQuilt,
+    RankedQuilt,
+)
 
 # --------------------------------------------------------------------------------------------------
 # Which edges carry an influence, and what would be left of it without each of them.
@@ -195,8 +208,141 @@ class InfluenceCache:
         return found
 
 
+# --------------------------------------------------------------------------------------------------
+# What is told but for a chance, and whether public records show a dependence at all.
+# --------------------------------------------------------------------------------------------------
+
+USUAL_CHANCE = 0.001
+"""What fewer records show is left out of what is told first."""
+
+LEAST_SHOWN = 10
+"""Of a model learned from N public records: the prior weighs as much, so that what is rarer may be its doing alone."""
+
+MOST_CHANCE = 0.25
+"""From fewer public records nothing is told but for a chance."""
+
+FAMILY_LEVEL = 0.01
+"""With this probability at most a dependence is seen of any column of a report, if none depends."""
+
+
+def chance_for(network: Network | None, delta: float) -> float | None:
+    """Return the chance but for which influences are told; None where only the largest is.
+
+    Without a `delta`, those of models learned from public records: elsewhere every probability was declared.
+    """
+    if network is None or network.level != "records" or not kind_of(network).exact_tables:
+        return None
+    drawn = network.posterior_draws
+    records = None if drawn is None else drawn.records
+    usual = None if records is None else max(USUAL_CHANCE, LEAST_SHOWN / records)
+    return delta or (usual if usual is not None and usual <= MOST_CHANCE else None)
+
+
+def likely_influence(
+    influence: Influence, chance: float, among: int | None = None, public: FloatArray | None = None
+) -> LikelyInfluence:
+    """Return what columns tell but for a chance; see docs/claims/likely.md.
+
+    Parameters
+    ----------
+    influence : Influence
+        In a network of tables, of level "records".
+    chance : float
+    among : int, optional
+        Of how many columns it is asked whether public records show that they depend on the protected attribute.
+    public : ndarray of shape (draws + 1, states, cells), optional
+        The shares of the protected attribute and what is seen in the public records: reweighted, and as they are.
+    """
+    drawn = influence.network.posterior_draws
+    records = None if drawn is None else drawn.records
+    law = _law(influence) if influence.details is not None and influence.frontier else None
+    found = [] if law is None else [_likely_values(law, influence, chance, influence.values)]
+    if law is not None and public is not None:
+        with np.errstate(divide="ignore"):
+            found.append(_likely_values(np.log(public[:-1]), influence, chance, np.inf))
+    known = [(values, cells) for values, cells in found if np.isfinite(values).any()]
+    if law is None or not known:
+        _, at_95, nats = draw_points(influence.values)
+        return LikelyInfluence(nats=nats, at_95=at_95, chance=chance, influence=influence, records=records)
+    values, cells = max(known, key=lambda each: float(each[0].max()))
+    _, at_95, nats = draw_points(values)
+    model, k = worst_place(values)
+    states = [influence.network.states[name] for name in influence.frontier]
+    places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
+    shown = {name: each[int(at)] for name, each, at in zip(influence.frontier, states, places, strict=True)}
+    by_table = values is not found[0][0]
+    attained = replace(
+        influence, pair=influence.pairs[k], model=influence.model if by_table else model, assignment=shown
+    )
+    seen = None
+    if among is not None and records is not None:
+        # the mean of so many draws scatters about the table by this much more than the table does about its law
+        share, spread = (np.exp(law).mean(axis=0), 1 + 1 / len(law)) if public is None else (public[-1], 1.0)
+        seen = _depends(share, records, spread, FAMILY_LEVEL / among)
+    return LikelyInfluence(
+        nats=nats, at_95=at_95, chance=chance, influence=attained, records=records, dependence=seen, by_table=by_table
+    )
+
+
+def _likely_values(
+    law: FloatArray, influence: Influence, chance: float, most: FloatArray | float
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return what is told but for a chance, at most so much, and the cells that attain it, for every model and pair.
+
+    It is -inf where a secret is rarer than the chance.
+    """
+    states = influence.network.states[influence.protected]
+    pairs = cast("tuple[SecretPair, ...]", influence.pairs)
+    sides = list(dict.fromkeys(side for pair in pairs for side in (pair.first, pair.second)))
+    first, second = [sides.index(pair.first) for pair in pairs], [sides.index(pair.second) for pair in pairs]
+    logs = np.stack([log_sum_exp(law[:, [state in side for state in states]], 1) for side in sides], axis=1)
+    priors = log_sum_exp(logs, 2)
+    with np.errstate(invalid="ignore"):
+        given = logs - priors[:, :, np.newaxis]
+        losses = given[:, first] - given[:, second]
+    losses[np.isneginf(logs[:, first])] = -np.inf
+    order = np.argsort(-losses, axis=2)
+    # masses are rounded up: no loss is left out that is not as rare
+    masses = np.exp(np.take_along_axis(logs[:, first], order, 2) + influence.error).cumsum(axis=2)
+    left_out = (masses * (1 + masses.shape[2] * UNIT_ROUNDOFF) <= chance).sum(axis=2, keepdims=True)
+    cells = np.take_along_axis(order, np.minimum(left_out, masses.shape[2] - 1), 2)
+    told = np.take_along_axis(losses, cells, 2)[:, :, 0] + influence.error
+    met = np.exp(priors + influence.error) >= chance
+    return np.where(met[:, first] & met[:, second], np.clip(told, 0.0, most), -np.inf), cells[:, :, 0]
+
+
+def _law(influence: Influence) -> FloatArray:
+    """Return the logs of the joint law of the protected attribute and all that is seen, the latter as one axis."""
+    law = joint_law(cast(DiscreteNetwork, influence.network), (influence.protected, *influence.frontier)).values
+    return law.reshape(*law.shape[:2], -1)
+
+
+def _of_public(subject: ReportTarget, told: Influence) -> FloatArray | None:
+    """Return the shares of the protected attribute and a single column in public records; None without any."""
+    framework = subject.framework
+    if framework is None or framework.public_records is None or told.frontier != tuple(told.columns):
+        return None
+    public = cast(PublicRecords, framework.public_records)
+    seen = {name: told.network.states[name] for name in (told.protected, *told.frontier)}
+    return public.joint(seen, framework.schema) if len(told.frontier) == 1 else None
+
+
+def _depends(share: FloatArray, records: int, spread: float, level: float) -> bool:
+    """Return whether a G-test on the shares of so many public records rejects independence."""
+    from scipy.special import chdtrc, xlogy
+
+    shown = [share.sum(axis=axis) * records >= LEAST_SHOWN for axis in (1, 0)]
+    common = share[np.ix_(*shown)]
+    freedom = (common.shape[0] - 1) * (common.shape[1] - 1)
+    if freedom < 1:
+        return False
+    expected = np.outer(common.sum(axis=1), common.sum(axis=0)) / common.sum()
+    statistic = 2 * records * np.sum(cast(FloatArray, xlogy(common, common / expected)))
+    return bool(cast(float, chdtrc(freedom, statistic / spread)) < level)
+
+
 def attribute_report(
-    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None
+    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None, delta: float = 0.0
 ) -> AttributeReport:
     """Return what is known about one protected attribute.
 
@@ -209,6 +355,8 @@ def attribute_report(
         Quilts that are shown.
     calibration : Calibration or None
         Of the subject's query by quilts, if an epsilon was given.
+    delta : float
+        The chance but for which influences are told first, and ranked; 0 for the usual one.
     """
     network, pairs = subject.network, subject.secrets[protected]
     assert network is not None
@@ -222,10 +370,20 @@ def attribute_report(
     groups = kind_of(network).alike(network, protected)
     alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
-    alone.sort(key=lambda told: (*(-part for part in _size(told)), sorted(told.columns)))
+    chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
+    likely = (
+        {}
+        if chance is None
+        else {told.columns: likely_influence(told, chance, among, _of_public(subject, told)) for told in alone}
+    )
+    # what is seen to depend comes first: of the others the public records leave much open, if they are few
+    first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
+    alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
     estimates = any(told.kind == "estimate" for told in alone)
     rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
     asked = _asked(cache, alone)
+    if asked is not None and chance is not None and asked.columns not in likely:
+        likely[asked.columns] = likely_influence(asked, chance)
     edges, more_edges = _edges(cache, asked)
     return AttributeReport(
         protected=protected,
@@ -242,6 +400,7 @@ def attribute_report(
         alike={name: group for name, group in alike.items() if len(group) > 1},
         left=sum(map(len, groups[len(alone) :])),
         driven=tuple(_driven(cache)),
+        likely=likely,
     )
 
 

@@ -16,6 +16,7 @@ from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curve
 from bnpriv.render.html import Html, scroller
 from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, upper_chance, upper_text
 from bnpriv.views.influence import LEGEND, heat_cell
+from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import draws_text, influence_text, node_text, not_worked_out, setting_text, witness_text
@@ -76,26 +77,34 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
     if row is None or not small or len(told) < 2 or float(told[0]) == 0:
         return ()
-    longest = max((float(each) for each in told if math.isfinite(float(each))), default=0.0)
+    longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
     whose = name_text(row.protected)
     return (
         Table(
-            caption=f"What single columns tell about {whose}, in nats",
+            caption=f"What single columns tell about {whose}, in nats{words.rarely_text(row)}",
             header=("column", "nats", ""),
-            rows=[(_with_alike(row, each), *_bar(each, longest)) for each in told],
+            rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
-            more=f"{len(row.columns) - len(told)} more, which tell no more." if len(row.columns) > len(told) else "",
+            more=_more(row, len(row.columns) - len(told), "no more"),
         ),
     )
 
 
-def _bar(told: Influence, longest: float) -> tuple[str, doc.Cell]:
+def _more(row: AttributeReport, left: int, what: str) -> str:
+    """Return that so many columns are not listed; of those without a dependence some may tell more than listed ones."""
+    return "" if left <= 0 else f"{left} more." if row.likely else f"{left} more, which tell {what}."
+
+
+def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, doc.Cell]:
     if told.unknown is not None and math.isinf(float(told)):
         return "not known", doc.Cell("")
-    nats, delta = float(told), rare(told)
+    nats, delta, likely = row.shown(told), rare(told), row.likely.get(told.columns)
     text = "too large" if math.isnan(nats) else upper_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
-    return text, doc.Cell("" if delta is None else f"over 1 nat with delta {upper_chance(delta)}", drawing=drawn)
+    said = "" if delta is None else f"over 1 nat with delta {upper_chance(delta)}"
+    if likely is not None:
+        said = f"at worst {upper_text(float(told))}{'' if likely.dependence is not False else ', no dependence seen'}"
+    return text, doc.Cell(said, drawing=drawn)
 
 
 def _heat(report: Analysis) -> Iterator[Block]:
@@ -109,17 +118,20 @@ def _heat(report: Analysis) -> Iterator[Block]:
         for column in row.alike.get(name, (name,))
     }
     most: dict[str, float] = {}
-    for (_, column), influence in told.items():
-        most[column] = max(most.get(column, 0.0), float(influence))
+    by_name = {row.protected: row for row in report.attributes}
+    for (protected, column), influence in told.items():
+        most[column] = max(most.get(column, 0.0), by_name[protected].shown(influence))
     if not most:
         return
     columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
     silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
-    caption = "Influence of single columns, in nats: rows are protected attributes, columns what is seen"
+    rarely = words.rarely_text(report.worst)
+    caption = f"Influence of single columns, in nats{rarely}: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
-        rarely = f" with more than delta {full_text(report.delta)}" if report.delta else ""
-        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{rarely}"
+        delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
+        worst = " at worst" if rarely else ""
+        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{delta}{worst}"
     yield doc.HeatMap(
         caption=caption,
         corner="protected",
@@ -135,7 +147,7 @@ def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, colum
     if influence is None:
         return heat_cell(None if column == row.protected else math.nan, (column,))
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
-    return heat_cell(float(influence), influence.columns, marked=_too_much(influence, report), note=bound)
+    return heat_cell(row.shown(influence), influence.columns, marked=_too_much(influence, report), note=bound)
 
 
 def _too_much(influence: Influence, report: Analysis) -> bool:
@@ -152,10 +164,10 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Section(title="In numbers", blocks=(_table(row),), folded=True)
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
-    if row.asked is not None and float(row.asked) > 0:
-        yield _explanation(row.asked)
+    if row.explained is not None and float(row.explained) > 0:
+        yield _explanation(row.explained)
     if draws_text(row.asked):
-        yield Paragraph(f"Over the draws, {draws_text(row.asked)}")
+        yield Paragraph(f"{'At worst, over' if row.likely else 'Over'} the draws, {draws_text(row.asked)}")
 
 
 def _table(row: AttributeReport) -> Table:
@@ -169,18 +181,36 @@ def _table(row: AttributeReport) -> Table:
     reached = "reached at" if any(_last(told) for _, told in lines) else ""
     notes = Counter(witness_text(told) for _, told in lines if told is not None and told.unknown is not None)
     often = [note for note, count in notes.items() if count > 1]  # said once, below the table
-    more = [f"{left} more, which tell {what}."] if left else []
+    more = [_more(row, left, what)] if left else []
     more += [f"{'All' if notes[note] == len(lines) else f'{notes[note]} of these'}: {note}" for note in often]
+    header = told_header("column", endless=endless, mu=mu, last=reached)
+    rows = [
+        told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
+        for name, told in lines[:MOST_ROWS]
+    ]
+    numbers = told_numbers(endless=endless, mu=mu)
+    if row.likely:
+        likely = next(iter(row.likely.values()))
+        shown = "public records" if likely.records else ""
+        header = ("column", f"nats {words.but_for(likely)}", "reached at", shown, "at worst", *header[2:])
+        rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
+        numbers = (1, *(place + 3 for place in numbers))
     return Table(
         caption=f"What single columns tell about {name_text(row.protected)}",
-        header=told_header("column", endless=endless, mu=mu, last=reached),
-        rows=[
-            told_cells(_noted(name, told, often), told, endless=endless, mu=mu, last=_last(told) if reached else None)
-            for name, told in lines[:MOST_ROWS]
-        ],
-        numbers=told_numbers(endless=endless, mu=mu),
+        header=header,
+        rows=rows,
+        numbers=numbers,
         more=" ".join(more),
     )
+
+
+def _likely_cells(row: AttributeReport, told: Influence | None) -> tuple[str, str, str]:
+    """Return what a column tells but for a chance, and whether public records show that it depends."""
+    likely = None if told is None else row.likely.get(told.columns)
+    if likely is None:
+        return "", "", ""
+    seen = "" if likely.dependence is None else "a dependence" if likely.dependence else words.unseen_text(likely)
+    return upper_text(likely.nats), witness_text(likely.influence), seen
 
 
 def _with_alike(row: AttributeReport, told: Influence) -> Text:
@@ -242,7 +272,8 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Paragraph(f"{how}, which tells everything{rest}")
         return
     if row.asked is not None:
-        yield Paragraph(f"{influence_text(row.asked)}.")
+        first = "" if row.asked_likely is None else f"At most {words.likely_text(row.asked_likely)}; at worst "
+        yield Paragraph(f"{first}{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return
     mu = row.asked.mu is not None
@@ -341,7 +372,7 @@ def _chart(report: Analysis) -> Iterator[Block]:
 
 def secrets_section(report: Analysis) -> Section | None:
     """Return the law of a column given each of two secrets, for every attribute about which something is told."""
-    found = [each for row in report.attributes if row.asked is not None for each in _drawn(row.asked)]
+    found = [each for row in report.attributes if row.explained is not None for each in _drawn(row.explained)]
     if not found:
         return None
     return Section(title="What is seen under two secrets", blocks=tuple(found), id="secrets", folded=True)

@@ -178,9 +178,9 @@ def edges_section(report: Analysis) -> Section | None:
 def _table(report: Analysis, row: AttributeReport) -> Table:
     assert row.asked is not None
     now = float(row.asked)
-    whose = name_text(row.protected)
+    whose, worst = name_text(row.protected), "" if row.asked_likely is None else " at worst"
     return Table(
-        caption=f"What {asked_text(report, row)} would tell about {whose}; with all edges {_nats(now)} nats",
+        caption=f"What {asked_text(report, row)} would tell about {whose}; with all edges {_nats(now)} nats{worst}",
         header=("without the edge", "nats", "change"),
         rows=[_edge_row(effect, now) for effect in row.edges],
         numbers=(1, 2),

@@ -41,7 +41,13 @@ from bnpriv.views.calibration import (
 )
 from bnpriv.views.curves import curve_sections
 from bnpriv.views.report.advice import advice
-from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
+from bnpriv.views.report.analysis import (
+    answer_influences,
+    attribute_report,
+    beliefs,
+    dropped_pairs,
+    quilt_calibration,
+)
 from bnpriv.views.report.columns import (
     CURVE_EPSILONS,
     column_bars,
@@ -159,9 +165,7 @@ def _influence(influence: Influence) -> Json:
         "kind": influence.kind,
         "how": influence.how,
         "settled": influence.settled,
-        "pair": None if influence.pair is None else str(influence.pair),
-        "model": influence.model,
-        "assignment": [{"attribute": name, "state": str(state)} for name, state in influence.assignment.items()],
+        **_witness(influence),
         "mu": influence.mu if influence.mu is None else _number(influence.mu),
         "deltas": _deltas(influence),
     }
@@ -173,6 +177,14 @@ def _deltas(influence: Influence) -> list[Json]:
         return []
     found = [(epsilon, influence.delta(epsilon)) for epsilon in CURVE_EPSILONS]
     return [{"epsilon": epsilon, "delta": None if isinstance(delta, Refusal) else delta} for epsilon, delta in found]
+
+
+def _witness(influence: Influence) -> Json:
+    return {
+        "pair": None if influence.pair is None else str(influence.pair),
+        "model": influence.model,
+        "assignment": [{"attribute": name, "state": str(state)} for name, state in influence.assignment.items()],
+    }
 
 
 def _attribute(report: AttributeReport) -> Json:
@@ -198,6 +210,19 @@ def _attribute(report: AttributeReport) -> Json:
         "more_quilts": report.more,
         "reads_protected": report.is_queried,
         # what half, 95 % and all of the draws tell at most; None if the models are no draws
+        # what is told but for a chance; empty where the models were not learned from public records
+        "likely": [
+            {
+                "columns": sorted(columns),
+                "chance": found.chance,
+                "records": found.records,
+                "nats": _number(found.nats),
+                "at_95": _number(found.at_95),
+                **_witness(found.influence),
+                "dependence": found.dependence,
+            }
+            for columns, found in report.likely.items()
+        ],
         "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
     }
 
@@ -402,7 +427,9 @@ def influence_report(
     epsilon : float, optional
         With a query: the guarantee that is asked for; all mechanisms are calibrated.
     delta : float
-        With an epsilon: the failure probability; 0 for a pure guarantee.
+        With an epsilon: the failure probability; 0 for a pure guarantee. Without one, of networks of records with
+        finitely many states: the share of records that is left out of what is told first. By default that is 0.001,
+        or 10 of the public records if that is more, where the network was learned from them; elsewhere it is 0.
     protect : str, iterable of str, or mapping from str to secrets
         The protected attributes of a network.
     limit : int
@@ -424,7 +451,7 @@ def influence_report(
     >>> print(bp.influence_report(bp.example("student"), limit=1))  # doctest: +ELLIPSIS
     Of all columns sat tells most about income: ...
     """
-    limit = checks.whole("limit", limit)
+    limit, delta = checks.whole("limit", limit), checks.delta(delta)
     if not is_framework(model):
         if not hasattr(model, "level"):
             require_framework(model, query)
@@ -434,7 +461,7 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _report(subject_of_network(cast(Network, model), protect), limit)
+        return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
     framework = cast(Framework, model)
     if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(
@@ -459,11 +486,12 @@ def _report(
     subject: ReportTarget, limit: int, made: Plan | None = None, epsilon: float | None = None, delta: float = 0.0
 ) -> InfluenceReport:
     by_quilts = quilt_calibration(made)
-    found = tuple(attribute_report(subject, name, limit, by_quilts) for name in subject.secrets)
+    chance = delta if made is None else 0.0
+    found = tuple(attribute_report(subject, name, limit, by_quilts, chance) for name in subject.secrets)
     certified = made.best.certificate.assumptions if made is not None and made.calibrations else ()
     own = () if subject.network is None else model_assumptions(subject.network)
     kinds = "" if subject.framework is None else subject.framework.kinds_text
-    own = (*own, kinds) if kinds else own
+    own = (*own, *filter(None, (kinds, subject.beside)))
     # which models an observer may hold is said there already
     kind = kind_of(subject.network)
     said = kind.assumptions(subject.network) if kind.models_text(subject.network) else ()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from bnpriv.core.frameworks import guarantee as odds
+from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
@@ -18,15 +19,19 @@ from bnpriv.views.guarantee import belief_table, even_text, observer_fact, prote
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
+    BUT_FOR,
     DELTA,
     GLOSSARY,
     LAW,
     MU,
     asked_text,
     endless_text,
+    likely_text,
     not_worked_out,
     observed_text,
     path_text,
+    rarely_text,
+    unseen_text,
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -42,11 +47,12 @@ def belief_fact(report: Analysis) -> Fact:
     row = report.worst
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
-    what = asked_text(report, row)
+    what, rarely = asked_text(report, row), rarely_text(row)
     if row.bounds_belief:
-        became = odds.belief_text(odds.PRIOR, row.told)
-        return fact(question, f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell.")
-    return fact(question, f"{even_text(row.told)}, by all that {what} can tell.")
+        became = odds.belief_text(odds.PRIOR, row.told_first)
+        told = f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell{rarely}."
+        return fact(question, told)
+    return fact(question, f"{even_text(row.told_first)}, by all that {what} can tell{rarely}.")
 
 
 def beliefs_section(report: Analysis) -> Section | None:
@@ -82,8 +88,10 @@ def glossary_section(report: Analysis) -> Section:
     words = list(GLOSSARY)
     if report.laws is not None:
         words.append(LAW)
-    if report.delta or any(math.isinf(float(each)) for each in told):
+    if (report.delta and report.epsilon is not None) or any(math.isinf(float(each)) for each in told):
         words.append(DELTA)
+    if any(row.asked_likely is not None for row in report.attributes):
+        words.insert(2, BUT_FOR)
     if any(each.mu is not None for each in told):
         words.append(MU)
     return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
@@ -162,6 +170,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
         leaks = [distance_text(report.laws)]
     if leaks:
         yield fact("What leaks most", *leaks)
+    unseen = [line for row in report.attributes for line in _unseen(row)]
+    if unseen:
+        yield fact("Where no dependence is seen", *unseen)
     if tries and not useless:
         yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
@@ -181,6 +192,9 @@ def _observer(report: Analysis) -> str:
         return report.best.guarantee.observer
     if report.network is None or not report.attributes:
         return "one of the declared distributions"
+    framework = report.framework
+    if framework is not None and framework.public_records is not None:
+        return models_text(framework)
     return observed_text(report.network)
 
 
@@ -196,17 +210,30 @@ def _leak(row: AttributeReport) -> Text:
         unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
         return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
-    told = float(top)
+    told, likely = float(top), row.likely.get(top.columns)
+    if likely is not None and likely.dependence is False:
+        return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
         between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
+    elif likely is not None:
+        worst = of_nats(upper_text(told))
+        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} at worst"
     else:
         moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")
+
+
+def _unseen(row: AttributeReport) -> Iterator[Text]:
+    """Yield the columns of which public records show no dependence, with what the draws leave open."""
+    found = {min(columns): each for columns, each in row.likely.items() if each.dependence is False}
+    if found:
+        most, each = max(found.values(), key=lambda each: each.at_95), "" if len(found) == 1 else ", each"
+        yield Names(tuple(found)), f" about {name_text(row.protected)}: {unseen_text(most)}{each}."
 
 
 # --------------------------------------------------------------------------------------------------

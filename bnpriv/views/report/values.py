@@ -275,6 +275,42 @@ class EdgeEffect:
 
 @final
 @dataclass(frozen=True, kw_only=True)
+class LikelyInfluence:
+    """What columns tell but for a chance: what no more than so many records could show is left out.
+
+    Parameters
+    ----------
+    nats : float
+        For every model and ordered pair of secrets of which neither is rarer than the chance: with a probability of at
+        most the chance one record has the first secret and shows what moves the log odds between the two by more.
+    at_95 : float
+        The same for 95 % of the models.
+    chance : float
+    influence : Influence
+        What is told at worst, with the pair, the model and the assignment that attain `nats`.
+    records : int or None
+        How many public records the models were learned from.
+    dependence : bool or None
+        Whether these records show that the column depends on the protected attribute; None where that was not asked.
+    by_table : bool
+        Whether the public records themselves, weighted anew, tell `nats`, which the network does not.
+
+    Notes
+    -----
+    docs/claims/likely.md.
+    """
+
+    nats: float
+    at_95: float
+    chance: float
+    influence: Influence
+    records: int | None = None
+    dependence: bool | None = None
+    by_table: bool = False
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
 class AttributeReport:
     """What is known about one protected attribute.
 
@@ -284,7 +320,8 @@ class AttributeReport:
     pairs : tuple of Pair
         The pairs of secrets; ordered ones of attributes with finitely many states.
     columns : tuple of Influence
-        Every other attribute alone, the most telling first; one for all that tell the same.
+        Every other attribute alone, the most telling first; one for all that tell the same. What is told but for a
+        chance ranks them where that is known.
     quilts : tuple of RankedQuilt
         The least telling first.
     more : int or None
@@ -310,6 +347,9 @@ class AttributeReport:
     driven : tuple of (str, Influence or None)
         Columns that are no attribute with what they tell, the most telling first; None where the protected attribute
         drives them itself, which tells everything.
+    likely : mapping from frozenset of str to LikelyInfluence
+        What every one of `columns`, and `asked`, tells but for a chance, by its columns; empty where the models were
+        not learned from public records.
     """
 
     protected: str
@@ -326,6 +366,7 @@ class AttributeReport:
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     left: int = 0
     driven: tuple[tuple[str, Influence | None], ...] = ()
+    likely: Mapping[frozenset[str], LikelyInfluence] = field(default_factory=dict[frozenset[str], LikelyInfluence])
 
     @property
     def told(self) -> float:
@@ -333,6 +374,26 @@ class AttributeReport:
         if self.is_queried:
             return math.inf
         return 0.0 if self.asked is None else float(self.asked)
+
+    @property
+    def asked_likely(self) -> LikelyInfluence | None:
+        """What `asked` tells but for a chance; None where that is not known."""
+        return None if self.asked is None else self.likely.get(self.asked.columns)
+
+    @property
+    def explained(self) -> Influence | None:
+        """What is asked about, with the pair and the values that attain what is shown first."""
+        return self.asked if self.asked_likely is None else self.asked_likely.influence
+
+    def shown(self, told: Influence) -> float:
+        """Return what is shown first of one of `columns` or `asked`, in nats: but for a chance where that is known."""
+        likely = self.likely.get(told.columns)
+        return float(told) if likely is None else likely.nats
+
+    @property
+    def told_first(self) -> float:
+        """The same of all that the report asks about."""
+        return self.told if self.asked is None or self.is_queried else self.shown(self.asked)
 
     @property
     def most(self) -> float:
@@ -464,4 +525,4 @@ class Analysis(Shown):
     @property
     def worst(self) -> AttributeReport | None:
         """The protected attribute about which all that the report asks about tells most; None without a network."""
-        return max(self.attributes, key=lambda row: (row.told, row.most), default=None)
+        return max(self.attributes, key=lambda row: (row.told_first, row.told, row.most), default=None)

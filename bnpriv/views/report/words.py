@@ -18,7 +18,7 @@ from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
-from bnpriv.views.report.values import Analysis, AttributeReport
+from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
 
 GLOSSARY = (
     ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
@@ -48,6 +48,35 @@ MU = (
     "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
     "deviation 1 whose means are mu apart.",
 )
+
+
+BUT_FOR = (
+    "but for 1 record in so many",
+    "What so few records show, and secrets that so few records have, are left out: all other records show nothing that "
+    "moves the log odds between their own secret and a given other one by more, under any model. At worst nothing is "
+    "left out.",
+)
+
+
+def but_for(likely: LikelyInfluence) -> str:
+    """Return the chance that is left out, in words."""
+    return f"but for 1 record in {int(1 / likely.chance):,}"
+
+
+def rarely_text(row: AttributeReport | None) -> str:
+    """Return the same as the end of a caption; an empty text where numbers are at worst."""
+    return "" if row is None or row.asked_likely is None else f", {but_for(row.asked_likely)}"
+
+
+def likely_text(likely: LikelyInfluence) -> str:
+    """Return how much is told but for a chance."""
+    return f"{of_nats(upper_text(likely.nats))} {but_for(likely)}"
+
+
+def unseen_text(likely: LikelyInfluence) -> str:
+    """Return that public records show no dependence, and what the draws from the posterior leave open."""
+    left = f"at most {of_nats(upper_text(likely.at_95))} in 95 % of the draws"
+    return f"no dependence seen in {likely.records:,} public records; {left}"
 
 
 def headline(report: Analysis) -> Text:
@@ -86,8 +115,11 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     if math.isinf(told):
         return *subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
-    moved = move_text(told, bounds_belief=most.bounds_belief)
-    return *subject, f" tells up to {of_nats(upper_text(told))} about {name}: {moved}{guess}"
+    moved = move_text(most.told_first, bounds_belief=most.bounds_belief)
+    if most.asked_likely is not None:
+        moved = f"{moved}; at worst {of_nats(upper_text(told))}"
+    nats = of_nats(upper_text(most.told_first))
+    return *subject, f" tells up to {nats} about {name}{rarely_text(most)}: {moved}{guess}"
 
 
 def _without_bound(report: Analysis) -> str:
@@ -130,7 +162,13 @@ def _columns_headline(report: Analysis) -> Text:
     assert told is not None
     (column,) = sorted(told.columns)[:1]
     about = name_text(most.protected)
-    moved = move_text(float(told), bounds_belief=most.bounds_belief)
+    moved, likely = move_text(most.shown(told), bounds_belief=most.bounds_belief), most.likely.get(told.columns)
+    if likely is not None and likely.dependence is False:
+        return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
+    if likely is not None:
+        moved = f"{but_for(likely)} {moved}; at worst {of_nats(upper_text(float(told)))}"
+        if likely.dependence:
+            return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {moved}"
     if told.too_large:
         bound = "by a bound, because its tables are too large"
         return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
@@ -151,9 +189,11 @@ def lead(report: Analysis) -> str:
         return "No mechanism supports this query."
     if report.query is not None:
         return "Give an epsilon to learn what noise the answer needs."
+    likely = None if report.worst is None else report.worst.asked_likely
+    how = "at worst" if likely is None else f"first {but_for(likely)}, then at worst"
     return (
         "A statistic that never reads a protected column can still tell about it, because columns depend on each "
-        "other. This report says how much, at worst."
+        f"other. This report says how much, {how}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bnpriv.core.column_laws import FiniteLaw, NormalDistribution, NumberLaw, column_law
-from bnpriv.core.columns import Categorical, Integer, Real
+from bnpriv.core.column_laws import FiniteLaw, NormalDistribution, NumberLaw, column_law, laws_inside
+from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.evidence.records import law_cells, record_law
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.interval_masses import UNKNOWN_ERROR
@@ -26,6 +27,7 @@ from bnpriv.core.queries.predicates import Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, DeclarationError, FrameworkError, LawError
 from bnpriv.io.framework_file import read_framework
+from bnpriv.io.query_text import parse_query
 from tests.later import Later
 
 scipy = Later("scipy")
@@ -384,3 +386,37 @@ def test_a_guarantee_says_that_it_rests_on_a_family_that_was_not_tried(
     calibration = mechanism.calibrate(found, count(col("height") > 180), epsilon=1.0)
     assert calibration.guarantee.kind == calibration.certificate.kind == kind
     assert ("an estimate, not on a proof" in calibration.guarantee.sentence) == (kind == "estimate")
+
+
+COMPARE = {">": operator.gt, ">=": operator.ge, "==": operator.eq, "<": operator.lt}
+
+
+def test_a_bin_may_list_some_numbers_and_spread_the_others() -> None:
+    column = Binned((0, 2, 4), within={"[0, 2)": {0: 0.75, "uniform": 0.25}, "[2, 4]": "uniform"})
+    mixed, even = laws_inside(column)
+    schema = Schema(records=9, columns={"x": column})
+    masses = {
+        "count(x > 0)": 0.25,
+        "count(x >= 1)": 0.125,
+        "count(x == 0)": 0.75,
+        "count(x < 0.5)": 0.75 + 0.0625,
+        "count(x < 3)": 1.0,
+    }
+    for query, mass in masses.items():
+        form = normal_form(parse_query(query), schema)
+        cells = law_cells(form, "x", (mixed,))
+        condition = form.terms[0].predicate.comparisons()[0]  # pyright: ignore
+        held = [COMPARE[condition.operator](value, condition.value) for value in cells.values]
+        assert np.exp(cells.logs[0])[held].sum() == pytest.approx(mass, rel=1e-12), query
+    drawn = mixed.sample(4000, np.random.default_rng(0))
+    assert np.mean(drawn == 0) == pytest.approx(0.75, abs=0.03)
+    assert 0 <= drawn.min() <= drawn.max() < 2
+    # a number that is not listed has no mass of its own
+    with pytest.raises(LawError, match="must not tell a single number apart"):
+        law_cells(normal_form(parse_query("count(x == 1)"), schema), "x", (mixed, even))
+    whole = Binned((0, 100, 200), within={"[0, 100)": {0: 0.75, "whole numbers": 0.25}, "[100, 200]": "whole numbers"})
+    assert whole.whole
+    assert laws_inside(whole)[0].atoms()[1].sum() == pytest.approx(1)
+    for wrong in ({0: 0.75, "even": 0.25}, {0: 0.75, "uniform": 0.2}, {3: 0.75, "uniform": 0.25}):
+        with pytest.raises(DeclarationError):
+            Binned((0, 2, 4), within={"[0, 2)": wrong, "[2, 4]": "uniform"})

@@ -45,6 +45,7 @@ def data() -> pl.DataFrame:
 @dataclass(frozen=True)
 class Framework:
     schema: Schema = SCHEMA
+    public_records: None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.query_text import parse_query
 from bnpriv.io.toml import key_lines, line_of
+from bnpriv.tables.readings import Dialect
 
 NETWORK = """
 variable income { type discrete [ 3 ] { low, middle, high }; }
@@ -469,3 +470,44 @@ def test_lines_are_found_whatever_the_toml_looks_like() -> None:
     }
     assert line_of(lines, ("t", "c", "d", "e")) == 11
     assert line_of(lines, ("nowhere",)) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("[records]", '[table]\nseparator = ":"\n[records]', "separator must be one of"),
+        ("[records]", "[table]\ndecimal = 5\n[records]", "decimal must be one of"),
+        ("[records]", '[table]\nthousands = "."\n[records]', "thousands must be one of"),
+        ("[records]", '[table]\nseperator = ";"\n[records]', "unknown 'seperator'"),
+        ("lower = 400", 'lower = 400\ndates = "DD.MM.YY"', "dates must be one of"),
+        ("lower = 400", "lower = 400\nmissing_codes = 99", "missing_codes must list numbers, or dates"),
+        ("lower = 400", 'lower = 400\nmissing_codes = ["x"]', "missing_codes must list numbers, or dates"),
+        ("lower = 400", "lower = 400\nmissing_codes = [nan]", "missing_codes must list numbers, or dates"),
+        ('categories = ["low"', 'dates = "DD.MM.YYYY"\ncategories = ["low"', "unknown 'dates'"),
+    ],
+)
+def test_a_dialect_that_is_none_is_refused(before: str, after: str, words: str, tmp_path: Path) -> None:
+    assert before in TEXT
+    (tmp_path / "network.bif").write_text(NETWORK, encoding="utf-8")
+    (tmp_path / "f.toml").write_text(TEXT.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(BnprivError) as refused:
+        read_framework(tmp_path / "f.toml")
+    assert words in str(refused.value)
+
+
+def test_a_file_says_how_the_texts_of_its_table_are_written(tmp_path: Path) -> None:
+    signs = '[table]\nseparator = "\\t"\ndecimal = ","\nthousands = " "\n[records]'
+    read = "lower = 400\ndates = 'MM/DD/YYYY'\nmissing_codes = [1900-01-01, -1]"
+    (tmp_path / "network.bif").write_text(NETWORK, encoding="utf-8")
+    text = TEXT.replace("[records]", signs, 1).replace("lower = 400", read, 1)
+    (tmp_path / "f.toml").write_text(text, encoding="utf-8")
+    framework = read_framework(tmp_path / "f.toml")
+    dates, codes = {"sat": "MM/DD/YYYY"}, {"sat": (-25567.0, -1.0)}
+    expected = Dialect(separator="\t", decimal=",", thousands=" ", dates=dates, codes=codes)
+    assert framework.schema.dialect == expected
+    (tmp_path / "plain.toml").write_text(TEXT, encoding="utf-8")
+    plain = read_framework(tmp_path / "plain.toml")
+    assert plain.schema.dialect is None
+    assert plain.fingerprint() != framework.fingerprint()
+    *_, file = framework.to_file(tmp_path / "again.toml")
+    assert read_framework(file).fingerprint() == framework.fingerprint()

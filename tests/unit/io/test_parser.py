@@ -193,3 +193,12 @@ def test_long_text_is_read_or_refused_at_once(text: str) -> None:
 def test_the_refusal_of_an_odd_name_tells_of_backticks() -> None:
     with pytest.raises(QueryError, match="stands between backticks"):
         parse_query('count(blood-group == "A")')
+
+
+def test_a_date_is_its_day() -> None:
+    assert parse_query("count(born >= 1990-01-01)") == count(col("born") >= 7305)
+    assert parse_query("count(born in [1969-12-31, 5])") == count(col("born").isin([-1, 5]))
+    assert parse_query("histogram(born, [1970-01-01, 1980-01-01])") == histogram("born", [0, 3652])
+    for wrong in ("count(born >= 1990-02-30)", "count(born >= 1990-1-1)", "count(born >= 01.01.1990)"):
+        with pytest.raises(QueryError):
+            parse_query(wrong)

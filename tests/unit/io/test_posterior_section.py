@@ -15,6 +15,7 @@ from bnpriv.io.networks.texts import network_text
 from bnpriv.io.starter.files import files_to_start
 from bnpriv.io.starter.learn import written_tables
 from bnpriv.io.starter.start import start
+from bnpriv.views.report.report import influence_report
 
 
 @pytest.fixture
@@ -56,6 +57,10 @@ def test_draws_of_a_file_go_back_to_a_file(folder: Path) -> None:
     assert isinstance(again, DatasetAttributePrivacy)
     assert again.network.posterior_draws == framework.network.posterior_draws
     assert promised(again) == promised(framework)
+    assert "\nrecords = 200\n" in (folder / "again" / "framework.toml").read_text(encoding="utf-8")
+    report = influence_report(again)
+    assert report.attributes[0].asked_likely is not None
+    assert str(report) == str(influence_report(framework))
 
 
 def test_without_the_section_they_are_declared_models(folder: Path) -> None:
@@ -74,6 +79,11 @@ def test_without_the_section_they_are_declared_models(folder: Path) -> None:
         ("source = 'x'", "source = 3", "source"),
         ("source = 'x'", "", "source"),
         ("source = 'x'", "source = 'x'\nseeds = 3", "the unknown 'seeds'"),
+        (
+            "source = 'x'",
+            "source = 'x'\nrecords = 0",
+            r"f.toml, line 3, \[network\]: records of \[network.posterior\] must be at least 1",
+        ),
         ('level = "records"', 'level = "records"\nwithin = 0.1', "stay as they were drawn"),
         ("[network.posterior]\nsource = 'x'", "posterior = 'x'", "posterior"),
     ],

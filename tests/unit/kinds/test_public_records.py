@@ -17,7 +17,7 @@ from bnpriv.core.queries.contribution import term_totals
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import DataError, FileError, FrameworkError
-from bnpriv.kinds.public_records import BITS, PublicRecords, public_records_in, public_records_of
+from bnpriv.kinds.public_records import BITS, PublicRecords, further_records, public_records_in, public_records_of
 from bnpriv.tables.evaluate import evaluate
 from tests.seeds import examples
 
@@ -107,6 +107,73 @@ def test_weights_are_those_of_the_hash_that_is_documented() -> None:
     assert public.weights(1).tolist() == [b - a for a, b in zip([0, *cuts], [*cuts, 2**62], strict=True)]
 
 
+@pytest.mark.parametrize("draw", range(4))
+def test_further_records_stand_at_the_ends(draw: int) -> None:
+    public = drawn(12, seed=5, draws=4)
+    framework = declared(public)
+    query = bp.stack(HIDDEN.property, bp.total("y"), bp.count(bp.col("x") >= 1))
+    beside = law_of_one_record(framework, query, 0)
+    possible = set(zip(*(column.tolist() for column in beside.columns), strict=True))
+    assert len(possible) == 16
+    # y from 0 to 3, x >= 1 or not: upwards the ill have the largest, the others the smallest; first by y, then by x
+    ends = [(0, 0, 0), (1, 3, 1)] if draw % 2 == 0 else [(0, 3, 1), (1, 0, 0)]
+    weights = public.weights(draw, 2).tolist()
+    assert sum(weights) == 2**BITS
+    assert weights != [*public.weights(draw).tolist(), 0, 0]
+    exact = Counter[tuple[int, ...]]()
+    for k, weight in enumerate(weights):
+        if k < 12:
+            x, y, ill = counted({name: values[k].item() for name, values in public.columns.items()})
+            end = (int(ill == "yes"), int(y), int(x >= 1))
+        else:
+            end = ends[k - 12]
+        exact[end] += Fraction(weight, 2**BITS) * Fraction(12, 13)
+    for *values, log in zip(*(column.tolist() for column in beside.columns), beside.logs.tolist(), strict=True):
+        exact[tuple(values)] += Fraction(math.exp(log)) / 13
+    law = law_of_one_record(framework, query, 1 + draw)
+    for *values, log in zip(*(column.tolist() for column in law.columns), law.logs.tolist(), strict=True):
+        assert abs(log - math.log(exact.pop(tuple(values)))) <= law.error + 1e-15 * (1 + abs(log))
+    assert not exact
+
+
+def test_further_records_are_possible_ones() -> None:
+    # nobody without the property adds 2, nobody with it 0: an impossible record would hide what the answer tells
+    possible = [np.array([0, 0, 1, 1]), np.array([0, 1, 1, 2])]
+    for draw, ends in enumerate([[[0, 1], [0, 2]], [[0, 1], [1, 1]]]):
+        assert [column.tolist() for column in further_records(possible, draw)] == ends
+    for fixed in ([np.array([0, 1])], [np.array([1, 1]), np.array([0, 1])]):
+        assert not any(map(len, further_records(fixed, 0)))
+
+
+def test_further_records_of_a_histogram_take_its_cells_in_turn() -> None:
+    cells = np.eye(3, dtype=int)
+    possible = [np.repeat([0, 1], 3), *np.tile(cells, 2)]
+    found = [np.stack(further_records(possible, draw))[1:, ::-1].T.tolist() for draw in (0, 2, 4, 6)]
+    # a record with the property in each cell, and one without it outside
+    assert [each[0] for each in found] == [*cells.tolist(), cells[0].tolist()]
+    assert all(np.dot(*each) == 0 for each in found)
+
+
+def test_one_proportion_lies_below_its_draws_as_exact_limits_say() -> None:
+    # a draw for a class with x of n records, and one more that counts, is Beta(x + 1, n - x): the p-value of Clopper
+    # and Pearson is how often it lies above p, and k draws all lie below p in at most one of k + 1 tables
+    n, p, draws = 8, 0.2, 20
+    missed = 0.0
+    for x in range(n + 1):
+        chance = math.comb(n, x) * p**x * (1 - p) ** (n - x)
+        above = sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(x + 1))
+        missed += chance * (1 - above) ** draws
+    assert missed <= 1 / (draws + 1)
+    rows = {"y": [1.0] + [0.0] * 7 + [0.0] * 4, "ill": ["yes"] * 8 + ["no"] * 4}
+    public = PublicRecords({name: np.array(each) for name, each in rows.items()}, draws=8000)
+    beside = WholeLaw.of([np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])], np.full(4, -60.0), 0.0)
+    form = normal_form(bp.stack(HIDDEN.property, bp.count(bp.col("y") == 1)), SCHEMA)
+    shares = [math.exp(public.law(form, draw, beside).given([1]).logs[-1]) for draw in range(0, 8000, 2)]
+    # Beta(2, 7): mean 2/9, and P(> .2) = P(Bin(8, .2) <= 1) = .5033
+    assert abs(np.mean(shares) - 2 / 9) < 0.007
+    assert abs(np.mean(np.array(shares) > p) - 0.5033) < 0.03
+
+
 def test_weights_are_draws_from_the_uniform_dirichlet_law() -> None:
     public = public_records_of({"y": [0.0] * 4}, {"y": bp.Integer(0, 3)}, draws=4000, seed=1)
     shares = np.array([public.weights(draw) for draw in range(4000)]) / 2.0**BITS
@@ -176,6 +243,13 @@ def test_strange_files_are_refused(text: str) -> None:
         public_records_in(text, SCHEMA.columns, draws=2, seed=0)
 
 
+@pytest.mark.parametrize(("records", "draws", "tried"), [(30, 40, True), (29, 40, False), (5000, 39, False)])
+def test_coverage_is_said_where_it_was_tried(records: int, draws: int, tried: bool) -> None:
+    text = PublicRecords({"y": np.zeros(records)}, draws=draws).coverage
+    assert text.startswith(f"with {records:,} public records")
+    assert ("in 19 of 20 such tables" in text) is tried
+
+
 def test_what_is_no_model_of_records_is_refused() -> None:
     with pytest.raises(DataError, match="one value or gap"):
         PublicRecords({"x": np.zeros(0)})
@@ -194,7 +268,10 @@ def test_a_learned_framework_holds_the_public_table_as_a_release_reads_it() -> N
     framework = bp.start(survey.head(3), records=900, protect="ill", learn=survey, draws=2)
     public = framework.public_records
     assert public is not None
-    assert (public.records, public.draws, framework.models) == (400, 2, 4)
+    assert (public.records, public.draws, framework.models) == (400, 4, 6)
+    assert public.coverage in framework.source
+    calibration = bp.TightMechanism().calibrate(framework, bp.parse_query("count(y >= 1)"), epsilon=1.0)
+    assert f"W{public.coverage[1:]}. The network's models" in " ".join(calibration.certificate.notes)
     for text in ("count(y >= 1)", 'count((y != 1) & (ill == "yes"))', "count(~(y < 2))"):
         query = bp.parse_query(text)
         form = normal_form(query, replace(framework.schema, records=400))

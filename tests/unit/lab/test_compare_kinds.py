@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 
 import pytest
 
 import bnpriv as bp
 from tests import kinds, oracles
+from tests.unit.verify.test_verify_public import framework_of
 
 LEFT = ("chain", "dataset", "density", "discrete", "gaussian", "interval", "laws", "networks", "records")
 
@@ -102,3 +104,15 @@ def test_what_is_no_framework_is_refused() -> None:
     kind = kinds.records()
     with pytest.raises(bp.errors.FrameworkError, match="a framework is needed first"):
         bp.compare(kind.framework, kind.network, kind.query)
+
+
+def test_public_records_beside_a_network_are_a_difference() -> None:
+    one, other = framework_of(1, n=6), framework_of(2, n=6)
+    told = str(bp.compare(one, dataclasses.replace(one, public_records=None), "count(x >= 2)", epsilon=1.0))
+    assert "models: 5 in A, 2 in B" in told
+    assert "told under the models of the network alone" in told
+    assert re.search(r"public records: \d in 3 draws \([0-9a-f]{8}\) in A, none in B", told)
+    told = str(
+        bp.compare(one, dataclasses.replace(one, public_records=other.public_records), "count(x >= 2)", epsilon=1.0)
+    )
+    assert "public records: " in told

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.lab.leaks import Leaks, leaks
 from tests import kinds, oracles
+from tests.unit.verify.test_verify_public import framework_of
 
 
 def test_leaks_of_a_gaussian_network_are_its_influences() -> None:
@@ -133,3 +136,17 @@ def test_a_query_of_a_column_outside_the_model_is_refused(name: str) -> None:
         if model is not None:
             with pytest.raises(bp.BnprivError, match="shoe"):
                 leaks(model, bp.total("shoe"))
+
+
+def test_influences_of_columns_leave_out_public_records_and_say_so() -> None:
+    framework = framework_of(1)
+    alone = replace(framework, public_records=None)
+    found, other = (bp.leaks(each, "count(x >= 2)") for each in (framework, alone))
+    assert found["ill"].nats == other["ill"].nats == bp.leaks(framework.network, "count(x >= 2)")["ill"].nats
+    said = "told under the models of the network alone"
+    assert said in str(found)
+    assert said not in str(other)
+    report = bp.influence_report(framework, "count(x >= 2)")
+    assert said in str(report)
+    assert re.search(r"any of 3 draws of weights for \d public records", str(report))
+    assert said not in str(bp.influence_report(alone, "count(x >= 2)"))

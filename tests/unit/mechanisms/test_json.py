@@ -19,8 +19,8 @@ from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
 TALL = bp.count(bp.col("height") > 180)
-OPAQUE = frozenset({"calibrations", "nats"})
-"""Fields that hold a record of another format, or a matrix."""
+OPAQUE = frozenset({"calibrations", "nats", "public"})
+"""Fields that hold a record of another format or part, or a matrix."""
 
 TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
@@ -63,7 +63,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Things of every kind that between them have every field."""
     import pandas as pd
 
-    student = bp.example("student")
+    student, hospital = bp.example("student"), bp.example("hospital")
+    patients = bp.simulate(hospital, 200)
     coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
     certain = DiscreteNetwork.from_tables(
         {"u": [1.0, 0.0], "v": [0.5, 0.5, 0.0], "w": [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]},
@@ -77,8 +78,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0)
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
+    beside = bp.plan(hospital, "count(days >= 8)", 1.0, public=patients)
     return {
-        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless],
+        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless, beside],
         "session": [session],
         "history": [session.history],
         "ledger": [LedgerPage.of(Ledger.open(place))],
@@ -89,6 +91,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "comparison": [bp.compare(student, student, weights, 1.0)],
         "rehearsal": [bp.rehearse(calibration, 100)],
         "model check": [bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]}))],
+        "public comparison": [bp.compare_with_public(hospital, patients, "count(days >= 8)")],
         "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],
         "privacy curve": [curve],
         "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
@@ -108,6 +111,7 @@ KINDS = (
     "comparison",
     "rehearsal",
     "model check",
+    "public comparison",
     "misspecified model",
     "privacy curve",
     "privacy loss",

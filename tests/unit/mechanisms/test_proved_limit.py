@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import linprog
 
 import bnpriv as bp
 from bnpriv.core.frameworks.question import own_query
+from bnpriv.kinds.public_records import public_records_of
 from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.optimal.channel import Averaged, Channel
 from bnpriv.mechanisms.optimal.laws import LawTable, law_table
@@ -419,3 +421,31 @@ def test_errors_of_two_frameworks_are_not_compared_where_they_are_averaged_over_
 
 def test_a_plan_without_mechanisms_has_no_limit() -> None:
     assert Plan(calibrations=(), refusals=()).limit.least is None
+
+
+def test_public_records_count_for_the_limit() -> None:
+    """The network knows no dependence, so that by it alone the answer may go out as it is; the table shows one."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.5, 0.5], "coughs": [0.5, 0.5]},
+        states={"ill": ["no", "yes"], "coughs": ["no", "yes"]},
+        level="records",
+    )
+    rows = {"ill": ["no"] * 9 + ["yes"] * 3, "coughs": ["no"] * 9 + ["yes"] * 3}
+    schema = bp.Schema(records=40, columns={name: bp.Categorical(["no", "yes"]) for name in rows})
+    public = public_records_of(rows, schema.columns, draws=2)
+    secret = bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=5))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"ill": secret}, source="x", public_records=public)
+    query = bp.count(bp.col("coughs") == "yes")
+    alone = few_pairs(replace(framework, public_records=None), query)
+    fewer = few_pairs(framework, query)
+    assert alone is not None
+    assert fewer is not None
+    assert "10 to 30" in alone.text  # around 20, one half of the records
+    share = float(public.weights(0)[9:].sum()) / 2**62 * 12 / 13 + 0.5 / 13
+    first, _, last = fewer.text.split("secret, ")[1].split()
+    assert abs((float(first) + float(last)) / 2 - 40 * share) <= 2.5
+    assert limit_of(alone.framework, query, 1.0, 0.0).least == 0
+    found = limit_of(fewer.framework, query, 1.0, 0.0)
+    best = bp.mechanisms.OptimalMechanism().calibrate(fewer.framework, query, epsilon=1.0)
+    assert found.least is not None
+    assert 0 < found.least <= best.expected_error * (1 + 1e-9)

@@ -15,6 +15,7 @@ import bnpriv as bp
 from bnpriv.cli import app, main
 from bnpriv.errors import DataError, FileError, SchemaError
 from bnpriv.tables.data_check import MOST_LISTED_LABELS
+from bnpriv.tables.readings import Dialect
 
 CARD = "_repr_html_"
 
@@ -288,3 +289,18 @@ def test_types_are_told_where_columns_have_types(tmp_path: Path) -> None:
     assert not bp.check_data(SCHEMA, _csv(tmp_path)).kinds
     assert "String" not in str(bp.check_data(SCHEMA, _csv(tmp_path)))
     assert set(bp.check_data(SCHEMA, _parquet(tmp_path)).kinds) == set(SCHEMA.columns)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars"])
+def test_codes_are_suspected_in_columns_of_numbers_too(engine: str) -> None:
+    import pandas as pd
+    import polars as pl
+
+    values = [*range(20, 70), *range(20, 70), -9, -9, -9]
+    table = pd.DataFrame({"a": values}) if engine == "pandas" else pl.DataFrame({"a": values})
+    schema = bp.Schema(records=103, columns={"a": bp.Integer(-20, 120)})
+    (found,) = bp.check_data(schema, table).findings
+    assert (found.rows, found.problem[-4:]) == (3, ": -9")
+    assert found.remedy.endswith("declare missing_codes.")
+    known = bp.Schema(records=103, columns=schema.columns, dialect=Dialect(codes={"a": (-9,)}))
+    assert [(each.problem, each.rows) for each in bp.check_data(known, table).findings] == [("missing values", 3)]

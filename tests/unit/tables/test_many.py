@@ -21,6 +21,7 @@ from bnpriv.core.queries.predicates import col
 from bnpriv.core.release import release_many
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, ParameterError, QueryError, RefusedError
+from bnpriv.kinds.public_records import public_records_of
 from bnpriv.tables.evaluate import evaluate, evaluate_many
 from tests.later import Later
 
@@ -252,3 +253,30 @@ def test_one_failure_releases_nothing_and_draws_no_noise() -> None:
     with pytest.raises(DataError, match="withheld"):
         release_many([*calibrated(), bad], data, separate_guarantees=True, sampler=Counting())
     assert drawn == []
+
+
+def test_the_public_records_of_a_model_are_not_released() -> None:
+    """In any order, by what their values count as: bounds, gaps and strange labels do not hide them."""
+    pandas = pytest.importorskip("pandas")
+    rows = {"age": [None, 20.0, 130.0, 50.0], "ill": ["no", "yes", "who knows", "no"]}
+    columns = {"age": bp.Real(0, 100), "ill": bp.Categorical(["no", "yes"])}
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.5, 0.5], "age": [0.5, 0.5]},
+        states={"ill": ["no", "yes"], "age": [20.0, 50.0]},
+        level="records",
+    )
+    schema = bp.Schema(records=4, columns=columns)
+    framework = bp.DatasetAttributePrivacy(
+        network,
+        schema,
+        {"ill": bp.Secret(bp.count(bp.col("ill") == "yes"))},
+        source="x",
+        public_records=public_records_of(rows, columns, draws=1),
+    )
+    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("age") > 30), epsilon=1.0)
+    table = pandas.DataFrame(rows)
+    for same in (table, table.sample(frac=1, random_state=3), table.assign(age=[50, 20, 100, 50])):
+        with pytest.raises(bp.errors.DataError, match="must not be the one that the models were learned from"):
+            bp.release(calibration, same)
+    for other in (table.assign(age=[51, 20, 100, 50]), table.assign(ill=["yes", "no", "no", "no"])):
+        assert bp.release(calibration, other).value is not None

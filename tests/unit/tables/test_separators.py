@@ -1,4 +1,4 @@
-"""Files of texts that are not read here: other signs than commas between fields, and other encodings than UTF-8."""
+"""Files of texts with other signs than commas between fields, read where these are declared, and other encodings."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bnpriv.cli import app
 from bnpriv.core.schema import Schema
 from bnpriv.errors import FileError
 from bnpriv.io.starter.header import header_of
+from bnpriv.tables.readings import Dialect
 
 SCHEMA = Schema(records=2, columns={"age": bp.Integer(0, 100), "sex": bp.Categorical(["f", "m"])})
 
@@ -28,11 +29,14 @@ def put(path: Path, lines: list[str], encoding: str = "utf-8") -> Path:
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_other_signs_between_fields_are_named(tmp_path: Path, sign: str, called: str, quote: str) -> None:
     ours = put(tmp_path / "ours.csv", [sign.join([f"{quote}age{quote}", f"{quote}sex{quote}"]), sign.join(["41", "f"])])
-    words = f"{re.escape(str(ours))}.*separated by commas; found {called}"
-    with pytest.raises(FileError, match=words):
-        header_of(ours)
-    with pytest.raises(FileError, match=words):
+    assert header_of(ours).separator == sign
+    with pytest.raises(FileError, match=f"{re.escape(str(ours))}.*separated by commas; found {called}"):
         bp.check_data(SCHEMA, ours)
+    declared = Schema(records=1, columns=SCHEMA.columns, dialect=Dialect(separator=sign))
+    assert bp.check_data(declared, ours).is_well
+    commas = put(tmp_path / "commas.csv", ["age,sex", "41,f"])
+    with pytest.raises(FileError, match=f"separated by {called}; found commas"):
+        bp.check_data(declared, commas)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -51,14 +55,15 @@ def test_one_quoted_name_may_hold_any_sign(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", ["ours.csv", "public.csv"])
-def test_the_table_with_semicolons_is_the_one_that_is_blamed(tmp_path: Path, which: str) -> None:
-    for name in ("ours.csv", "public.csv"):
+def test_each_table_has_its_own_separator(tmp_path: Path, which: str) -> None:
+    for rows, name in enumerate(("ours.csv", "public.csv"), start=8):
         sign = ";" if name == which else ","
-        put(tmp_path / name, [sign.join(["age", "sex"]), *[sign.join(["4", "f"])] * 9])
-    done = CliRunner().invoke(
-        app, ["init", str(tmp_path / "ours.csv"), "--public", str(tmp_path / "public.csv"), "--notion", "dataset"]
-    )
-    assert str(done.exception).startswith(f"{tmp_path / which}: fields must be separated by commas; found semicolons")
+        put(tmp_path / name, [sign.join(["age", "sex"]), *[sign.join(["4", "f"])] * rows])
+    asked = ["init", str(tmp_path / "ours.csv"), "--public", str(tmp_path / "public.csv"), "--notion", "dataset"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0
+    # the framework file says how the private table is written
+    assert ('separator = ";"' in done.stdout) == (which == "ours.csv")
 
 
 def test_names_that_stand_twice_in_a_public_table(tmp_path: Path) -> None:

@@ -349,3 +349,20 @@ def test_a_model_that_a_calibration_has_no_room_for_is_read_from_its_files(
     record = json.loads(text)
     record["model"]["protect"]["ill"]["at_most"] = 1
     assert bp.verify(json.dumps(record), folder / "framework.toml").text.endswith("in its secrets")
+
+
+@pytest.mark.parametrize("query", [QUERIES[1], QUERIES[2], SEEN])
+def test_bins_that_list_some_numbers_and_spread_the_others_are_replayed(query: str, folder: Path) -> None:
+    mixed = DECLARED.replace('some = "whole numbers"', 'some = { 500 = 0.25, 600 = 0.25, "whole numbers" = 0.5 }')
+    mixed = mixed.replace(
+        'within = "whole numbers"',
+        'steps = 72\nwithin = { "[18, 30)" = { 18 = 0.7, uniform = 0.3 }, "[30, 60)" = "uniform", '
+        '"[60, 90]" = { "60.5" = 0.25, uniform = 0.75 } }',
+        1,
+    )
+    (folder / "framework.toml").write_text(mixed, encoding="utf-8")
+    text = calibrated(folder, query)
+    assert bp.verify(text, folder / "framework.toml").status == "holds"
+    (folder / "framework.toml").write_text(mixed.replace("500 = 0.25, 600", "500 = 0.3, 601"), encoding="utf-8")
+    changed = "age" if query == QUERIES[1] else "gain"
+    assert bp.verify(text, folder / "framework.toml").status == ("holds" if changed == "age" else "fails")

@@ -233,7 +233,7 @@ def test_names_cannot_leave_their_comments(tmp_path: Path) -> None:
         records=9,
     )
     assert "is left out" in text
-    assert "with its rare values put\n# together, the public table has fewer than two states of it" in text
+    assert "no query can read it:\n# the public table has no value of it.\n" in text
     assert "\n[protect.sex]" not in text
 
 

@@ -198,6 +198,8 @@ def test_both_codebooks_say_the_same(place: Path) -> None:
         ('categories = ["no", "yes"]\nshares = 0.5', "shares must be a list"),
         ('categories = ["no", "yes"]\nshares = ["", 0.2]', "above 0"),
         ("edges = [0, 10, 20]\nshares = [0.5, 0.3, 0.2]", "3 for 2"),
+        ('type = "unknown"\ncategories = ["a", "b"]\nshares = [0.5, 0.5]', "2 for 0"),
+        ('type = "unknown"\nedges = [0, 1, 2]\nshares = [0.5, 0.5]', "2 for 0"),
         ("edges = [0, 20, 10]\nshares = [0.5, 0.5]", "edges must increase"),
     ],
 )
@@ -256,7 +258,7 @@ def test_from_the_shell_and_from_python(shell: Any, place: Path, monkeypatch: py
     text = (place / "framework.toml").read_text(encoding="utf-8")
     assert "somebody's statement" in text
     assert "#   income -> score: 1.5\n#   income -> sex: 2\n" in text
-    assert "notes is left out, and no query can read it: the codebook has no shares" in text
+    assert "notes is left out, and no query can read it:\n# the codebook has no shares" in text
     framework, direct = read_framework("framework.toml"), begun(place, edges=edges)
     assert isinstance(framework, DatasetAttributePrivacy)
     assert framework.network.models == 16

@@ -22,6 +22,7 @@ from bnpriv.lab.sampling.game import AttackGame, notion_sampler
 from tests.kinds import COUGHS, HEALTH, KINDS, patients
 from tests.later import Later, optional
 from tests.unit.lab.sampling.test_simulation_by_kind import FIRST, MATRIX, fits, of_ages, of_densities, sequences
+from tests.unit.verify.test_verify_public import framework_of
 
 stats = Later("scipy.stats")
 
@@ -268,3 +269,23 @@ def test_a_guesser_that_learned_says_so() -> None:
     calibration = bp.mechanisms.DirectionalMechanism().calibrate(framework, epsilon=1.0)
     told = bp.rehearse(calibration, draws=200).caveats
     assert any("may be right more often" in text for text in told)
+
+
+@pytest.mark.parametrize("query", ["count(x >= 2)", "total(y)"])
+@pytest.mark.parametrize("hidden", ["ill", "y"])
+def test_answers_follow_the_laws_of_public_records(hidden: str, query: str) -> None:
+    """Also where a draw of weights decides the noise, beyond the models of the network."""
+    decided = set[int]()
+    for seed in (1, 4):
+        framework = framework_of(seed, n=5, hidden=hidden)
+        calibration = bp.TightMechanism().calibrate(framework, query, epsilon=1.0)
+        found = scene(calibration)
+        decided.add(found.model)
+        evidence = laws(framework, calibration.query)
+        assert not isinstance(evidence, bp.errors.Refusal)
+        (constraint,) = [each for each in evidence.constraints() if each.model == found.model]
+        assert not isinstance(constraint.pairs, bp.errors.Refusal)
+        (exact,) = [pair for pair in constraint.pairs if pair.pair == str(found.pair)]
+        assert fits_law(drawn(found, 0), exact.first)
+        assert fits_law(drawn(found, 1), exact.second)
+    assert max(decided) >= 2

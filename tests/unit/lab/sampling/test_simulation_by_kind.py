@@ -20,6 +20,7 @@ from bnpriv.lab.simulate import PROBABILITY
 from tests import oracles
 from tests.kinds import HEALTH, KINDS, patients
 from tests.later import Later
+from tests.unit.verify.test_verify_public import framework_of, people
 
 stats = Later("scipy.stats")
 
@@ -317,3 +318,49 @@ def test_a_column_that_the_model_does_not_know_is_refused(kind: str) -> None:
     }
     with pytest.raises(bp.errors.FrameworkError, match="none for height"):
         bp.simulate(changed[kind]())
+
+
+def of_public_records(table: Any) -> Counter[tuple[Any, ...]]:
+    """Return records by the bin of what is drawn inside it: the middle of a piece that no law tells apart."""
+    x = np.where(table["x"] == np.floor(table["x"]), table["x"], np.floor(table["x"]) + 0.5)
+    return Counter(zip(x.tolist(), table["y"].tolist(), table["ill"].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("model", range(5))
+def test_records_follow_public_ones_or_the_network_of_the_draw(model: int) -> None:
+    framework = framework_of(1, n=20_000)
+    law = people(framework, model)
+    assert max(float(abs(law[key] - people(framework, (model + 1) % 5).get(key, 0))) for key in law) > 0.02
+    table = bp.simulate(framework, 20_000, seed=5, model=model)
+    assert fits(of_public_records(table), {key: float(p) for key, p in law.items()})
+
+
+@pytest.mark.parametrize("hidden", ["ill", "y"])
+def test_a_property_is_assumed_under_public_records(hidden: str) -> None:
+    """Given the value records are those of the model, each given what it adds."""
+    framework = framework_of(1, n=24, hidden=hidden)
+    where, model = 1 if hidden == "y" else 2, 3
+    law = people(framework, model)
+    value = {"ill": 10, "y": 28}[hidden]
+    seen, expected = Counter[tuple[Any, ...]](), dict[tuple[Any, ...], float]()
+    for seed in range(100):
+        table = bp.simulate(framework, seed=seed, secret={hidden: value}, model=model)
+        added = table["y"] if hidden == "y" else table["ill"] == "yes"
+        assert added.sum() == value
+        seen += of_public_records(table)
+    groups = Counter[Any]()
+    for person, count in seen.items():
+        groups[person[where]] += count
+    for person, p in law.items():
+        among = sum(q for other, q in law.items() if other[where] == person[where])
+        expected[person] = groups[person[where]] * float(p / among)
+    assert fits(seen, expected)
+    probability = bp.simulate(framework, seed=1, secret={hidden: value}, model=model).attrs[PROBABILITY]
+    chance = float(sum(p for person, p in law.items() if person[2] == "yes"))
+    if hidden == "ill":
+        assert probability == pytest.approx(math.comb(24, 10) * chance**10 * (1 - chance) ** 14, rel=1e-9)
+
+
+def test_there_are_as_many_models_as_network_models_and_draws() -> None:
+    with pytest.raises(bp.errors.ParameterError, match="below the number of models, 5"):
+        bp.simulate(framework_of(1), 10, model=5)

@@ -15,17 +15,21 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.frameworks.guarantee import PRIORS, belief
+from bnpriv.core.influence.base import influence_of
 from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.secrets import SecretPair, all_pairs
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.kinds.edge_removal import without_edge
 from bnpriv.views.report.advice import LIMIT, useful_from
-from bnpriv.views.report.analysis import edges_between, leak_path
+from bnpriv.views.report.analysis import edges_between, leak_path, likely_influence
 from bnpriv.views.report.values import epsilon_at, noise_curves
 from tests import oracles
 from tests.kinds import KINDS
+from tests.later import Later
 from tests.seeds import seeds
 
+pd = Later("pandas")
 ROOT = Path(__file__).resolve().parents[4]
 TALL = bp.count(bp.col("height") > 180)
 BOTH = bp.stack(TALL, bp.count(bp.col("sat") >= 1200))
@@ -397,3 +401,139 @@ def test_json_is_what_its_page_says(student, twelve) -> None:
         assert [place for place, _ in found if place not in schema] == []
         assert [(place, value) for place, value in found if not fits(value, schema[place])] == []
     assert sorted(schema.keys() - seen) == []
+
+
+# what is told but for a chance
+
+
+def chances(rng: np.random.Generator) -> tuple[DiscreteNetwork, tuple[SecretPair, ...], float]:
+    """Return a network of records, pairs of secrets with sets among them, and a chance."""
+    network = replace(oracles.random_network(rng, 4, models=2, deterministic=0.1), level="records")
+    states = network.states["v0"]
+    sets = [bp.pairs((states[:1], states[1:]))] if len(states) > 2 else []
+    every = [*all_pairs(states), *(pair for each in sets for pair in each.ordered("v0", states))]
+    return network, tuple(every), float(rng.choice([0.001, 0.02, 0.1, 0.3]))
+
+
+@pytest.mark.parametrize("seed", seeds(20, 200))
+def test_what_is_told_but_for_a_chance_by_its_definition(seed) -> None:
+    network, pairs, chance = chances(np.random.default_rng(seed))
+    for columns in (("v1",), ("v2", "v3")):
+        influence = influence_of(network, columns, "v0", pairs)
+        found = likely_influence(influence, chance)
+        told, kept = 0.0, False
+        for model in range(network.models):
+            law = oracles.joint(network, model)
+            rest = tuple(k for k, name in enumerate(network.attributes) if name not in ("v0", *columns))
+            order = ["v0", *columns]
+            names = [name for name in network.attributes if name in order]
+            cells = np.transpose(law.sum(axis=rest), [names.index(name) for name in order])
+            cells = cells.reshape(len(cells), -1)
+            for pair in pairs:
+                states = network.states["v0"]
+                first, second = (cells[[s in side for s in states]].sum(axis=0) for side in (pair.first, pair.second))
+                if min(first.sum(), second.sum()) < chance:
+                    continue
+                kept = True
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    losses = np.log(first / first.sum()) - np.log(second / second.sum())
+                losses[first == 0] = -np.inf
+                # the least level above which there is no more than the chance
+                least = min(level for level in (0.0, *losses) if level >= 0 and first[losses > level].sum() <= chance)
+                told = max(told, least)
+                assert first[losses > found.nats + 1e-9].sum() <= chance
+                for size in range(1, len(first) + 1):
+                    for some in itertools.combinations(range(len(first)), size):
+                        left, right = first[list(some)].sum(), second[list(some)].sum()
+                        allowed = math.exp(found.nats) * right * first.sum() / second.sum() if right else 0.0
+                        assert math.isinf(found.nats) or left <= allowed + chance + 1e-9
+        assert found.nats <= float(influence)
+        assert found.nats == pytest.approx(told if kept else float(influence), abs=1e-9)
+
+
+def test_what_is_told_but_for_a_chance_falls_with_it_and_its_witness_attains_it() -> None:
+    law = {"ill": [0.3, 0.699, 0.001], "coughs": [[0.5, 0.1, 0.001], [0.49, 0.895, 0.001], [0.01, 0.005, 0.998]]}
+    states = {"ill": ["yes", "no", "other"], "coughs": ["yes", "no", "other"]}
+    network = DiscreteNetwork.from_tables(law, states=states, parents={"coughs": ["ill"]}, level="records")
+    influence = bp.max_influence(network, {"coughs"}, "ill")
+    assert str(influence.pair) == "no against other"
+    found = [likely_influence(influence, chance) for chance in (1e-9, 0.0015, 0.01)]
+    assert [each.nats for each in found] == sorted((each.nats for each in found), reverse=True)
+    assert found[0].nats == pytest.approx(float(influence))
+    assert found[1].nats == pytest.approx(math.log(0.5 / 0.1))
+    assert (str(found[1].influence.pair), dict(found[1].influence.assignment)) == ("yes against no", {"coughs": "yes"})
+    assert found[1].dependence is None
+
+
+def test_a_chance_is_for_records_that_were_learned_or_by_request(student) -> None:
+    assert bp.influence_report(student, delta=0.01).attributes[0].likely == {}
+    network = replace(student.network, level="records")
+    assert bp.influence_report(network, protect="income").attributes[0].likely == {}
+    report = bp.influence_report(network, protect="income", delta=0.2)
+    assert "Of all columns" in str(report)
+    assert "but for 1 record in 5" in str(report)
+    assert "public records" not in str(report)
+    with pytest.raises(ParameterError, match="delta must be at least 0 and below 1"):
+        bp.influence_report(network, protect="income", delta=1.5)
+
+
+def test_a_learned_report_ranks_by_what_somebody_can_meet(learned) -> None:
+    report = bp.influence_report(learned)
+    (row,) = report.attributes
+    names = [min(told.columns) for told in row.columns]
+    assert names[0] == "smoker"
+    assert max(row.columns, key=float).columns != {"smoker"}
+    likely = [row.likely[told.columns] for told in row.columns]
+    assert [each.dependence for each in likely] == [True, *(False for _ in names[1:])]
+    assert [each.nats for each in likely[1:]] == sorted((each.nats for each in likely[1:]), reverse=True)
+    assert all(each.nats <= float(told) for each, told in zip(likely, row.columns, strict=True))
+    assert row.asked is row.columns[0]
+    for text in (str(report), report.to_markdown(), report.to_html()):
+        plain = " ".join(re.sub(r"<[^>]*>", " ", text).replace("\\", "").replace("&nbsp;", " ").split())
+        assert "Of the columns seen to depend on health, smoker tells most: but for 1 record in 100" in re.sub(
+            r"[*`]", "", plain
+        )
+        assert "no dependence seen in 1,000 public records; at most" in plain
+        assert "in 95 % of the draws" in plain
+        assert "at worst" in plain
+    asked = bp.influence_report(learned, bp.count(bp.col("smoker") == "yes"))
+    assert "about health, but for 1 record in 100: it can" in str(asked)
+    assert asked.attributes[0].asked_likely is asked.attributes[0].likely[frozenset({"smoker"})]
+    both = bp.influence_report(learned, bp.stack(*(bp.count(bp.col("town") == name) for name in "AB"), bp.mean("coin")))
+    found = both.attributes[0].asked_likely
+    assert found is not None
+    assert found.dependence is None
+    assert found.nats <= both.attributes[0].told
+    assert "health, but for 1 record in 100: it can" in str(both)
+
+
+def test_fields_of_a_learned_report_are_documented(learned) -> None:
+    known = documented()
+    data = json.loads(bp.influence_report(learned).to_json())["data"]
+    likely = data["protected"][0]["likely"]
+    assert {each["columns"][0] for each in likely} == {each["columns"][0] for each in data["protected"][0]["columns"]}
+    assert {each["chance"] for each in likely} == {0.01}
+    for name, value in fields(likely, "protected[].likely"):
+        assert fits(value, known[name]), name
+
+
+def test_where_no_column_depends_the_report_says_so() -> None:
+    rng = np.random.default_rng(5)
+    seen = 0
+    for seed in range(60):
+        table = pd.DataFrame({name: rng.choice(["a", "b", "c"], 400, p=[0.5, 0.3, 0.2]) for name in "xyzu"})
+        states = {name: ["a", "b", "c", "other"] for name in table}
+        parents = {name: ["x"] for name in "yzu"}
+        network = DiscreteNetwork.posterior(parents, table, public="made up", states=states, draws=20, seed=seed)
+        report = bp.influence_report(network, protect="x")
+        seen += any(each.dependence for each in report.attributes[0].likely.values())
+        if not seen:
+            assert "may tell most about x: no dependence seen in 400 public records" in report.headline
+            assert "Of no column is a dependence on x seen in 400 public records." in str(report)
+    assert seen <= 4  # 1 in 100 by its level
+
+
+def test_few_public_records_tell_of_no_chance() -> None:
+    table = pd.DataFrame({"x": ["a", "b"] * 15, "y": ["a", "b"] * 15})
+    network = DiscreteNetwork.posterior({"y": ["x"]}, table, public="made up", draws=5, seed=1)
+    assert bp.influence_report(network, protect="x").attributes[0].likely == {}
