@@ -365,15 +365,12 @@ class Atoms:
         factors = np.asarray(weights, dtype=np.float64)
         points = numbers("weighted atoms", self.support * (factors if self.support.ndim == 2 else factors[0]))
         points.flags.writeable = False
-        return self._like(points, self.logs, self.error)
+        return self.with_logs(self.logs, self.error, points)
 
-    def with_logs(self, logs: FloatArray, error: float) -> Atoms:
-        """A law on the same atoms; its log masses are finite, and off by at most `error`."""
-        return self._like(self.support, logs, error)
-
-    def _like(self, support: FloatArray, logs: FloatArray, error: float) -> Atoms:
+    def with_logs(self, logs: FloatArray, error: float, support: FloatArray | None = None) -> Atoms:
+        """A law with other log masses, off by at most `error`, on the same atoms or on as many others, sorted."""
         law = type(self).__new__(type(self))
-        law.__dict__.update(support=support, logs=logs, error=error)
+        law.__dict__.update(support=self.support if support is None else support, logs=logs, error=error)
         return law
 
     def __repr__(self) -> str:

@@ -395,8 +395,7 @@ def decided(
     by_record : callable
         The decision by the rule for records alone, if there is one.
     """
-    many = len(constraints) > MOST_CONSTRAINTS_SEARCHED
-    alone = [by_record(each) if many else None for each in constraints]
+    alone = [by_record(each) if len(constraints) > MOST_CONSTRAINTS_SEARCHED else None for each in constraints]
     order = sorted(range(len(constraints)), key=lambda k: -math.inf if (by := alone[k]) is None else -by.scale)
     found: dict[int, LawDecision] = {}
     most = 0.0
