@@ -38,6 +38,8 @@ RECORD_DRAWS, FEWEST_TRIED = 40, 30
 """Draws of weights by default, and the fewest records from which they suffice in 19 of 20 public tables, as simulated:
 docs/claims/public_records.md."""
 
+MOST_RECORD_DRAWS = 10_000
+
 MOST_KEPT_WEIGHTS = 2**22
 """Weights are kept up to so many; more are drawn again for every query."""
 
@@ -80,7 +82,12 @@ class PublicRecords:
     kept: Cache = field(default_factory=Cache, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        checks.whole("draws", self.draws, error=FrameworkError)
+        if checks.whole("draws", self.draws, error=FrameworkError) > MOST_RECORD_DRAWS:
+            raise FrameworkError(
+                f"public records are weighted anew in at most {MOST_RECORD_DRAWS:,} draws",
+                found=f"{self.draws:,}",
+                remedy=f"{RECORD_DRAWS} are usual.",
+            )
         checks.whole("seed", self.seed, least=0, error=FrameworkError)
         lengths = {len(values) for values in self.columns.values()}
         if len(lengths) != 1 or not min(lengths):
@@ -105,12 +112,13 @@ class PublicRecords:
 
         Examples
         --------
-        >>> PublicRecords({"age": np.arange(268.0)}).coverage
-        'with 268 public records: in 19 of 20 such tables the noise of one answer suffices for the law behind them'
+        >>> print(PublicRecords({"age": np.arange(268.0)}).coverage)
+        with 268 public records: in 19 of 20 such tables the noise of up to 4 numbers suffices for the law behind them
         """
         with_these = f"with {self.records:,} public records"
         if self.records >= FEWEST_TRIED and self.draws >= RECORD_DRAWS:
-            return f"{with_these}: in 19 of 20 such tables the noise of one answer suffices for the law behind them"
+            enough = "the noise of up to 4 numbers suffices for the law behind them"
+            return f"{with_these}: in 19 of 20 such tables {enough}"
         return (
             f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the law behind them was "
             f"tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
@@ -191,6 +199,11 @@ class PublicRecords:
         states : mapping from str to sequence
             Of the nodes of a network of records.
         schema : Schema
+
+        Raises
+        ------
+        DataError
+            If a record has a value that is no state.
         """
         shape = tuple(map(len, states.values()))
         codes = [_codes(schema[name], self.columns[name], known) for name, known in states.items()]
@@ -254,9 +267,18 @@ def _codes(column: Column, values: NDArray[Any], states: Sequence[State]) -> Int
             return str(column.outcomes[int(counted)])
         if counted == GAP_MARK:
             return NOT_COUNTED
-        return column.bin_of(counted) if isinstance(column, Binned) else f"{counted:g}"
+        if isinstance(column, Binned):
+            return column.bin_of(counted)
+        return str(int(counted)) if counted.is_integer() else repr(counted)
 
-    return np.array([known[state(each)] for each in found.tolist()])[places.reshape(-1)]
+    named = list(map(state, found.tolist()))
+    if not known.keys() >= set(named):
+        raise DataError(
+            "what public records count as must be states of the network",
+            found="another value",
+            remedy="Add it to the states of its node.",
+        )
+    return np.array([known[each] for each in named])[places.reshape(-1)]
 
 
 def ranked(columns: Sequence[NDArray[Any]]) -> IntArray:
@@ -320,11 +342,14 @@ def public_records_in(text: str, columns: Mapping[str, Column], *, draws: int, s
     DataError
         If a column is missing, a record has other fields, or one of numbers is none.
     """
-    names, *rows = csv.reader(io.StringIO(text, newline=""))
-    if sorted(names) != sorted(columns) or any(len(row) != len(names) for row in rows):
+    try:
+        names, *rows = csv.reader(io.StringIO(text, newline=""))
+    except (csv.Error, ValueError):
+        names, rows = list[str](), list[list[str]]()
+    if sorted(names) != sorted(columns) or not rows or any(len(row) != len(names) for row in rows):
         raise DataError(
             f"public records need the columns {checks.listing(columns)}, and one field of each in every line",
-            found="others",
+            found="others, or no records",
             remedy="Write the framework's files again.",
         )
     held = dict(zip(names, zip(*rows, strict=True), strict=True))
@@ -366,5 +391,5 @@ def _array(values: Sequence[Any], column: Column) -> NDArray[Any]:
         known = {str(label): category for label, category in column.labels.items()}
         counted = [known.get(str(value), column.missing) for value in values]
         # a gap among truth values or numbers is a text, and would make texts of them
-        return np.array(counted, dtype=None if len(set(map(type, column.categories))) == 1 else object)
+        return np.array(counted, dtype=None if len(set(map(type, column.outcomes))) == 1 else object)
     return np.array([float(value) if isinstance(value, (int, float)) else math.nan for value in values])

@@ -39,6 +39,7 @@ from bnpriv.render.figures import interval_bar
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, keys_in
 from bnpriv.tables.reader import collected, opened
+from bnpriv.tables.readings import Dialect, dialect_of
 from bnpriv.text import full_text, nats_text, number_text, percent_text
 from bnpriv.views.curves import law_pairs, losses_of
 
@@ -57,7 +58,8 @@ CHANCE_ROUNDING = 1e-12
 
 RULE = (
     "Records are taken as independent, gaps and values out of range as a release counts them. A true model is "
-    "contradicted in at most 1 % of tables, over all tests together, and a class of models only if every model is. "
+    "contradicted in at most 1 % of tables, over all tests together, and a class of "
+    "models only where what lies between its models is too. "
     "Ranges are those of 20 draws of the table's weights. What is not contradicted is not thereby true."
 )
 
@@ -132,12 +134,23 @@ class ClassLaw:
 
     @cached_property
     def p_values(self) -> FloatArray:
-        """Twice the smaller tail of the binomial law, of shape (models, events), rounded up."""
+        """Twice the smaller tail of the binomial law under each model, of shape (models, events), rounded up."""
+        return self._tails(*self._ends)
+
+    @cached_property
+    def p_values_between(self) -> FloatArray:
+        """The same under any model between those that are declared, of shape (events,)."""
+        low, high = self._ends
+        return self._tails(low.min(axis=0), high.max(axis=0))
+
+    @property
+    def _ends(self) -> tuple[FloatArray, FloatArray]:
+        return np.maximum(self.chances * (1 - self.errors), 0.0), np.minimum(self.chances * (1 + self.errors), 1.0)
+
+    def _tails(self, low: FloatArray, high: FloatArray) -> FloatArray:
         from scipy.special import betainc
 
         more, less = self.seen, self.records - self.seen
-        high = np.minimum(self.chances * (1 + self.errors), 1.0)
-        low = np.maximum(self.chances * (1 - self.errors), 0.0)
         # the tail with no end is certain; its place is taken by numbers that the function takes
         above = np.where(more == 0, 1.0, betainc(np.maximum(more, 1), less + 1, high))
         below = np.where(less == 0, 1.0, betainc(np.maximum(less, 1), more + 1, 1 - low))
@@ -214,8 +227,8 @@ class PublicComparison(Shown):
 
     @property
     def contradicted(self) -> bool:
-        """Whether the table contradicts every model, and so the framework, at level 1 %."""
-        return max(self.p_values) <= FIT_LEVEL
+        """Whether some share is, at level 1 %, outside what the models and all that lies between them say."""
+        return self.tests * min(float(each.p_values_between.min()) for each in self.classes) <= FIT_LEVEL
 
     @property
     def best_model(self) -> int:
@@ -476,13 +489,14 @@ def _records(framework: Any, public: object, query: Query) -> PublicRecords:
         return framework.public_records
     names = sorted(query.columns.union(*(secret.property.columns for secret in framework.protect.values())))
     columns = {name: framework.schema[name] for name in names}
-    table = public_records_of(guarded(public, lambda: _values(columns, public)), columns)
+    dialect = dialect_of(framework.schema)
+    table = public_records_of(guarded(public, lambda: _values(columns, public, dialect)), columns)
     unread = dict.fromkeys(framework.network.attributes, np.zeros(table.records))
     return PublicRecords({**unread, **table.columns}, draws=table.draws, seed=table.seed)
 
 
-def _values(columns: Mapping[str, Column], public: object) -> dict[str, list[Any]]:
-    with opened(public, columns) as frame:
+def _values(columns: Mapping[str, Column], public: object, dialect: Dialect) -> dict[str, list[Any]]:
+    with opened(public, columns, dialect=dialect) as frame:
         keys, read = keys_in(frame, columns), collected(frame)
     held = {name: read[f"c{k}"].to_list() for k, name in enumerate(columns)}
     return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.mechanisms.base import Calibration
@@ -75,7 +76,11 @@ def _counts_the_same(public: Mapping[str, NDArray[Any]], schema: Schema, data: o
     columns = _read([name for name in public if name in schema.columns], schema, data)
     if not columns:
         return False
-    given: Any = {name: np.array(values) for name, values in columns.items()}
+    # of numbers some engines write None for a gap
+    given: Any = {
+        name: np.array(values, dtype=object if isinstance(schema[name], Categorical) else np.float64)
+        for name, values in columns.items()
+    }
     one, other = (
         fingerprint_of({name: cleaned(schema[name], table[name]).tolist() for name in columns})
         for table in (public, given)

@@ -171,7 +171,7 @@ def dialect_of(schema: Schema) -> Dialect:
 @lru_cache
 def _shape(decimal: str, thousands: str) -> str:
     """Return what a text looks like that has decimals and groups of digits by some signs where they belong, or none."""
-    groups = f"[0-9]{{1,3}}([{thousands}][0-9]{{3}})+|" if thousands else ""
+    groups = f"[1-9][0-9]{{0,2}}([{thousands}][0-9]{{3}})+|" if thousands else ""
     return f"^ *[+-]?({groups}[0-9]*)([{decimal}][0-9]*)?([eE][+-]?[0-9]+)? *$|^[-+a-zA-Z ]*$"
 
 

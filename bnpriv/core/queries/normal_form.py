@@ -277,7 +277,7 @@ def numeric(name: str, schema: Schema, *, summed: bool = False) -> NumberColumn:
         raise QueryError(
             f"the column {name!r} must hold a number in every record to be summed",
             found='gaps that are "not counted"',
-            remedy="Declare what a gap counts as, missing=NUMBER, or ask for counts, a histogram or quantiles.",
+            remedy="Ask for counts or quantiles, or declare missing=NUMBER and a node without 'not counted'.",
         )
     return column
 

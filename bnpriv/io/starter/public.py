@@ -307,6 +307,12 @@ def _held(data: object, names: Sequence[str], *, given: bool) -> Mapping[str, Se
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = dropwhile(is_comment, csv.reader(file, skipinitialspace=True, delimiter=sign))
         rows = [row for row in lines if row]
+    if any("\ufffd" in field for row in rows for field in row):
+        raise DataError(
+            "the public table must be in UTF-8",
+            found="other bytes, as older versions of Excel write them",
+            remedy="Save it as CSV UTF-8, and the private table too.",
+        )
     records = [row for row in rows[named:] if len(row) == len(fields)]
     if len(rows) > named and not records:
         raise DataError(

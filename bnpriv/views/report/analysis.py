@@ -30,7 +30,7 @@ from bnpriv.core.networks.graph import Graph
 from bnpriv.core.progress import watched
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
-from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
+from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
@@ -267,10 +267,11 @@ def likely_influence(
     values, cells = max(known, key=lambda each: float(each[0].max()))
     _, at_95, nats = draw_points(values)
     model, k = worst_place(values)
-    states = [influence.network.states[name] for name in influence.frontier]
-    places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
-    shown = {name: each[int(at)] for name, each, at in zip(influence.frontier, states, places, strict=True)}
     by_table = values is not found[0][0]
+    names = sorted(influence.columns) if by_table else influence.frontier
+    states = [influence.network.states[name] for name in names]
+    places = np.unravel_index(int(cells[min(model, len(cells) - 1), k]), tuple(map(len, states)))
+    shown = {name: each[int(at)] for name, each, at in zip(names, states, places, strict=True)}
     attained = replace(
         influence, pair=influence.pairs[k], model=influence.model if by_table else model, assignment=shown
     )
@@ -317,14 +318,30 @@ def _law(influence: Influence) -> FloatArray:
     return law.reshape(*law.shape[:2], -1)
 
 
+MOST_PUBLIC_CELLS = 10_000
+"""The most combinations of states of which the shares in public records are looked at."""
+
+
 def _of_public(subject: ReportTarget, told: Influence) -> FloatArray | None:
-    """Return the shares of the protected attribute and a single column in public records; None without any."""
-    framework = subject.framework
-    if framework is None or framework.public_records is None or told.frontier != tuple(told.columns):
+    """Return the shares of the protected attribute and some columns in public records, the latter as one axis.
+
+    Of every draw, and last of the table; with the network as one more record, as in the models. None without any.
+    """
+    framework, names = subject.framework, (told.protected, *sorted(told.columns))
+    if framework is None or framework.public_records is None or len(names) < 2:
         return None
-    public = cast(PublicRecords, framework.public_records)
-    seen = {name: told.network.states[name] for name in (told.protected, *told.frontier)}
-    return public.joint(seen, framework.schema) if len(told.frontier) == 1 else None
+    public, network = cast(PublicRecords, framework.public_records), cast(DiscreteNetwork, told.network)
+    states = {name: network.states[name] for name in names}
+    if math.prod(map(len, states.values())) > MOST_PUBLIC_CELLS:
+        return None
+    try:
+        shares = public.joint(states, framework.schema)
+        beside = np.exp(joint_law(network, names).values)
+    except (DataError, SizeError):
+        return None
+    draws = [beside[draw % len(beside)] for draw in range(public.draws)]
+    shares[:-1] += (np.array(draws) - shares[:-1]) / (public.records + 1)
+    return shares.reshape(len(shares), shares.shape[1], -1)
 
 
 def _depends(share: FloatArray, records: int, spread: float, level: float) -> bool:
@@ -383,7 +400,7 @@ def attribute_report(
     rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
     asked = _asked(cache, alone)
     if asked is not None and chance is not None and asked.columns not in likely:
-        likely[asked.columns] = likely_influence(asked, chance)
+        likely[asked.columns] = likely_influence(asked, chance, public=_of_public(subject, asked))
     edges, more_edges = _edges(cache, asked)
     return AttributeReport(
         protected=protected,

@@ -103,7 +103,8 @@ def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, do
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
     said = "" if delta is None else f"over 1 nat with delta {upper_chance(delta)}"
     if likely is not None:
-        said = f"at worst {upper_text(float(told))}{'' if likely.dependence is not False else ', no dependence seen'}"
+        unseen = ", no dependence seen" if likely.dependence is False else ""
+        said = f"{likely.worst} {upper_text(float(told))}{unseen}"
     return text, doc.Cell(said, drawing=drawn)
 
 
@@ -192,7 +193,8 @@ def _table(row: AttributeReport) -> Table:
     if row.likely:
         likely = next(iter(row.likely.values()))
         shown = "public records" if likely.records else ""
-        header = ("column", f"nats {words.but_for(likely)}", "reached at", shown, "at worst", *header[2:])
+        worst = next((each.worst for each in row.likely.values() if each.by_table), likely.worst)
+        header = ("column", f"nats {words.but_for(likely)}", "reached at", shown, worst, *header[2:])
         rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
         numbers = (1, *(place + 3 for place in numbers))
     return Table(
@@ -272,7 +274,8 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         yield Paragraph(f"{how}, which tells everything{rest}")
         return
     if row.asked is not None:
-        first = "" if row.asked_likely is None else f"At most {words.likely_text(row.asked_likely)}; at worst "
+        likely = row.asked_likely
+        first = "" if likely is None else f"At most {words.likely_text(likely)}; {likely.worst} "
         yield Paragraph(f"{first}{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return

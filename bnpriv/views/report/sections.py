@@ -220,7 +220,7 @@ def _leak(row: AttributeReport) -> Text:
         moved = f"it {endless_text(top)}"
     elif likely is not None:
         worst = of_nats(upper_text(told))
-        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} at worst"
+        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} {likely.worst}"
     else:
         moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
     edges = leak_path(top)

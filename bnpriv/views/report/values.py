@@ -308,6 +308,11 @@ class LikelyInfluence:
     dependence: bool | None = None
     by_table: bool = False
 
+    @property
+    def worst(self) -> str:
+        """What the largest influence, beside which it is shown, is called."""
+        return "at worst by the network" if self.by_table else "at worst"
+
 
 @final
 @dataclass(frozen=True, kw_only=True)

@@ -117,7 +117,7 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
     moved = move_text(most.told_first, bounds_belief=most.bounds_belief)
     if most.asked_likely is not None:
-        moved = f"{moved}; at worst {of_nats(upper_text(told))}"
+        moved = f"{moved}; {most.asked_likely.worst} {of_nats(upper_text(told))}"
     nats = of_nats(upper_text(most.told_first))
     return *subject, f" tells up to {nats} about {name}{rarely_text(most)}: {moved}{guess}"
 
@@ -166,7 +166,7 @@ def _columns_headline(report: Analysis) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
     if likely is not None:
-        moved = f"{but_for(likely)} {moved}; at worst {of_nats(upper_text(float(told)))}"
+        moved = f"{but_for(likely)} {moved}; {likely.worst} {of_nats(upper_text(float(told)))}"
         if likely.dependence:
             return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {moved}"
     if told.too_large:

@@ -271,7 +271,7 @@ def test_a_learned_framework_holds_the_public_table_as_a_release_reads_it() -> N
     assert (public.records, public.draws, framework.models) == (400, 4, 6)
     assert public.coverage in framework.source
     calibration = bp.TightMechanism().calibrate(framework, bp.parse_query("count(y >= 1)"), epsilon=1.0)
-    assert f"W{public.coverage[1:]}. The network's models" in " ".join(calibration.certificate.notes)
+    assert f"W{public.coverage[1:]}. Noise of scale" in " ".join(calibration.certificate.notes)
     for text in ("count(y >= 1)", 'count((y != 1) & (ill == "yes"))', "count(~(y < 2))"):
         query = bp.parse_query(text)
         form = normal_form(query, replace(framework.schema, records=400))
@@ -294,3 +294,76 @@ def test_a_million_records_take_seconds() -> None:
         law = public.law(form, draw, beside)
     assert law.size == 2
     assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize("categories", [[0, 1], [False, True], ["a", "b"]])
+def test_a_gap_among_categories_of_any_type_leaves_the_others_what_they_are(categories: list[object]) -> None:
+    column = bp.Categorical(categories, missing="not counted")
+    public = public_records_of({"k": [*map(str, categories), None] * 2}, {"k": column})
+    schema = bp.Schema(records=6, columns={"k": column})
+    for category in categories:
+        form = normal_form(bp.count(bp.col("k") == category), schema)
+        (total,) = term_totals(form, {"k": public.columns["k"][np.newaxis, :]})
+        assert total.tolist() == [2]
+    states = {"k": [*map(str, categories), "not counted"]}
+    assert public.joint(states, schema)[-1] == pytest.approx([1 / 3] * 3)
+
+
+def test_shares_of_states_are_those_of_the_table_and_of_every_draw() -> None:
+    schema = bp.Schema(records=4, columns={"n": bp.Integer(1_000_001, 1_000_003), "x": bp.Binned([0, 1, 5])})
+    values = {"n": [1_000_001.0, 1_000_003.0, 1_000_003.0, 1_000_002.0], "x": [0.5, 3.0, 0.5, 5.0]}
+    public = public_records_of(values, schema.columns, draws=2)
+    states = {"n": ["1000001", "1000002", "1000003"], "x": ["[0, 1)", "[1, 5]"]}
+    joint = public.joint(states, schema)
+    assert joint[2] == pytest.approx(np.array([[1, 0], [0, 1], [1, 1]]) / 4)
+    weights = public.weights(1) / 2.0**BITS
+    assert joint[1] == pytest.approx(np.array([[weights[0], 0], [0, weights[3]], [weights[2], weights[1]]]))
+    with pytest.raises(DataError, match="states of the network"):
+        public.joint({**states, "n": ["1000001", "1000002"]}, schema)
+
+
+def test_what_a_record_adds_depends_on_what_its_columns_are_declared_as() -> None:
+    public = PublicRecords({"y": np.array([0.0, 2.0, 9.0, math.nan])}, draws=1)
+    query = bp.count(bp.col("y") >= 3)
+    for column, counted in ((bp.Integer(0, 2), 0), (bp.Integer(0, 4), 1), (bp.Integer(0, 4, missing=4), 2)):
+        form = normal_form(query, bp.Schema(records=4, columns={"y": column}))
+        columns, counts = public.counts(form)
+        assert dict(zip(columns[0].tolist(), counts.tolist(), strict=True)).get(1, 0) == counted
+
+
+def test_the_rounding_of_a_law_is_bounded_by_its_error() -> None:
+    # logs far below 1 round more than the network's own law, of which the error is 0 here
+    public = PublicRecords({"y": np.arange(2000.0)}, draws=1)
+    schema = bp.Schema(records=4, columns={"y": bp.Integer(0, 1999)})
+    beside = WholeLaw.of([np.array([0, 1])], np.log([0.5, 0.5]), 0.0)
+    law = public.law(normal_form(bp.count(bp.col("y") >= 1990), schema), 0, beside)
+    assert law.error > 2.0**-53
+
+
+@pytest.mark.parametrize("text", ["", "x,y,ill\n", '"x\n'])
+def test_files_without_records_are_refused(text: str) -> None:
+    with pytest.raises(DataError, match="public records"):
+        public_records_in(text, SCHEMA.columns, draws=2, seed=0)
+
+
+def test_very_many_draws_are_refused() -> None:
+    with pytest.raises(FrameworkError, match="at most 10,000 draws"):
+        PublicRecords({"x": np.zeros(2)}, draws=10**11)
+
+
+@pytest.mark.parametrize("engine", ["pandas", "polars", "pyarrow"])
+def test_a_table_with_gaps_is_told_from_the_public_one_in_any_engine(engine: str) -> None:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    framework = declared(drawn(40, seed=2))
+    table = {"x": [None, *[3.0] * 39], "y": [1] * 40, "ill": ["no"] * 40}
+    made = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[engine](table)
+    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("x") >= 2), epsilon=1.0)
+    assert math.isfinite(bp.release(calibration, made).value)
+    public = framework.public_records
+    assert public is not None
+    same = {name: [None if x != x else x for x in values.tolist()] for name, values in public.columns.items()}
+    with pytest.raises(DataError, match="must not be the one"):
+        bp.release(calibration, {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}[engine](same))
