@@ -388,8 +388,10 @@ def public_records_of(
 
 def _array(values: Sequence[Any], column: Column) -> NDArray[Any]:
     if isinstance(column, Categorical):
-        known = {str(label): category for label, category in column.labels.items()}
-        counted = [known.get(str(value), column.missing) for value in values]
+        known: dict[Any, Any] = {str(label): category for label, category in column.labels.items()} | dict(
+            column.labels
+        )
+        counted = [known.get(value, known.get(str(value), column.missing)) for value in values]
         # a gap among truth values or numbers is a text, and would make texts of them
         return np.array(counted, dtype=None if len(set(map(type, column.outcomes))) == 1 else object)
     return np.array([float(value) if isinstance(value, (int, float)) else math.nan for value in values])

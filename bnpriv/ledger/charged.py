@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.mechanisms.base import Calibration
@@ -23,6 +21,7 @@ from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.release import Release, check, check_sampler, drawn, with_values
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError
+from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import name_charge
@@ -76,11 +75,8 @@ def _counts_the_same(public: Mapping[str, NDArray[Any]], schema: Schema, data: o
     columns = _read([name for name in public if name in schema.columns], schema, data)
     if not columns:
         return False
-    # of numbers some engines write None for a gap
-    given: Any = {
-        name: np.array(values, dtype=object if isinstance(schema[name], Categorical) else np.float64)
-        for name, values in columns.items()
-    }
+    # whatever an engine writes for a gap is none
+    given = public_records_of(columns, {name: schema[name] for name in columns}).columns
     one, other = (
         fingerprint_of({name: cleaned(schema[name], table[name]).tolist() for name in columns})
         for table in (public, given)

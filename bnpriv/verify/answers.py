@@ -44,7 +44,11 @@ class AnswerLaws:
         self.claim, self.model, self.network = claim, claim.model, claim.network
         public = self.model.get("public_records")
         self.public = WeightedRecords(public, self.model["columns"]) if public else None
-        self.models: int = self.network.models + (self.public.draws if self.public else 0)
+
+    @property
+    def models(self) -> int:
+        """How many models there are: those of the network, then the draws of public records."""
+        return self.network.models + (self.public.draws if self.public else 0)
 
     def families(self) -> Iterator[tuple[str, Law, Law]]:
         """Yield the laws of the released doubles that are to be alike, for every attribute, model and pair."""
