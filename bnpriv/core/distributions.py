@@ -368,7 +368,16 @@ class Atoms:
         return self.with_logs(self.logs, self.error, points)
 
     def with_logs(self, logs: FloatArray, error: float, support: FloatArray | None = None) -> Atoms:
-        """A law with other log masses, off by at most `error`, on the same atoms or on as many others, sorted."""
+        """A law with other log masses, on the same atoms or on as many others.
+
+        Parameters
+        ----------
+        logs : ndarray
+        error : float
+            How far each log may be off.
+        support : ndarray, optional
+            The other atoms, sorted.
+        """
         law = type(self).__new__(type(self))
         law.__dict__.update(support=self.support if support is None else support, logs=logs, error=error)
         return law

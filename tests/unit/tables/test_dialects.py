@@ -14,6 +14,7 @@ import bnpriv as bp
 from bnpriv.core.columns import Integer, Real
 from bnpriv.core.schema import Column, Schema
 from bnpriv.errors import SchemaError
+from bnpriv.ledger.counted import table_fingerprint
 from bnpriv.release import release_many
 from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.reader import collected, opened
@@ -121,6 +122,22 @@ def test_a_text_file_is_read_in_its_dialect(sign: str, tmp_path: Path) -> None:
     assert evaluate(own, schema, file).values == (41,)
 
 
+def test_a_group_of_digits_begins_with_no_zero() -> None:
+    dialect = Dialect(decimal=",", thousands=".")
+    for table in engines(["0.107", "1.107", "0,107", "00.100", "12.000,5"]):
+        assert read(table, Real(-1e7, 1e7), dialect) == [None, 1107.0, 0.107, None, 12000.5], type(table)
+
+
+def test_codes_are_missing_in_the_answer_of_every_engine_and_type(tmp_path: Path) -> None:
+    schema = Schema(records=5, columns={"a": Real(0, 100, missing=3)}, dialect=Dialect(codes={"a": (99,)}))
+    values = [99.0, 12.0, None, 40.0, 99.0]
+    pd.DataFrame({"a": values}).to_parquet(tmp_path / "doubles.parquet")
+    pd.DataFrame({"a": values}).to_csv(tmp_path / "texts.csv", index=False)
+    for table in [*engines(values), tmp_path / "doubles.parquet", tmp_path / "texts.csv"]:
+        assert evaluate(bp.count(bp.col("a") > 50), schema, table).values == (0,), type(table)
+        assert evaluate(bp.count(bp.col("a") == 3), schema, table).values == (3,), type(table)
+
+
 def test_what_is_no_dialect_is_refused_and_one_dialect_is_another_schema() -> None:
     for wrong in ({"separator": ":"}, {"decimal": ";"}, {"thousands": "."}, {"dates": {"a": "YY"}}):
         with pytest.raises(SchemaError):
@@ -141,6 +158,13 @@ def test_answers_of_two_dialects_are_not_released_together() -> None:
     both = [bp.ColumnMechanism().calibrate(each, bp.count(bp.col("height") > 180), 1.0) for each in (framework, other)]
     with pytest.raises(bp.BnprivError, match="must have one schema"):
         release_many(both, pd.DataFrame(), separate_guarantees=True)
+
+
+def test_another_dialect_is_another_account_of_a_ledger() -> None:
+    columns = {"a": Integer(0, 9)}
+    dialects = [None, Dialect(decimal=","), Dialect(codes={"a": (9,)})]
+    kept = {table_fingerprint(Schema(records=1, columns=columns, dialect=dialect), "a") for dialect in dialects}
+    assert len(kept) == 3
 
 
 AGES = Counter(float(int(age)) for age in np.random.default_rng(3).triangular(18, 40, 93, 300))

@@ -386,6 +386,14 @@ def test_a_gap_is_no_value_that_can_be_asked_for() -> None:
     assert [each.label for each in bins_of("job", COLUMNS["job"], None, "x")] == ['job == "white"', 'job == "blue"']
 
 
+def test_a_gap_satisfies_no_condition_however_far_below_the_bounds_its_constant_lies() -> None:
+    schema = bp.Schema(records=3, columns={"age": bp.Integer(0, 120, missing=NOT_COUNTED)})
+    table = pd.DataFrame({"age": [30, None, 200]})
+    for constant in (-1e40, -(2.0**101), -(2.0**102), -1.0):
+        for predicate in (bp.col("age") > constant, bp.col("age") != constant, ~(bp.col("age") <= constant)):
+            assert evaluate(bp.count(predicate), schema, table).values == (2,), predicate
+
+
 def test_declarations_are_checked() -> None:
     for wrong in (
         lambda: bp.Categorical(["a", NOT_COUNTED], missing=NOT_COUNTED),

@@ -395,3 +395,30 @@ def test_hostile_records_in_a_calibration(name: str, value: object) -> None:
     record = json.loads(calibration.to_json())
     record["model"]["public_records"][name] = value
     assert bp.verify(json.dumps(record)).status in ("not covered", "too large")
+
+
+@pytest.mark.parametrize("missing", ["not counted", None, 5])
+def test_it_counts_a_gap_as_it_is_declared(missing: object) -> None:
+    columns = {"y": bp.Integer(0, 9, missing=missing), "ill": bp.Categorical(["no", "yes"])}  # type: ignore[arg-type]
+    states = [*range(10), *(["not counted"] if missing == "not counted" else [])]
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.7, 0.3], "y": [[1 / len(states)] * 2] * len(states)},
+        states={"ill": ["no", "yes"], "y": states},
+        parents={"y": ["ill"]},
+        level="records",
+    )
+    # whoever is ill has a gap more often than others: what it counts as decides the noise
+    values = {"y": [None] * 8 + [1.0] * 2 + [8.0] * 10, "ill": ["yes"] * 10 + ["no"] * 10}
+    framework = bp.DatasetAttributePrivacy(
+        network,
+        bp.Schema(records=30, columns=columns),
+        {"ill": bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=2))},
+        source="made up",
+        public_records=public_records_of(values, columns, draws=4),
+    )
+    calibration = bp.TightMechanism().calibrate(framework, bp.count(bp.col("y") >= 4), epsilon=1.0)
+    found = bp.verify(calibration)
+    assert found.status == "holds"
+    forged = json.loads(calibration.to_json())
+    forged["noise"] |= {"scale": calibration.scale * 0.9, "exact_scale": (calibration.scale * 0.9).hex()}
+    assert bp.verify(json.dumps(forged)).status == "fails"
