@@ -450,12 +450,13 @@ def main() -> None:
 
 
 def _query(framework: Path, text: str) -> Query:
-    from bnpriv.io.framework_file import read_queries
+    from bnpriv.io.framework_file import read_queries, refuse_grouped_numbers
     from bnpriv.io.query_text import parse_query
 
     named = read_queries(framework)
     if text in named:
         return named[text]
+    refuse_grouped_numbers(framework, text)
     try:
         return parse_query(text)
     except QueryError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
@@ -208,6 +209,7 @@ def _require_states(name: str, column: Categorical, states: tuple[State, ...]) -
 # Framework files: TOML that declares network, columns, number of records, what is protected, and named queries.
 # --------------------------------------------------------------------------------------------------
 
+_GROUPED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}([.][0-9]{3})+(?![\w.])")
 _SECTIONS = ("notion", "source", "network", "chain", "records", "table", "columns", "protect", "laws", "queries")
 _READ = ("dates", "missing_codes")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper", *_READ)
@@ -312,6 +314,25 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     named = named_queries(root)
     root.problems.settle(root.label)
     return named
+
+
+def refuse_grouped_numbers(path: str | os.PathLike[str], text: str) -> None:
+    """Refuse a number in a query's text that the tables of a framework file would read as another one.
+
+    Raises
+    ------
+    FileError
+        If the framework file is not readable or not TOML.
+    QueryError
+        If tables have decimal commas, and the text has a number such as 2.000.
+    """
+    found = _GROUPED.search(text) if "decimal" in _inside(_load(path), "table") else None
+    if found:
+        raise QueryError(
+            "numbers in a query are written with a decimal point, without groups of digits",
+            found=f"{found.group()}, which the tables of this framework read as {found.group().replace('.', '')}",
+            remedy=f"Write {found.group().replace('.', '')}, or {found.group().rstrip('0').rstrip('.')}.",
+        )
 
 
 def framework_files(path: str | os.PathLike[str]) -> list[Path]:

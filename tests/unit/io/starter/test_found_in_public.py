@@ -147,6 +147,17 @@ def test_no_private_value_changes_what_is_found(folder: Path, tmp_path: Path) ->
     assert len(texts) == 1
 
 
+def test_a_number_of_a_query_is_no_other_one_in_the_tables(said: str, folder: Path) -> None:
+    for query, refused in (
+        ("count(income > 2.000)", True),
+        ("count(income > 2000.5)", False),
+        ("count(age > 40)", False),
+    ):
+        done = CliRunner().invoke(app, ["plan", str(folder / "f.toml"), "--query", query, "--epsilon", "1"])
+        assert (done.exit_code != 0) is refused
+        assert not refused or "read as 2000" in str(done.exception)
+
+
 def test_check_tells_the_owner_what_of_the_private_table_is_no_such_text(said: str, folder: Path) -> None:
     lines = (folder / "ours.csv").read_text(encoding="utf-8").splitlines()
     table, _ = newcomer()
