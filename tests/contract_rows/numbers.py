@@ -123,6 +123,36 @@ def _(folder: Path) -> str:
     return f"6,000 bins refused ({error.found[:40]}); {found}; {seconds:.0f} s"
 
 
+@row(52, "a model that the user's own public table contradicts")
+def _(folder: Path) -> str:
+    columns = {"visits": bp.Binned([0, 1, 60]), "ill": bp.Categorical(["no", "yes"])}
+    network = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.7, 0.3], "visits": [[0.95, 0.3], [0.05, 0.7]]},
+        states={"ill": ["no", "yes"], "visits": ["[0, 1)", "[1, 60]"]},
+        parents={"visits": ["ill"]},
+        level="records",
+    )
+    hidden = {"ill": bp.Secret(bp.count(bp.col("ill") == "yes"), pairs=bp.apart(at_most=30))}
+    guess = bp.DatasetAttributePrivacy(network, bp.Schema(records=500, columns=columns), hidden, source="a guess")
+    random = np.random.default_rng(0)
+    ill = random.random(2000) < 0.3
+    # declared evenly in [0, 1), and 0 for all others
+    public = pd.DataFrame(
+        {"ill": np.where(ill, "yes", "no"), "visits": np.where(ill, random.uniform(0.1, 20, 2000), 0)}
+    )
+    best = bp.plan(guess, "count(visits >= 0.1)", 1.0).best
+    told = bp.compare_with_public(guess, public, "count(visits >= 0.1)").told
+    assert told is not None
+    assert told.low > 5
+    asked = {"ledger": folder / "ledger.db", "budget": 1.0, "public": public}
+    private = bp.simulate(guess, 500)
+    refusal(lambda: bp.release(best, private, **asked), "must not contradict the model", kind=RefusedError)
+    assert not (folder / "ledger.db").exists()
+    true = [bp.simulate(guess, 300, seed=seed) for seed in range(10)]
+    assert not any(bp.compare_with_public(guess, table, "count(visits >= 0.1)").contradicted for table in true)
+    return f"epsilon 1 would tell {told} nats: refused before anything is charged; 0 of 10 tables of the model are"
+
+
 @row(53, "statements about models that were not drawn")
 def _(folder: Path) -> str:
     shown = []
