@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -103,23 +104,22 @@ def test_one_record_too_few(monkeypatch, mechanism: bp.types.Mechanism) -> None:
 
 @pytest.mark.parametrize("mechanism", [TIGHT, WASSERSTEIN], ids=str)
 def test_unconditional_instead_of_given_that_it_does_not_count(monkeypatch, mechanism: bp.types.Mechanism) -> None:
-    real = dataset_module._given
+    real = WholeLaw.given
 
-    def careless(both: WholeLaw, value: int) -> WholeLaw:
-        if value > both.columns[0].min():
-            return real(both, value)
+    def careless(both: WholeLaw, values: Iterable[int]) -> WholeLaw:
+        chosen = list(values)
+        if max(chosen) > both.columns[0].min():
+            return real(both, chosen)
         return WholeLaw.of(both.columns[1:], both.logs, both.error)
 
-    monkeypatch.setattr(dataset_module, "_given", careless)
+    monkeypatch.setattr(WholeLaw, "given", careless)
     assert killed("dataset", mechanism)
 
 
 def test_joint_instead_of_conditional_of_a_sum(monkeypatch) -> None:
     """Given a total, the law of the answer whatever the total is."""
     monkeypatch.setattr(
-        dataset_module,
-        "_given_any",
-        lambda total, side: WholeLaw.of(total.columns[1:], total.logs, total.error),
+        WholeLaw, "given", lambda total, values: WholeLaw.of(total.columns[1:], total.logs, total.error)
     )
     assert killed("dataset", TIGHT)
 

@@ -325,7 +325,7 @@ def test_the_road_from_a_public_table_to_a_release_that_is_verified(tmp_path: Pa
     text, files = files_to_start(
         str(tmp_path / "own.csv"), path, notion="dataset", learn=tmp_path / "public.csv", protect=["ill"], records=40
     )
-    assert len(files) == 20
+    assert len(files) == 21
     for place, content in {path: text, **files}.items():
         place.write_text(content, encoding="utf-8")
     for query in ("count(`age (years)` >= 50)", "count(`job [kind]` == 'white collar')"):
