@@ -387,8 +387,9 @@ class AttributeReport:
 
     @property
     def explained(self) -> Influence | None:
-        """What is asked about, with the pair and the values that attain what is shown first."""
-        return self.asked if self.asked_likely is None else self.asked_likely.influence
+        """What is asked about, with the pair and the values that attain what is shown first, if the network does."""
+        likely = self.asked_likely
+        return self.asked if likely is None or likely.by_table else likely.influence
 
     def shown(self, told: Influence) -> float:
         """Return what is shown first of one of `columns` or `asked`, in nats: but for a chance where that is known."""

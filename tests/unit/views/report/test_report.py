@@ -537,3 +537,23 @@ def test_few_public_records_tell_of_no_chance() -> None:
     table = pd.DataFrame({"x": ["a", "b"] * 15, "y": ["a", "b"] * 15})
     network = DiscreteNetwork.posterior({"y": ["x"]}, table, public="made up", draws=5, seed=1)
     assert bp.influence_report(network, protect="x").attributes[0].likely == {}
+
+
+def test_public_records_tell_of_two_columns_what_no_edge_does() -> None:
+    """The exclusive or of two columns is the protected one: no search by pairs of columns sees that."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(0, 2, (2, 1000))
+    words = np.array(["n", "y"])
+    public = pd.DataFrame({"a": words[a], "b": words[b], "ill": words[a ^ b]})
+    framework = bp.start(public.head(3), records=800, protect="ill", learn=public, draws=4)
+    report = bp.influence_report(framework, query='count((a == "y") & (b == "n"))', epsilon=1.0)
+    (row,) = report.attributes
+    likely = row.asked_likely
+    assert likely is not None
+    assert likely.by_table
+    # nobody of the other class shows what 250 of the ill show: only the network's one record in 1,001 does
+    assert 5 < likely.nats < 20
+    assert {name: str(state) for name, state in likely.influence.assignment.items()}.keys() == {"a", "b"}
+    assert row.explained is row.asked
+    assert "at worst by the network" in str(report)
+    assert [row.likely[each.columns].dependence for each in row.columns] == [False, False]
