@@ -232,7 +232,7 @@ def _(folder: Path) -> str:
 SCAN = """
 import duckdb, signal, sys
 import bnpriv as bp
-rows = 100_000_000
+rows = 50_000_000
 network = bp.DiscreteNetwork.from_tables(
     {"s": [0.5, 0.5], "x": [[0.8, 0.2], [0.2, 0.8]]}, states={"s": [0, 1], "x": [0, 1]},
     parents={"x": ["s"]}, level="parameters")
@@ -241,7 +241,7 @@ frame = bp.DistributionalAttributePrivacy(network, schema, "s", source="made up"
 query = bp.stack(*(bp.count(bp.col("x") > k / 100) for k in range(400)))
 calibration = bp.ColumnMechanism().calibrate(frame, query, epsilon=1.0)
 duckdb.execute("PRAGMA threads=2")
-relation = duckdb.sql("SELECT random() * 8 AS x FROM range(100000000)")
+relation = duckdb.sql("SELECT random() * 8 AS x FROM range(50000000)")
 print("ready", flush=True)
 bp.release(calibration, relation, ledger="l.db", budget=2.0)
 """
