@@ -39,6 +39,7 @@ RECORD_DRAWS, FEWEST_TRIED = 40, 30
 docs/claims/public_records.md."""
 
 MOST_RECORD_DRAWS = 10_000
+"""More draws, which a file may ask for, would keep every plan waiting."""
 
 MOST_KEPT_WEIGHTS = 2**22
 """Weights are kept up to so many; more are drawn again for every query."""

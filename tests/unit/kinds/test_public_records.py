@@ -332,12 +332,13 @@ def test_what_a_record_adds_depends_on_what_its_columns_are_declared_as() -> Non
 
 
 def test_the_rounding_of_a_law_is_bounded_by_its_error() -> None:
-    # logs far below 1 round more than the network's own law, of which the error is 0 here
+    # the log of a sum of weights is up to 43, by a function that is off by 8 units in the last place; the network's own
+    # law is exact here
     public = PublicRecords({"y": np.arange(2000.0)}, draws=1)
     schema = bp.Schema(records=4, columns={"y": bp.Integer(0, 1999)})
     beside = WholeLaw.of([np.array([0, 1])], np.log([0.5, 0.5]), 0.0)
     law = public.law(normal_form(bp.count(bp.col("y") >= 1990), schema), 0, beside)
-    assert law.error > 2.0**-53
+    assert law.error >= 43 * 8 * 2.0**-53
 
 
 @pytest.mark.parametrize("text", ["", "x,y,ill\n", '"x\n'])

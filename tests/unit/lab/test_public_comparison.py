@@ -16,6 +16,7 @@ import bnpriv as bp
 from bnpriv.errors import BnprivError, DataError, FileError, ParameterError, RefusedError
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
 from bnpriv.lab.public_comparison import FIT_LEVEL, ClassLaw, PublicComparison, classes_of, compared
+from bnpriv.tables.readings import Dialect
 from tests.later import Later
 
 pd = Later("pandas")
@@ -65,6 +66,24 @@ def compared_alone(framework: bp.DatasetAttributePrivacy, query: str, values: di
         told=None,
         calibration=None,
     )
+
+
+def test_a_public_table_is_read_in_the_dialect_of_the_schema(tmp_path: Path) -> None:
+    dialect = Dialect(separator=";", codes={"visits": (5,)})
+    framework = visits(VISITS)
+    framework = replace(framework, schema=replace(framework.schema, dialect=dialect))
+    values = drawn(VISITS, 400, seed=2)
+    coded = sum(each == 5 for each in values["visits"])
+    file = tmp_path / "public.csv"
+    pd.DataFrame(values).to_csv(file, sep=";", index=False)
+    assert coded > 30
+    for table in (pd.DataFrame(values), file):
+        found = 0
+        for each in bp.compare_with_public(framework, table, "count(visits == 2)").classes:
+            (place,) = np.flatnonzero(each.values[:, 0] == 1)
+            found += int(each.seen[place])
+        # what a code stands for is missing, and counts as the middle, 2
+        assert found == coded + sum(each == 2 for each in values["visits"])
 
 
 # --- one test ---------------------------------------------------------------------------------------------------------
