@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, final
 
 import numpy as np
@@ -270,8 +271,41 @@ def _parts(total: int, number: int, sampler: Sampler, *, least: int) -> list[int
     places = total - 1 if least else total + number - 1
     cuts = sorted(_distinct(places, number - 1, sampler))
     ends = [-1, *cuts, places]
-    gaps = [after - before - 1 for before, after in zip(ends, ends[1:], strict=False)]
+    gaps = [after - before - 1 for before, after in pairwise(ends)]
     return [gap + least for gap in gaps]
+
+
+# --------------------------------------------------------------------------------------------------
+# Noise for expectations, which says what a private table would be like.
+# --------------------------------------------------------------------------------------------------
+
+LARGE = 2**40
+
+
+@final
+@dataclass(frozen=True)
+class SeededSampler:
+    """Random numbers for expectations alone, the same ones every time."""
+
+    random: np.random.Generator
+
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Differences of geometric numbers, added to the values."""
+        success = -math.expm1(-1 / scale)
+        drawn = self.random.geometric(success, (2, len(values)))
+        return tuple(float(value + more) for value, more in zip(values, drawn[0] - drawn[1], strict=True))
+
+    def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Laplace noise added to the values."""
+        return tuple((np.asarray(values) + self.random.laplace(0, scale, len(values))).tolist())
+
+    def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Normal noise added to the values."""
+        return tuple((np.asarray(values) + self.random.normal(0, scale, len(values))).tolist())
+
+    def below(self, limit: int) -> int:
+        """A number below a limit."""
+        return int(self.random.integers(limit)) if limit < LARGE else int(self.random.random() * limit)
 
 
 # --------------------------------------------------------------------------------------------------

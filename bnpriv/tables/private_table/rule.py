@@ -380,4 +380,3 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         single_values=True,
         seen=SEEN,
     )
-
