@@ -191,16 +191,40 @@ class MoveNoise:
         edge = float(masses[self.most - moved + 1 : self.most + 1].sum())
         return math.inf if among <= 0 else up(edge / among * (1 + ROUNDING))
 
-    def beyond(self, bound: int) -> float:
-        """How many records more than `bound` all classes together gain on average, rounded up."""
+    def above(self, bounds: FloatArray) -> FloatArray:
+        """How likely one class gains more than each of some numbers of records, rounded up."""
         if self.classes == 2:
-            q = self._ratio
-            return up(2 * math.exp(-(bound + 1) / self.scale) / ((1 + q) * -math.expm1(-1 / self.scale)), 16)
+            chances = np.exp(-(np.abs(bounds + 0.5) + 0.5) / self.scale) / (1 + self._ratio)
+        else:
+            masses = self._masses(int(np.abs(bounds).max()) + 1)
+            tails = np.cumsum(masses[::-1])[::-1] / (2 * float(masses.sum()) - float(masses[0]))
+            chances = tails[np.where(bounds < 0, -bounds, bounds + 1).astype(int)]
+        return np.where(bounds < 0, 1 - chances * (1 - ROUNDING), chances * (1 + ROUNDING))
+
+    def beyond(self, bound: int) -> float:
+        """How many records more than `bound` all classes together gain on average."""
+        if self.classes == 2:
+            return 2 * float(self.above(np.array([bound]))[0]) / -math.expm1(-1 / self.scale)
         masses = self._masses(bound)
-        every = 2 * float(masses.sum()) - float(masses[0])
         tail = masses[bound + 1 :]
-        found = float((tail * np.arange(1, len(tail) + 1)).sum()) / every
-        return up(self.classes * found * (1 + ROUNDING))
+        found = float((tail * np.arange(1, len(tail) + 1)).sum()) / (2 * float(masses.sum()) - float(masses[0]))
+        return self.classes * found * (1 + ROUNDING)
+
+    def other_places(self, bound: int, moved: int) -> float:
+        """How many places of the table are filled by a made-up record under one secret and a real one under the other.
+
+        At most, on average and rounded up, over tables in which each class has `bound` records fewer than its noisy
+        number, for secrets `moved` records apart.
+        """
+        if self.classes == 2:
+            return up(float(self.above(bound + np.arange(-moved, moved)).sum()) * (1 + ROUNDING))
+        near = self.above(bound - np.arange(1, moved + 1)).sum() + moved * self.above(np.array([bound]))[0]
+        return up(float(near) * (1 + ROUNDING))
+
+    def passes(self, bound: int, moved: int) -> float:
+        """How likely, at most, some class gains more than `bound` records under one of two secrets, rounded up."""
+        first, rest = self.above(np.array([bound - moved, bound])).tolist()
+        return up(first + (self.classes - 1) * rest)
 
 
 def _two_sided(scale: float, most: int, moved: int) -> float:

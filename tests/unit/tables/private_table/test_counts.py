@@ -100,6 +100,21 @@ def test_what_passes_a_bound_on_average(classes: int, scale: float, bound: int) 
     assert exact <= MoveNoise(classes=classes, scale=scale).beyond(bound) <= exact * (1 + 1e-6)
 
 
+@pytest.mark.parametrize(("classes", "scale"), [(2, 1.5), (3, 0.9), (4, 0.5)])
+def test_how_likely_one_class_gains_more(classes: int, scale: float) -> None:
+    every = law(classes, scale, 40 if classes == 2 else 24 if classes == 3 else 12)
+    bounds = np.arange(-6, 7)
+    exact = [sum(mass for vector, mass in every.items() if vector[0] > bound) for bound in bounds.tolist()]
+    noise = MoveNoise(classes=classes, scale=scale)
+    found = noise.above(bounds)
+    # the oracle's vectors end somewhere
+    assert found == pytest.approx(exact, rel=1e-4)
+    assert (found >= np.array(exact) * (1 - 1e-4 if classes > 2 else 1 - 1e-10)).all()
+    assert noise.passes(3, 2) == pytest.approx(exact[7] + (classes - 1) * exact[9], rel=1e-4)
+    places = sum(exact[9 + i] for i in (-2, -1, 0, 1)) if classes == 2 else exact[8] + exact[7] + 2 * exact[9]
+    assert noise.other_places(3, 2) == pytest.approx(places, rel=1e-4)
+
+
 def test_noise_needs_two_classes_and_a_scale() -> None:
     with pytest.raises(ParameterError, match="fewer than two"):
         MoveNoise(classes=1, scale=1.0)
