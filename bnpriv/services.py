@@ -27,6 +27,7 @@ SERVICES: dict[str, str] = {
     "draws.refusal": "bnpriv.views.certificate:too_few_draws",
     "plan.closer": "bnpriv.views.closer_secrets:closer_secrets",
     "plan.compared": "bnpriv.lab.public_comparison:compared",
+    "plan.table": "bnpriv.tables.private_table.plan:table_beside",
     "plan.document": "bnpriv.views.calibration:plan_document",
     "law_decision.plot": "bnpriv.views.curves:plot_decision",
     # guarantees, frameworks, secrets
@@ -66,6 +67,7 @@ SERVICES: dict[str, str] = {
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # private tables
+    "table.beside_section": "bnpriv.views.private_table:beside_section",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",

@@ -635,7 +635,9 @@ def plan_document(found: Plan) -> doc.Document:
         return doc.Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
     best = calibration_document(found.calibrations[0])
     ahead = () if found.closer is None else (found.closer.section,)
-    asides = [found.section for found in (found.public, found.session, found.draws) if found is not None]
+    if found.table is not None:
+        data["private_table"] = found.table.to_json()
+    asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
     return replace(
         best,
         kind="plan",

@@ -333,6 +333,8 @@ class InfluenceReport(Analysis):
             yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
             yield comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)
+            if self.plan.table is not None:
+                yield self.plan.table.section
         if self.best is not None:
             yield guarantee_section(self.best.guarantee)
         yield beliefs_section(self)
