@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import accumulate, chain, product
 from typing import Any, NamedTuple, cast, final
 
@@ -29,7 +29,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw, bin_laws
-from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, log_sum_exp, magnitude
 from bnpriv.core.evidence.records import MOST_STEPS, law_cells, node_cells, state_cells, summed_exactly
 from bnpriv.core.evidence.records import record_law as law_of_cells
@@ -253,13 +253,11 @@ class _Value(NamedTuple):
 Draw = Callable[[Sampler], _Value]
 
 
-def _certain(value: _Value, sampler: Sampler) -> _Value:
-    return value
-
-
 def _choice(masses: Iterable[Fraction]) -> Callable[[Sampler], int]:
     """Draw a place by masses of any sum, exactly."""
     exact = list(masses)
+    if len(exact) == 1:
+        return lambda sampler: 0
     common = math.lcm(*(mass.denominator for mass in exact))
     ends = list(accumulate(int(mass * common) for mass in exact))
     return lambda sampler: bisect_right(ends, sampler.below(ends[-1]))
@@ -277,12 +275,13 @@ def _mass_error(logs: FloatArray) -> float:
 
 def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
     """A value as it counts."""
-    if value == GAP_MARK or (value == NOT_COUNTED and has_gaps(column)):
+    if has_gaps(column) and value in (GAP_MARK, NOT_COUNTED):
         return _Value(value, None)
     if isinstance(column, Categorical):
         return _Value(value, value)
     if is_whole(column):
-        return _Value(counted := math.floor(value + 0.5), counted)
+        counted = math.floor(value + 0.5)
+        return _Value(counted, counted)
     return _Value(value, on_grid(column, column.step(value)) if rounded else float(value))
 
 
@@ -298,9 +297,9 @@ def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tupl
     if isinstance(law, UniformLaw):
         return _uniform(cast(NumberColumn, form.schema[name]), law), 0.0
     if isinstance(law, MixedLaw):
-        draws, masses, error = [_draw_of(form, name, part, rounded)[0] for part in law.parts], law.probabilities, 0.0
-        place = _choice(map(Fraction, masses))
-        return (lambda sampler: draws[place(sampler)](sampler)), 0.0
+        parts = [_draw_of(form, name, part, rounded)[0] for part in law.parts]
+        place = _choice(map(Fraction, law.probabilities))
+        return (lambda sampler: parts[place(sampler)](sampler)), 0.0
     if isinstance(law, FiniteLaw):
         values = [_counted(form.schema[name], value, rounded) for value in law.values]
         masses, error = map(Fraction, law.probabilities), 0.0
@@ -317,6 +316,11 @@ def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tupl
         masses, error = map(_mass, cells.logs[0]), cells.error + _mass_error(cells.logs)
     chosen = _choice(masses)
     return (lambda sampler: values[chosen(sampler)]), error
+
+
+def _values_alone(name: str, column: Column, states: Sequence[State]) -> list[FiniteLaw]:
+    """The laws of a column whose node's states are its values."""
+    return [FiniteLaw(values=(value,), probabilities=(1.0,)) for value in state_cells(name, column, states).values]
 
 
 def _uniform(column: NumberColumn, law: UniformLaw) -> Draw:
@@ -342,27 +346,20 @@ def _uniform(column: NumberColumn, law: UniformLaw) -> Draw:
 
 def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: Sequence[str]) -> RecordLaw | Refusal:
     network, schema, laws = cast(DiscreteNetwork, declared.network), declared.schema, declared.laws
-    form, nodes, parents = (
-        _with_class(count(predicates[0]), schema, predicates),
-        network.graph.nodes,
-        network.graph.parents,
-    )
+    nodes, parents, above = network.graph.nodes, network.graph.parents, network.graph.ancestral
+    form = _with_class(count(predicates[0]), schema, predicates)
     shares = _moments(declared, form, 0, len(predicates))[0]
     if min(shares) < RAREST:
         return IMPOSSIBLE
     asked = [name for name in nodes if any(name in each.columns for each in predicates)]
-    early = [name for name in nodes if name in network.graph.ancestral(asked)]
-    late = [name for name in nodes if name in network.graph.ancestral(columns) and name not in early]
+    early = [name for name in nodes if name in above(asked)]
+    late = [name for name in nodes if name in above(columns) and name not in early]
     rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name], laws.get(name, ())))
     valued, error = dict[str, Sequence[Draw]](), 0.0
     for name in {*asked, *columns}:
-        column, known = schema[name], laws.get(name)
-        if known is None:
-            states = state_cells(name, column, network.states[name]).values
-            valued[name] = [partial(_certain, _counted(column, state)) for state in states]
-        else:
-            valued[name], errors = zip(*(_draw_of(form, name, law, name in rounded) for law in known), strict=True)
-            error += max(errors)
+        known = laws.get(name) or _values_alone(name, schema[name], network.states[name])
+        valued[name], errors = zip(*(_draw_of(form, name, law, name in rounded) for law in known), strict=True)
+        error += max(errors)
     for table in (network.tables[name] for name in (*early, *late)):
         error += table.error + _mass_error(table.values[0]) if table.weights is None else 0.0
     class_of = _classifier(asked, predicates)
