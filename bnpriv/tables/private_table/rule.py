@@ -28,8 +28,8 @@ from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, Move
 from bnpriv.tables.private_table.made_up import RecordLaw, record_law
 from bnpriv.tables.readings import dialect_of
 
-Form = Literal["fill", "trim", "fill and trim"]
-FORMS: tuple[Form, ...] = ("fill", "trim", "fill and trim")
+TableForm = Literal["fill", "trim", "fill and trim"]
+FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
@@ -67,7 +67,7 @@ class TableRule:
     """
 
     classes: Classes
-    form: Form
+    form: TableForm
     noise: CountNoise
     given_up: int
     law: RecordLaw | None
@@ -238,7 +238,7 @@ def _secrets(given: object) -> Sequence[object]:
 # --------------------------------------------------------------------------------------------------
 
 
-def rule_of(hidden: Hidden, form: Form, epsilon: float, delta: float) -> TableRule | Refusal:
+def rule_of(hidden: Hidden, form: TableForm, epsilon: float, delta: float) -> TableRule | Refusal:
     """How a private table of a form is made, or why it cannot be.
 
     Parameters
@@ -255,7 +255,7 @@ def rule_of(hidden: Hidden, form: Form, epsilon: float, delta: float) -> TableRu
         return Refusal.of(refused)
 
 
-def rules_of(hidden: Hidden, epsilon: float, delta: float) -> Mapping[Form, TableRule | Refusal]:
+def rules_of(hidden: Hidden, epsilon: float, delta: float) -> Mapping[TableForm, TableRule | Refusal]:
     """Every form, or why it cannot be."""
     return {form: rule_of(hidden, form, epsilon, delta) for form in FORMS}
 
@@ -273,9 +273,9 @@ def chosen_rule(hidden: Hidden, form: str | None, epsilon: float, delta: float) 
         If there is no such form, or epsilon or delta is out of range.
     """
     epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
-    tried: Sequence[Form] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
+    tried: Sequence[TableForm] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
     if form is not None:
-        tried = (checks.member("the form of a private table", cast(Form, form), FORMS, error=ParameterError),)
+        tried = (checks.member("the form of a private table", cast(TableForm, form), FORMS, error=ParameterError),)
     refused: Refusal | None = None
     for each in tried:
         found = rule_of(hidden, each, epsilon, delta)
