@@ -21,7 +21,7 @@ from bnpriv.core.schema import Column
 from bnpriv.errors import DataError, InstallationError
 from bnpriv.tables.databases import database_frame
 from bnpriv.tables.files import file_frame, identifier, is_database, with_imports_named
-from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, number, reading
+from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, labelled, number, reading
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def source(
             yield found
         return
     frame = _table(in_memory(data, columns))
-    if _is_spark(frame):
+    if is_spark(frame):
         yield frame, list(frame.to_native().columns)
     elif frame.implementation.is_duckdb():
         import duckdb
@@ -100,7 +100,8 @@ def source(
         yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
 
 
-def _is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+    """Whether a table is one of Spark, classic or Connect."""
     return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 
 
@@ -143,7 +144,7 @@ def chosen(
     # Spark reads dots and backquotes in names, and not their case; Polars before 2 takes a name that starts with ^ and
     # ends in $ for a pattern, which finds other columns
     numbered: Any = None
-    if _is_spark(frame):
+    if is_spark(frame):
         numbered = native.toDF(*(f"p{place}" for place in range(len(names))))
     elif frame.implementation.is_polars():
         numbered = native.rename({name: f"p{place}" for place, name in enumerate(names)})
@@ -215,7 +216,8 @@ def _polars_column(series: nw.Series[Any], column: Column, writing: Writing) -> 
         numbers = [number(value, writing) for value in values]
         return nw.new_series(series.name, numbers, nw.Float64(), backend="polars")
     kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
-    return nw.new_series(series.name, categories(values, column), kind, backend="polars")
+    read = labelled if kind is nw.String else categories
+    return nw.new_series(series.name, read(values, column), kind, backend="polars")
 
 
 def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
@@ -232,7 +234,7 @@ def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
         return series.array
     if not isinstance(column, Categorical):
         return np.array([number(value, writing) for value in series.tolist()], dtype=np.float64)
-    found = categories(series.tolist(), column)
+    found = (labelled if kind is str else categories)(series.tolist(), column)
     if kind is int:
         return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
     return pd.Series(cast(Any, found), dtype=cast(Any, "boolean" if kind is bool else "string")).array
