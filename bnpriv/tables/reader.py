@@ -5,7 +5,6 @@ Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -212,19 +211,28 @@ def _plain_arrow(table: Any) -> Any:
 
 def _polars_column(series: nw.Series[Any], column: Column, writing: Writing) -> nw.Series[Any]:
     values = series.to_list()
+    kind: Any = {float: nw.Float64, str: nw.String, bool: nw.Boolean}[_kind(column)]
+    return nw.new_series(series.name, _read_singly(values, column, writing), kind, backend="polars")
+
+
+def _kind(column: Column) -> type:
+    """Return what values of a column are read as: numbers, texts or truth values."""
+    kind = type(column.categories[0]) if isinstance(column, Categorical) else float
+    return float if kind is int else kind
+
+
+def _read_singly(values: Sequence[object], column: Column, writing: Writing) -> Sequence[object]:
     if not isinstance(column, Categorical):
-        numbers = [number(value, writing) for value in values]
-        return nw.new_series(series.name, numbers, nw.Float64(), backend="polars")
-    kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
-    read = labelled if kind is nw.String else categories
-    return nw.new_series(series.name, read(values, column), kind, backend="polars")
+        return [number(value, writing) for value in values]
+    kind = _kind(column)
+    return [*map(number, values)] if kind is float else (labelled if kind is str else categories)(values, column)
 
 
 def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
     """Return the values as doubles, nullable truth values or texts, whatever dtype pandas inferred for them."""
     import pandas as pd
 
-    dtype, kind = series.dtype, type(column.categories[0]) if isinstance(column, Categorical) else float
+    dtype, kind = series.dtype, _kind(column)
     held = pd.api.types
     if held.is_bool_dtype(dtype) and kind in (bool, str) and not held.is_object_dtype(dtype):
         return series.astype("boolean").array
@@ -232,11 +240,9 @@ def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     if kind is str and isinstance(dtype, pd.StringDtype):
         return series.array
-    if not isinstance(column, Categorical):
-        return np.array([number(value, writing) for value in series.tolist()], dtype=np.float64)
-    found = (labelled if kind is str else categories)(series.tolist(), column)
-    if kind is int:
-        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+    found = _read_singly(series.tolist(), column, writing)
+    if kind is float:
+        return np.array(found, dtype=np.float64)
     return pd.Series(cast(Any, found), dtype=cast(Any, "boolean" if kind is bool else "string")).array
 
 

@@ -180,7 +180,7 @@ def records(table: Any) -> list[tuple[Any, ...]]:
     if isinstance(table, Path):
         table = pq.read_table(table)
     for way in ("to_arrow_table", "to_arrow", "toArrow", "to_pyarrow"):
-        if hasattr(table, way):
+        if callable(getattr(type(table), way, None)):
             table = getattr(table, way)()
             break
     columns = table.to_pydict() if isinstance(table, pa.Table) else {k: table[k].tolist() for k in table.columns}
