@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast, final
@@ -16,10 +16,10 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
-from bnpriv.errors import BnprivError, ParameterError, Refusal
+from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
+from bnpriv.render.as_text import inline
 from bnpriv.services import service
 from bnpriv.shown import Shown
-from bnpriv.text import of_nats, some_text, upper_text
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -135,11 +135,11 @@ class OpenColumns(Shown):
         return service("open_columns.document")(self)
 
     def explain(self) -> str:
-        """The best set, why it may go out and why no other column may join it, in a few lines."""
-        return service("open_columns.explain")(self)
+        """All of it as text."""
+        return self.text
 
     def __str__(self) -> str:
-        return self.explain()
+        return f"{inline(self.document.headline)}.\n{inline(self.document.lead)}"
 
     def __repr__(self) -> str:
         few = "" if self.complete else "at least "
@@ -220,6 +220,18 @@ def open_columns(
     )
 
 
+MOST_FOR_REPORT = 400
+"""What a report lets the search look at: about a third of a second."""
+
+
+def columns_for_report(framework: object, epsilon: float) -> OpenColumns | None:
+    """What a report says of columns that may go out; None where the secrets are no parameters of a network."""
+    try:
+        return open_columns(cast(DistributionalAttributePrivacy, framework), epsilon, limit=MOST_FOR_REPORT)
+    except RefusedError:
+        return None
+
+
 # --------------------------------------------------------------------------------------------------
 # The search for all maximal sets: a set that tells too much holds a smallest one that does, and every set that may go
 # out leaves out one of its columns.
@@ -237,12 +249,10 @@ LARGEST_SHARE = 2**-4
 ESTIMATE_COSTS = 50
 """An influence that is an estimate takes a quadrature, as long as so many tables."""
 
-UNPROVED = (
-    "Some influences are upper bounds or too large to be computed: a set that was passed over might be within epsilon too."
-)
+UNPROVED = "Some influences are bounds, estimates or too large: a set that was passed over might be within epsilon too."
 
 
-class _SearchEnds(Exception):
+class _SearchEndsError(Exception):
     """The work that a search may take is done."""
 
 
@@ -298,7 +308,7 @@ class _Search:
         if refusal is None and direct:
             refusal = Refusal(
                 required="a column that goes out must not be driven by a protected attribute itself",
-                found=checks.listing(direct),
+                found=f"{name!r}, driven by {checks.listing(direct)}",
                 remedy="Draw it from the model given the others, or leave it out.",
             )
         if refusal is None:
@@ -338,7 +348,7 @@ class _Search:
                 self._spend(1)
                 inside, within = todo.pop()
                 best = max(map(self._worth, self._found))
-                if only_better and self._worth(within) <= best or any(within <= each for each in self._found):
+                if (only_better and self._worth(within) <= best) or any(within <= each for each in self._found):
                     continue
                 if self._allowed(within):
                     self._add(within)
@@ -348,7 +358,7 @@ class _Search:
                 split = [name for name in reversed(self._candidates) if name in conflict - inside]
                 branches = [(inside.union(split[:k]), within - {name}) for k, name in enumerate(split)]
                 todo += reversed(branches)
-        except _SearchEnds:
+        except _SearchEndsError:
             return False
         return True
 
@@ -415,4 +425,4 @@ class _Search:
         self._left -= steps
         self._cells -= cells
         if self._left < 0 or self._cells < 0:
-            raise _SearchEnds
+            raise _SearchEndsError
