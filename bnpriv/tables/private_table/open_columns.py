@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import Kind, weakest
+from bnpriv.bound import FloatArray, Kind, weakest
+from bnpriv.core.column_laws import ColumnLaw, FiniteLaw
+from bnpriv.core.columns import GAP_MARK, Binned, Categorical
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
-from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
+from bnpriv.core.networks.factors import LogTable, marginal
+from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.queries.asked import histogram
+from bnpriv.core.schema import Column
+from bnpriv.errors import BnprivError, LawError, NetworkError, ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.render.as_text import inline
 from bnpriv.services import service
 from bnpriv.shown import Shown
+from bnpriv.tables.evaluate import evaluate_many
+from bnpriv.tables.private_table.rows import classed_rows
+from bnpriv.text import full_text, some_text
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -30,19 +44,11 @@ if TYPE_CHECKING:
 
 ColumnSet = frozenset[str]
 
-CLAIM = "open_columns.md"
-
-PARAMETERS_NEEDED = Refusal(
-    required="columns may go out as they are where secrets are parameters of a network",
-    found="secrets of another notion",
-    remedy='Use bnpriv.private_table(..., form="trim"), which hides the number of records that count.',
-)
-
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenSet:
-    """A set of columns that may go out as they are, to which no other column may be added.
+    """A set of columns that may go out as they are.
 
     Parameters
     ----------
@@ -78,7 +84,8 @@ class OpenColumns(Shown):
     framework : DistributionalAttributePrivacy
     epsilon : float
     sets : tuple of OpenSet
-        No set holds another; each is within epsilon of every protected attribute, and no column can be added.
+        No set holds another. Each is within epsilon of every protected attribute, and no column can be added to it, as
+        far as the search looked.
     complete : bool
         Whether these are all such sets; False where the search stopped, so that there are at least these.
     best_is_proven : bool
@@ -86,8 +93,6 @@ class OpenColumns(Shown):
     alone : mapping from str to Influence or Refusal
         What each column of the table tells alone about the attribute about which it tells most, or why it never goes
         out.
-    worth : mapping from str to float
-        The worth of each column.
     assumptions : tuple of str
         What must hold for the influences to be those of the columns.
     notes : tuple of str
@@ -104,7 +109,6 @@ class OpenColumns(Shown):
     complete: bool
     best_is_proven: bool
     alone: Mapping[str, Influence | Refusal]
-    worth: Mapping[str, float]
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -121,13 +125,9 @@ class OpenColumns(Shown):
     @property
     def guarantee(self) -> Guarantee:
         """What handing on the best set promises, for any use of it, any number of times."""
-        return self.guarantee_of(self.best)
-
-    def guarantee_of(self, chosen: OpenSet) -> Guarantee:
-        """What handing on one of the sets promises."""
         drawn = posterior_of(self.framework)
         beyond = "" if drawn is None else drawn.fitted_sentence("The choice of columns was")
-        return guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=chosen.kind, beyond_text=beyond)
+        return guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
 
     @property
     def document(self) -> Document:
@@ -151,7 +151,7 @@ def open_columns(
     epsilon: float,
     worth: Mapping[str, float] | None = None,
     *,
-    limit: int | None = None,
+    limit: int = 4_000,
 ) -> OpenColumns:
     """Which sets of columns may go out exactly as they are.
 
@@ -165,8 +165,8 @@ def open_columns(
     epsilon : float
     worth : mapping from str to float, optional
         What a column is worth, at least 0; 1 where nothing is said. It chooses `best` among all sets.
-    limit : int, optional
-        The most influences and branches that the search looks at.
+    limit : int
+        About how many sets of columns are looked at; fewer where their tables are large.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def open_columns(
     Raises
     ------
     ParameterError
-        If epsilon or a worth does not fit, or a column of `worth` is not in the table.
+        If epsilon, a worth or the limit does not fit, or a column of `worth` is not in the table.
     RefusedError
         If the secrets are no parameters of a network.
 
@@ -189,240 +189,429 @@ def open_columns(
     >>> import bnpriv as bp
     >>> found = open_columns(bp.example("student"), 1.0)
     >>> sorted(found.best.columns), round(float(found.best.worst), 3)
-    (['gender', 'height'], 0.234)
+    (['gender', 'height', 'weight'], 0.262)
     """
-    require_framework(framework, epsilon)
-    level = checks.epsilon(epsilon)
-    evidence = influences(framework)
-    if isinstance(evidence, Refusal):
-        raise PARAMETERS_NEEDED.error()
-    refusal = PARAMETERS_NEEDED if evidence.network.level != "parameters" else evidence.no_quilts
-    refusal = refusal or evidence.covers(frozenset())
-    if refusal is not None:
-        raise refusal.error()
-    given = {} if worth is None else dict(worth)
-    checks.subset("the columns that have a worth", given, framework.schema.columns, error=ParameterError)
-    weights = {
-        name: checks.not_negative(f"the worth of {name!r}", given.get(name, 1.0)) for name in framework.schema.columns
-    }
-    search = _Search(evidence=evidence, epsilon=level, worth=weights)
-    proven, complete = search.run(MOST_LOOKED_AT if limit is None else checks.whole("limit", limit))
-    return OpenColumns(
-        framework=framework,
-        epsilon=level,
-        sets=search.sets(),
-        complete=complete,
-        best_is_proven=proven,
-        alone=search.alone,
-        worth=weights,
-        assumptions=evidence.assumptions,
-        notes=tuple(search.notes),
-    )
-
-
-MOST_FOR_REPORT = 400
-"""What a report lets the search look at: about a third of a second."""
+    search = _search(framework, epsilon, worth)
+    allowed = checks.whole("limit", limit) * TABLE_CELLS / 2
+    proven = search.walk(allowed, only_better=True)
+    complete = search.walk(allowed, only_better=False)
+    certain = not search.notes
+    return _found(framework, search, certain and (proven or complete), certain and complete)
 
 
 def columns_for_report(framework: object, epsilon: float) -> OpenColumns | None:
     """What a report says of columns that may go out; None where the secrets are no parameters of a network."""
-    try:
-        return open_columns(cast(DistributionalAttributePrivacy, framework), epsilon, limit=MOST_FOR_REPORT)
-    except RefusedError:
-        return None
+    with suppress(RefusedError):
+        return open_columns(framework, epsilon, limit=MOST_FOR_REPORT)  # pyright: ignore[reportArgumentType]
+    return None
 
+
+def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Mapping[str, float] | None) -> _Search:
+    """A search that has looked at single columns alone."""
+    require_framework(framework, epsilon)
+    evidence = influences(framework)
+    if isinstance(evidence, Refusal) or evidence.network.level != "parameters":
+        raise PARAMETERS_NEEDED.error()
+    refusal = evidence.no_quilts or evidence.covers(frozenset())
+    if refusal is not None:
+        raise refusal.error()
+    given, named = dict(worth or {}), framework.schema.columns
+    checks.subset("the columns that have a worth", given, named, error=ParameterError)
+    weights = {name: checks.not_negative(f"the worth of {name!r}", given.get(name, 1.0)) for name in named}
+    search = _Search(evidence=evidence, epsilon=checks.epsilon(epsilon), worth=weights)
+    search.allowed(frozenset())  # without a limit: whatever is looked at, nothing may go out
+    search.alone |= {name: search.look_at(name) for name in named}
+    return search
+
+
+def _found(framework: DistributionalAttributePrivacy, search: _Search, proven: bool, complete: bool) -> OpenColumns:
+    return OpenColumns(
+        framework=framework,
+        epsilon=search.epsilon,
+        sets=search.sets(),
+        complete=complete,
+        best_is_proven=proven,
+        alone=search.alone,
+        assumptions=search.evidence.assumptions,
+        notes=tuple(search.notes),
+    )
+
+
+PARAMETERS_NEEDED = Refusal(
+    required="columns may go out as they are where secrets are parameters of a network",
+    found="secrets of another notion",
+    remedy="Use bnpriv.private_table, which hides the number of records that count.",
+)
 
 # --------------------------------------------------------------------------------------------------
-# The search for all maximal sets: a set that tells too much holds a smallest one that does, and every set that may go
+# The search for all maximal sets: a set that tells too much holds a smallest part that does, and every set that may go
 # out leaves out one of its columns.
 # --------------------------------------------------------------------------------------------------
 
-MOST_LOOKED_AT = 4_000
-"""The most influences and branches that are looked at, by default."""
-
-CELLS_EACH = 2**15
-"""Table cells that each of them may fill on average: 2^27 in all, about four seconds, by default."""
+TABLE_CELLS = 2**15
+"""What looking at a set takes, besides its tables, in their cells; 2^27 cells take about four seconds."""
 
 LARGEST_SHARE = 2**-4
-"""The share of all these cells that one influence may take: what needs more is passed over."""
+"""The share of all its work that one influence may take in a search: what needs more is passed over."""
 
 ESTIMATE_COSTS = 50
-"""An influence that is an estimate takes a quadrature, as long as so many tables."""
+"""An influence that is an estimate takes a quadrature, as long as so many sets."""
+
+MOST_FOR_REPORT = 400
+"""Sets that are looked at for a report: about a third of a second."""
 
 UNPROVED = "Some influences are bounds, estimates or too large: a set that was passed over might be within epsilon too."
+
+
+@dataclass(kw_only=True)
+class _Search:
+    """The search for all maximal sets of columns within epsilon; `notes` say where it is not certain."""
+
+    evidence: Influences
+    epsilon: float
+    worth: Mapping[str, float]
+    alone: dict[str, Influence | Refusal] = field(default_factory=dict[str, "Influence | Refusal"])
+    notes: set[str] = field(default_factory=set[str])
+    left: float = math.inf
+    most: float = math.inf
+    told: dict[ColumnSet, tuple[Influence, ...] | None] = field(
+        default_factory=dict[ColumnSet, "tuple[Influence, ...] | None"]
+    )
+    conflicts: list[ColumnSet] = field(default_factory=list[ColumnSet])
+    found: list[ColumnSet] = field(default_factory=lambda: [frozenset[str]()])
+
+    def look_at(self, name: str) -> Influence | Refusal:
+        """What a column tells alone, or why it never goes out."""
+        column = frozenset({name})
+        told: Refusal | list[Influence] | None = self.evidence.covers(column)
+        if any(self.evidence.driven(column, each) for each in self.evidence.secrets):
+            told = Refusal(
+                required="a column that goes out must not be driven by a protected attribute itself",
+                found=repr(name),
+                remedy="Draw it from the model given the others, or leave it out.",
+            )
+        if told is None:
+            try:
+                told = [self.evidence.influence(column, each) for each in self.evidence.secrets]
+            except BnprivError as error:
+                self.notes.add(UNPROVED)
+                told = Refusal.of(error)
+        if isinstance(told, Refusal) or not self.allowed(column):
+            self.told[column] = None
+            self.conflicts.append(column)
+        return told if isinstance(told, Refusal) else max(told, key=float)
+
+    def allowed(self, columns: ColumnSet) -> bool:
+        """Whether columns tell at most epsilon together about every protected attribute."""
+        if columns not in self.told:
+            # a set that holds one that tells too much does so too
+            conflict = any(each <= columns for each in self.conflicts)
+            self.told[columns] = None if conflict else self._influences(columns)
+        return self.told[columns] is not None
+
+    def _influences(self, columns: ColumnSet) -> tuple[Influence, ...] | None:
+        """What columns tell about each attribute; None as soon as that is more than epsilon, or not known."""
+        found: list[Influence] = []
+        for attribute in self.evidence.secrets:
+            cells = self.evidence.work(columns, attribute)[0]
+            told = None
+            if cells <= self.most:
+                with suppress(BnprivError):
+                    told = self.evidence.influence(columns, attribute)
+            estimate = told is not None and told.kind == "estimate"
+            self._spend(TABLE_CELLS * (ESTIMATE_COSTS if estimate else 1) + (0 if told is None else cells))
+            if told is None or (float(told) > self.epsilon and told.kind != "exact"):
+                self.notes.add(UNPROVED)
+            if told is None or float(told) > self.epsilon:
+                return None
+            found.append(replace(told, columns=columns))
+        return tuple(found)
+
+    def _spend(self, cells: float) -> None:
+        self.left -= cells
+        if self.left < 0:
+            raise _SearchEndsError
+
+    @cached_property
+    def _candidates(self) -> tuple[str, ...]:
+        """The columns that may go out alone, those first that tell least for their worth."""
+        named = {name: float(each) for name, each in self.alone.items() if isinstance(each, Influence)}
+        price = {
+            name: told / self.worth[name] if self.worth[name] else math.inf if told else 0.0
+            for name, told in named.items()
+            if told <= self.epsilon
+        }
+        return tuple(sorted(price, key=lambda name: (price[name], -self.worth[name], name)))
+
+    def _worth(self, columns: ColumnSet) -> float:
+        return math.fsum(self.worth[name] for name in columns)
+
+    def sets(self) -> tuple[OpenSet, ...]:
+        """The sets that were found, the best first."""
+        made = [OpenSet(columns=each, influences=self.told[each] or (), worth=self._worth(each)) for each in self.found]
+        return tuple(sorted(made, key=lambda each: (-each.worth, float(each.worst), sorted(each.columns))))
+
+    def walk(self, work: float, *, only_better: bool) -> bool:
+        """Look at all sets, or at those alone that are worth more than the best so far; False if that is too much.
+
+        Every branch holds the sets between two. Where the larger one tells too much, a smallest part of it that does
+        is split up: its first column stays out, or it is in and the second stays out, and so on.
+        """
+        self.left, self.most = work, work * LARGEST_SHARE
+        todo = [(frozenset[str](), frozenset(self._candidates))]
+        with suppress(_SearchEndsError):
+            self.add(frozenset())
+            while todo:
+                self._spend(TABLE_CELLS)
+                inside, within = todo.pop()
+                best = max(map(self._worth, self.found))
+                if (only_better and self._worth(within) <= best) or any(within <= each for each in self.found):
+                    continue
+                if self.allowed(within):
+                    self.add(within)
+                    continue
+                conflict = self._conflict(inside, within)
+                # what tells most for its worth is left out first
+                split = [name for name in reversed(self._candidates) if name in conflict - inside]
+                todo += reversed([(inside.union(split[:k]), within - {name}) for k, name in enumerate(split)])
+            return True
+        return False
+
+    def add(self, columns: ColumnSet) -> None:
+        """Add a set that may go out, with every column that may still join it."""
+        try:
+            for name in self._candidates:
+                if self.allowed(columns | {name}):
+                    columns |= {name}
+        finally:
+            if self.allowed(columns) and not any(columns <= each for each in self.found):
+                self.found = [*(each for each in self.found if not each <= columns), columns]
+
+    def _conflict(self, inside: ColumnSet, within: ColumnSet) -> ColumnSet:
+        """A smallest part of a set that tells too much: without any one of its columns it would not."""
+        known = [each for each in self.conflicts if each <= within]
+        if known:
+            return min(known, key=lambda each: len(each - inside))
+        kept, rest = frozenset[str](), [name for name in reversed(self._candidates) if name in within]
+        while self.allowed(kept):
+            # the first place up to which the columns tell too much: that column is part of it
+            place = next(k for k in range(len(rest)) if not self.allowed(kept.union(rest[: k + 1])))
+            kept, rest = kept | {rest[place]}, rest[:place]
+        self.conflicts.append(kept)
+        return kept
 
 
 class _SearchEndsError(Exception):
     """The work that a search may take is done."""
 
 
-@dataclass(kw_only=True)
-class _Search:
-    """The search for all maximal sets of columns within epsilon.
+# --------------------------------------------------------------------------------------------------
+# The table that is handed on: real values in the open columns, the others drawn given what these show.
+#
+# All that is drawn is a function of what goes out anyway and of chance, so that it costs nothing; any seed would do.
+# --------------------------------------------------------------------------------------------------
+
+FINEST_GRID = 256
+"""Into so many bins the values of a column of numbers are counted; whole numbers one by one if they are no more."""
+
+NEVER = -1e4
+"""What stands for the log of an impossible value: a table that the model rules out still says which state is nearer."""
+
+Bins = tuple[Sequence[Any], FloatArray]
+"""Edges or categories, and the log probability of every bin, and of none of them, in every state."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OpenTable:
+    """What is in a table whose open columns went out as they are.
 
     Parameters
     ----------
-    evidence : Influences
-    epsilon : float
-    worth : mapping from str to float
-        Of every column of the table.
+    found : OpenColumns
+        Its best set are the columns whose values are real, with the guarantee.
+    made_up : tuple of str
+        Those that were drawn from the first model given what went out.
+    left_out : mapping from str to str
+        Why other columns of the schema are missing.
     """
 
-    evidence: Influences
-    epsilon: float
-    worth: Mapping[str, float]
-    alone: dict[str, Influence | Refusal] = field(default_factory=dict[str, "Influence | Refusal"])
-    notes: dict[str, None] = field(default_factory=dict[str, None])
-    _left: float = math.inf
-    _cells: float = math.inf
-    _most_cells: float = math.inf
-    _told: dict[ColumnSet, tuple[Influence, ...] | None] = field(
-        default_factory=dict[ColumnSet, "tuple[Influence, ...] | None"]
-    )
-    _conflicts: list[ColumnSet] = field(default_factory=list[ColumnSet])
-    _found: list[ColumnSet] = field(default_factory=list[ColumnSet])
+    found: OpenColumns
+    made_up: tuple[str, ...]
+    left_out: Mapping[str, str]
 
-    def run(self, limit: int) -> tuple[bool, bool]:
-        """Search; return whether the best set is proven, and whether all sets were found."""
-        for name in self.worth:
-            self.alone[name] = self._alone(name)
-        self._cells = limit * CELLS_EACH
-        self._most_cells = self._cells * LARGEST_SHARE
-        proven = self._walk(limit / 2, only_better=True)
-        complete = self._walk(limit / 2, only_better=False)
-        certain = UNPROVED not in self.notes
-        return certain and (proven or complete), certain and complete
 
-    def sets(self) -> tuple[OpenSet, ...]:
-        """The sets that were found, the best first."""
-        made = [
-            OpenSet(columns=each, influences=self._told[each] or (), worth=self._worth(each)) for each in self._found
-        ]
-        return tuple(sorted(made, key=lambda each: (-each.worth, float(each.worst), sorted(each.columns))))
+def open_table(
+    framework: DistributionalAttributePrivacy,
+    data: object,
+    epsilon: float,
+    columns: Iterable[str] | None = None,
+    *,
+    output: Path | None = None,
+    random: np.random.Generator | None = None,
+) -> tuple[Any, OpenTable]:
+    """Hand on a table: real values of columns that may go out, the others drawn from the model given these.
 
-    def _alone(self, name: str) -> Influence | Refusal:
-        """What a column tells alone, or why it never goes out."""
-        column = frozenset({name})
-        refusal = self.evidence.covers(column)
-        direct = [each for each in self.evidence.secrets if self.evidence.driven(column, each)]
-        if refusal is None and direct:
-            refusal = Refusal(
-                required="a column that goes out must not be driven by a protected attribute itself",
-                found=f"{name!r}, driven by {checks.listing(direct)}",
-                remedy="Draw it from the model given the others, or leave it out.",
-            )
-        if refusal is None:
-            told = self._influences(column, stop=False)
-            refusal = told if isinstance(told, Refusal) else None
-            if not isinstance(told, Refusal):
-                within = all(float(each) <= self.epsilon for each in told)
-                self._told[column] = told if within else None
-                return max(told, key=float)
-        self._told[column] = None
-        return cast(Refusal, refusal)
+    Parameters
+    ----------
+    framework : DistributionalAttributePrivacy
+    data : table, str or path
+        As `bnpriv.release` takes it; it is read twice.
+    epsilon : float
+    columns : iterable of str, optional
+        Those that go out as they are; by default the best of `open_columns`.
+    output : Path, optional
+        A Parquet file to be written.
+    random : numpy.random.Generator, optional
+        Where closed columns are drawn from.
 
-    @cached_property
-    def _candidates(self) -> tuple[str, ...]:
-        """The columns that may go out alone, those first that tell least for their worth."""
-        named = [name for name in self.alone if self._told[frozenset({name})] is not None]
-        return tuple(sorted(named, key=lambda name: (self._price(name), -self.worth[name], name)))
+    Returns
+    -------
+    table or Path, OpenTable
 
-    def _price(self, name: str) -> float:
-        told = float(cast(Influence, self.alone[name]))
-        return told / self.worth[name] if self.worth[name] else math.inf if told else 0.0
+    Raises
+    ------
+    RefusedError
+        If the columns tell more than epsilon, or none may go out.
+    ParameterError
+        If an argument does not fit.
+    DataError, FileError
+        If the data cannot be read, have not the declared number of rows, or the output cannot be written.
 
-    def _worth(self, columns: ColumnSet) -> float:
-        return math.fsum(self.worth[name] for name in columns)
+    Notes
+    -----
+    docs/claims/open_columns.md.
 
-    def _walk(self, limit: float, *, only_better: bool) -> bool:
-        """Look at all sets, or at those alone that are worth more than the best so far; False if that is too much.
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> table, made = open_table(bp.example("student"), bp.example_data("student"), 1.0, ["height"])
+    >>> sorted(made.found.best.columns), sorted(made.made_up), len(table)
+    (['height'], ['gender', 'income', 'sat', 'weight'], 10000)
+    """
+    found = open_columns(framework, epsilon) if columns is None else _given(framework, epsilon, columns)
+    if not found.best.columns:
+        raise RefusedError(
+            "some column must be within epsilon for a table to go out",
+            found="none",
+            remedy="Choose a larger epsilon, or ask a query: bnpriv.plan(framework, query, epsilon).",
+        )
+    service("release.refuse_learned")(framework, framework.schema, data)
+    drawing = np.random.default_rng() if random is None else random
+    made_up = tuple(name for name in found.closed if name in framework.column_laws)
+    left_out = {name: "No law is declared of it." for name in found.closed if name not in made_up}
+    places = dict[str, int]()
+    try:
+        wanted = frozenset(axis for name in made_up for axis in framework.governing(name))
+        if wanted:
+            places = _drawn_states(framework, wanted, _seen(framework, found.best.columns, data), drawing)
+    except (NetworkError, SizeError) as error:  # which does not depend on the data
+        made_up, left_out = (), left_out | dict.fromkeys(made_up, str(error))
+    beside: dict[str, Callable[[int], Sequence[Any]]] = {
+        name: partial(_values, framework.column_laws[name][framework.law_place(name, places)], drawing)
+        for name in made_up
+    }
+    out = [name for name in framework.schema.columns if name in found.best.columns]
+    with classed_rows(data, framework.schema, out, (), as_they_count=True) as rows:
+        table = rows.handed_on(rows.counts, beside=beside, output=output)
+    return table, OpenTable(found=found, made_up=made_up, left_out=left_out)
 
-        Every branch holds the sets between two. Where the larger one tells too much, a smallest part of it that does
-        is split up: its first column stays out, or it is in and the second stays out, and so on.
-        """
-        todo: list[tuple[ColumnSet, ColumnSet]] = [(frozenset(), frozenset(self._candidates))]
-        try:
-            self._add(frozenset())  # one set to start with, whatever may be looked at after it
-            self._left = limit
-            while todo:
-                self._spend(1)
-                inside, within = todo.pop()
-                best = max(map(self._worth, self._found))
-                if (only_better and self._worth(within) <= best) or any(within <= each for each in self._found):
-                    continue
-                if self._allowed(within):
-                    self._add(within)
-                    continue
-                conflict = self._conflict(inside, within)
-                # what tells most for its worth is left out first
-                split = [name for name in reversed(self._candidates) if name in conflict - inside]
-                branches = [(inside.union(split[:k]), within - {name}) for k, name in enumerate(split)]
-                todo += reversed(branches)
-        except _SearchEndsError:
-            return False
-        return True
 
-    def _add(self, columns: ColumnSet) -> None:
-        """Add a set that may go out, with every column that may still join it."""
-        try:
-            self._allowed(columns)  # also of the empty set it is to be known what it tells
-            for name in self._candidates:
-                if name not in columns and self._allowed(columns | {name}):
-                    columns |= {name}
-        finally:
-            if not any(columns <= each for each in self._found):
-                self._found.append(columns)
+def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: Iterable[str]) -> OpenColumns:
+    """Columns that somebody chose, if they are within epsilon.
 
-    def _conflict(self, inside: ColumnSet, within: ColumnSet) -> ColumnSet:
-        """A smallest part of a set that tells too much: without any one of its columns it would not."""
-        known = [each for each in self._conflicts if each <= within]
-        if known:
-            return min(known, key=lambda each: len(each - inside))
-        kept, rest = frozenset[str](), [name for name in reversed(self._candidates) if name in within]
-        while self._allowed(kept):
-            grown = kept
-            for place, name in enumerate(rest):
-                grown |= {name}
-                if not self._allowed(grown):
-                    kept, rest = kept | {name}, rest[:place]
-                    break
-        self._conflicts.append(kept)
-        return kept
+    Raises
+    ------
+    ParameterError
+        If one is not in the table.
+    RefusedError
+        If they tell more, or the model says nothing of one.
+    """
+    chosen = checks.subset("columns", columns, framework.schema.columns, error=ParameterError)
+    search = _search(framework, epsilon, None)
+    if not search.allowed(chosen):
+        why = next(
+            (str(each) for name, each in search.alone.items() if name in chosen and isinstance(each, Refusal)), ""
+        )
+        raise RefusedError(
+            f"columns that go out together must tell at most {full_text(search.epsilon)} about what is protected",
+            found=f"more, of {some_text(chosen)}{why and f': {why}'}",
+            remedy="bnpriv.open_columns(framework, epsilon) lists the sets that do.",
+        )
+    search.found = [chosen]
+    return _found(framework, search, proven=False, complete=False)
 
-    def _allowed(self, columns: ColumnSet) -> bool:
-        """Whether columns tell at most epsilon together about every protected attribute."""
-        if columns not in self._told:
-            # a set that holds one that tells too much does so too
-            conflict = any(each <= columns for each in self._conflicts)
-            told = None if conflict else self._influences(columns, stop=True)
-            self._told[columns] = None if isinstance(told, Refusal) else told
-        return self._told[columns] is not None
 
-    def _influences(self, columns: ColumnSet, *, stop: bool) -> tuple[Influence, ...] | Refusal | None:
-        """What columns tell about each attribute; with `stop` None as soon as one is more than epsilon."""
-        found: list[Influence] = []
-        for attribute in self.evidence.secrets:
-            cells = self.evidence.work(columns, attribute)[0]
-            if stop and cells > self._most_cells:
-                self.notes[UNPROVED] = None
-                return None
-            self._spend(1, cells)
-            try:
-                told = self.evidence.influence(columns, attribute)
-            except BnprivError as error:
-                self.notes[UNPROVED] = None
-                return Refusal.of(error)
-            if told.kind == "estimate":
-                self._spend(ESTIMATE_COSTS)
-            if float(told) > self.epsilon and told.kind != "exact":
-                self.notes[UNPROVED] = None
-            if stop and float(told) > self.epsilon:
-                return None
-            found.append(replace(told, columns=columns))
-        return tuple(found)
+def _seen(framework: DistributionalAttributePrivacy, columns: ColumnSet, data: object) -> list[LogTable]:
+    """How likely what the open columns hold is, by the states of the parameters that drive them, as tables of logs."""
+    bins: dict[str, Bins] = {}
+    for name in sorted(columns.intersection(framework.column_laws)):
+        with suppress(LawError):  # what no law says to a known accuracy tells nothing here
+            if framework.governing(name):
+                bins[name] = _bins(framework.schema[name], framework.column_laws[name])
+    asked = [histogram(name, edges) for name, (edges, _) in bins.items()]
+    found: list[LogTable] = []
+    for (name, (_, logs)), answer in zip(bins.items(), evaluate_many(asked, framework.schema, data), strict=True):
+        counts, axes = [float(value) for value in answer.values], framework.governing(name)
+        told: FloatArray = logs @ np.array([*counts, framework.schema.records - sum(counts)])
+        sizes = [len(framework.network.states[axis]) for axis in axes]
+        found.append(LogTable(axes=axes, values=told.reshape(1, *sizes)))
+    return found
 
-    def _spend(self, steps: int, cells: int = 0) -> None:
-        self._left -= steps
-        self._cells -= cells
-        if self._left < 0 or self._cells < 0:
-            raise _SearchEndsError
+
+def _bins(column: Column, laws: Sequence[ColumnLaw]) -> Bins:
+    """Bins of a column, numbers at least as fine as an even grid, and how likely each is in every state."""
+    if isinstance(column, Categorical):
+        edges: Sequence[Any] = column.categories
+        count, places = len(edges), {category: place for place, category in enumerate(edges)}
+    else:
+        low, high = column.lower, column.upper
+        if column.whole and high - low < FINEST_GRID:
+            edges = range(int(low), int(high) + 2)
+        else:
+            listed = {float(x) for law in laws if isinstance(law, FiniteLaw) for x in law.values if x != GAP_MARK}
+            own = map(float, column.edges if isinstance(column, Binned) else ())
+            grid = np.linspace(low, high, FINEST_GRID + 1).tolist()
+            edges = sorted({*(listed if len(listed) <= FINEST_GRID else ()), *own, *grid})
+        count, places = len(edges) - 1, None
+
+    def told(value: Any) -> int:
+        if places is not None:
+            return places.get(value, count)
+        return count if value < edges[0] else min(bisect_right(edges, value), count) - 1
+
+    logs = np.full((len(laws), count + 1), -np.inf)
+    for row, law in zip(logs, laws, strict=True):
+        cells = law.cells([] if places is not None else [float(edge) for edge in edges], told)
+        np.logaddexp.at(row, [told(value) for value in cells.values], cells.logs)
+    return edges, np.maximum(logs, NEVER)
+
+
+def _drawn_states(
+    framework: DistributionalAttributePrivacy,
+    wanted: ColumnSet,
+    seen: Sequence[LogTable],
+    random: np.random.Generator,
+) -> dict[str, int]:
+    """The states of some parameters, drawn from their exact joint law under the first model given what is seen."""
+    network = require_discrete(framework.network, "drawing closed columns")
+    drawn: dict[str, int] = {}
+    for name in (each for each in network.graph.nodes if each in wanted):
+        needed = network.graph.ancestral([name, *drawn, *(axis for table in seen for axis in table.axes)])
+        tables = [*seen, *(network.tables[each] for each in network.graph.nodes if each in needed)]
+        logs = marginal([_fixed(table, drawn) for table in tables], (name,)).values[0]
+        masses = np.exp(logs - logs.max())
+        drawn[name] = int(random.choice(len(masses), p=masses / masses.sum()))
+    return drawn
+
+
+def _fixed(table: LogTable, drawn: Mapping[str, int]) -> LogTable:
+    """A table of the first model without the axes of attributes that are drawn."""
+    index = tuple(drawn.get(axis, slice(None)) for axis in table.axes)
+    kept = tuple(axis for axis in table.axes if axis not in drawn)
+    return LogTable(axes=kept, values=np.array(table.values[:1, *index]))
+
+
+def _values(law: ColumnLaw, random: np.random.Generator, count: int) -> list[Any]:
+    """Values of so many records by the law of a column; None for a gap."""
+    return [None if value == GAP_MARK else value for value in law.sample(count, random).tolist()]

@@ -31,7 +31,7 @@ from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
-from bnpriv.tables.files import data_files, is_database
+from bnpriv.tables.files import data_files
 from bnpriv.tables.reader import collected, opened
 from bnpriv.tables.readings import Frame, dialect_of, partitions
 
