@@ -15,8 +15,8 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray, Kind, weakest
-from bnpriv.core.column_laws import ColumnLaw, FiniteLaw
-from bnpriv.core.columns import GAP_MARK, Binned, Categorical
+from bnpriv.core.column_laws import ColumnLaw
+from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
@@ -26,7 +26,7 @@ from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
 from bnpriv.core.networks.factors import LogTable, marginal
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.asked import histogram
-from bnpriv.core.schema import Column
+from bnpriv.core.schema import Column, NumberColumn
 from bnpriv.errors import BnprivError, LawError, NetworkError, ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.render.as_text import inline
 from bnpriv.services import service
@@ -192,11 +192,10 @@ def open_columns(
     (['gender', 'height', 'weight'], 0.262)
     """
     search = _search(framework, epsilon, worth)
-    allowed = checks.whole("limit", limit) * TABLE_CELLS / 2
-    proven = search.walk(allowed, only_better=True)
-    complete = search.walk(allowed, only_better=False)
-    certain = not search.notes
-    return _found(framework, search, certain and (proven or complete), certain and complete)
+    work = checks.whole("limit", limit) * TABLE_CELLS / 2
+    proven = search.walk(work, only_better=True)
+    complete = search.walk(work, only_better=False)
+    return search.result(framework, proven=proven or complete, complete=complete)
 
 
 def columns_for_report(framework: object, epsilon: float) -> OpenColumns | None:
@@ -224,23 +223,22 @@ def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Ma
     return search
 
 
-def _found(framework: DistributionalAttributePrivacy, search: _Search, proven: bool, complete: bool) -> OpenColumns:
-    return OpenColumns(
-        framework=framework,
-        epsilon=search.epsilon,
-        sets=search.sets(),
-        complete=complete,
-        best_is_proven=proven,
-        alone=search.alone,
-        assumptions=search.evidence.assumptions,
-        notes=tuple(search.notes),
-    )
-
-
 PARAMETERS_NEEDED = Refusal(
     required="columns may go out as they are where secrets are parameters of a network",
     found="secrets of another notion",
     remedy="Use bnpriv.private_table, which hides the number of records that count.",
+)
+
+DRIVEN = Refusal(
+    required="a column that goes out must not be driven by a protected attribute itself",
+    found="one that is",
+    remedy="Draw it from the model given the others, or leave it out.",
+)
+
+NOT_KNOWN = Refusal(
+    required="it must be known what a column tells",
+    found="nothing that bounds it",
+    remedy="Declare fewer states, or leave it out.",
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -270,59 +268,51 @@ class _Search:
     evidence: Influences
     epsilon: float
     worth: Mapping[str, float]
-    alone: dict[str, Influence | Refusal] = field(default_factory=dict[str, "Influence | Refusal"])
+    alone: dict[str, Influence | Refusal] = field(default_factory=dict[str, Any])
     notes: set[str] = field(default_factory=set[str])
     left: float = math.inf
     most: float = math.inf
-    told: dict[ColumnSet, tuple[Influence, ...] | None] = field(
-        default_factory=dict[ColumnSet, "tuple[Influence, ...] | None"]
-    )
+    told: dict[ColumnSet, tuple[Influence, ...] | None] = field(default_factory=dict[ColumnSet, Any])
     conflicts: list[ColumnSet] = field(default_factory=list[ColumnSet])
     found: list[ColumnSet] = field(default_factory=lambda: [frozenset[str]()])
 
     def look_at(self, name: str) -> Influence | Refusal:
         """What a column tells alone, or why it never goes out."""
         column = frozenset({name})
-        told: Refusal | list[Influence] | None = self.evidence.covers(column)
-        if any(self.evidence.driven(column, each) for each in self.evidence.secrets):
-            told = Refusal(
-                required="a column that goes out must not be driven by a protected attribute itself",
-                found=repr(name),
-                remedy="Draw it from the model given the others, or leave it out.",
-            )
-        if told is None:
-            try:
-                told = [self.evidence.influence(column, each) for each in self.evidence.secrets]
-            except BnprivError as error:
-                self.notes.add(UNPROVED)
-                told = Refusal.of(error)
-        if isinstance(told, Refusal) or not self.allowed(column):
-            self.told[column] = None
+        refusal = self.evidence.covers(column)
+        if refusal is None and any(self.evidence.driven(column, each) for each in self.evidence.secrets):
+            refusal = DRIVEN
+        told = None if refusal else self._influences(column)
+        self.told[column] = told if self._within(told) else None
+        if not self._within(told):
             self.conflicts.append(column)
-        return told if isinstance(told, Refusal) else max(told, key=float)
+        return refusal or (max(told, key=float) if told else NOT_KNOWN)
 
     def allowed(self, columns: ColumnSet) -> bool:
         """Whether columns tell at most epsilon together about every protected attribute."""
         if columns not in self.told:
             # a set that holds one that tells too much does so too
-            conflict = any(each <= columns for each in self.conflicts)
-            self.told[columns] = None if conflict else self._influences(columns)
+            known = any(each <= columns for each in self.conflicts)
+            told = None if known else self._influences(columns)
+            self.told[columns] = told if self._within(told) else None
         return self.told[columns] is not None
 
+    def _within(self, told: tuple[Influence, ...] | None) -> bool:
+        return told is not None and all(float(each) <= self.epsilon for each in told)
+
     def _influences(self, columns: ColumnSet) -> tuple[Influence, ...] | None:
-        """What columns tell about each attribute; None as soon as that is more than epsilon, or not known."""
+        """What columns tell about each attribute; None where that is not known."""
         found: list[Influence] = []
         for attribute in self.evidence.secrets:
-            cells = self.evidence.work(columns, attribute)[0]
-            told = None
+            cells, told = self.evidence.work(columns, attribute)[0], None
             if cells <= self.most:
                 with suppress(BnprivError):
                     told = self.evidence.influence(columns, attribute)
-            estimate = told is not None and told.kind == "estimate"
-            self._spend(TABLE_CELLS * (ESTIMATE_COSTS if estimate else 1) + (0 if told is None else cells))
+            dear = told is not None and told.kind == "estimate"
+            self._spend(TABLE_CELLS * (ESTIMATE_COSTS if dear else 1) + (0 if told is None else cells))
             if told is None or (float(told) > self.epsilon and told.kind != "exact"):
                 self.notes.add(UNPROVED)
-            if told is None or float(told) > self.epsilon:
+            if told is None:
                 return None
             found.append(replace(told, columns=columns))
         return tuple(found)
@@ -335,21 +325,29 @@ class _Search:
     @cached_property
     def _candidates(self) -> tuple[str, ...]:
         """The columns that may go out alone, those first that tell least for their worth."""
-        named = {name: float(each) for name, each in self.alone.items() if isinstance(each, Influence)}
-        price = {
-            name: told / self.worth[name] if self.worth[name] else math.inf if told else 0.0
-            for name, told in named.items()
-            if told <= self.epsilon
-        }
-        return tuple(sorted(price, key=lambda name: (price[name], -self.worth[name], name)))
+        named = [name for name in self.worth if self.allowed(frozenset({name}))]
+        return tuple(sorted(named, key=lambda name: (self._price(name), -self.worth[name], name)))
+
+    def _price(self, name: str) -> float:
+        told = max(map(float, self.told[frozenset({name})] or ()))
+        return told / self.worth[name] if self.worth[name] else math.inf if told else 0.0
 
     def _worth(self, columns: ColumnSet) -> float:
         return math.fsum(self.worth[name] for name in columns)
 
-    def sets(self) -> tuple[OpenSet, ...]:
+    def result(self, framework: DistributionalAttributePrivacy, *, proven: bool, complete: bool) -> OpenColumns:
         """The sets that were found, the best first."""
-        made = [OpenSet(columns=each, influences=self.told[each] or (), worth=self._worth(each)) for each in self.found]
-        return tuple(sorted(made, key=lambda each: (-each.worth, float(each.worst), sorted(each.columns))))
+        sets = [OpenSet(columns=each, influences=self.told[each] or (), worth=self._worth(each)) for each in self.found]
+        return OpenColumns(
+            framework=framework,
+            epsilon=self.epsilon,
+            sets=tuple(sorted(sets, key=lambda each: (-each.worth, float(each.worst), sorted(each.columns)))),
+            complete=complete and not self.notes,
+            best_is_proven=proven and not self.notes,
+            alone=self.alone,
+            assumptions=self.evidence.assumptions,
+            notes=tuple(self.notes),
+        )
 
     def walk(self, work: float, *, only_better: bool) -> bool:
         """Look at all sets, or at those alone that are worth more than the best so far; False if that is too much.
@@ -418,7 +416,7 @@ NEVER = -1e4
 """What stands for the log of an impossible value: a table that the model rules out still says which state is nearer."""
 
 Bins = tuple[Sequence[Any], FloatArray]
-"""Edges or categories, and the log probability of every bin, and of none of them, in every state."""
+"""Edges or categories, and the log probability of every bin, and of none of them, of shape (states, bins + 1)."""
 
 
 @final
@@ -530,16 +528,13 @@ def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: I
     chosen = checks.subset("columns", columns, framework.schema.columns, error=ParameterError)
     search = _search(framework, epsilon, None)
     if not search.allowed(chosen):
-        why = next(
-            (str(each) for name, each in search.alone.items() if name in chosen and isinstance(each, Refusal)), ""
-        )
         raise RefusedError(
             f"columns that go out together must tell at most {full_text(search.epsilon)} about what is protected",
-            found=f"more, of {some_text(chosen)}{why and f': {why}'}",
+            found=f"more, or the model does not say so, of {some_text(chosen)}",
             remedy="bnpriv.open_columns(framework, epsilon) lists the sets that do.",
         )
     search.found = [chosen]
-    return _found(framework, search, proven=False, complete=False)
+    return search.result(framework, proven=False, complete=False)
 
 
 def _seen(framework: DistributionalAttributePrivacy, columns: ColumnSet, data: object) -> list[LogTable]:
@@ -560,31 +555,26 @@ def _seen(framework: DistributionalAttributePrivacy, columns: ColumnSet, data: o
 
 
 def _bins(column: Column, laws: Sequence[ColumnLaw]) -> Bins:
-    """Bins of a column, numbers at least as fine as an even grid, and how likely each is in every state."""
-    if isinstance(column, Categorical):
-        edges: Sequence[Any] = column.categories
-        count, places = len(edges), {category: place for place, category in enumerate(edges)}
-    else:
-        low, high = column.lower, column.upper
-        if column.whole and high - low < FINEST_GRID:
-            edges = range(int(low), int(high) + 2)
-        else:
-            listed = {float(x) for law in laws if isinstance(law, FiniteLaw) for x in law.values if x != GAP_MARK}
-            own = map(float, column.edges if isinstance(column, Binned) else ())
-            grid = np.linspace(low, high, FINEST_GRID + 1).tolist()
-            edges = sorted({*(listed if len(listed) <= FINEST_GRID else ()), *own, *grid})
-        count, places = len(edges) - 1, None
+    """Bins of a column, of numbers a public grid, and the log probability of each, and of none, in every state."""
+    edges: Sequence[Any] = column.categories if isinstance(column, Categorical) else _grid(column)
+    count = len(edges) - (not isinstance(column, Categorical))
 
     def told(value: Any) -> int:
-        if places is not None:
-            return places.get(value, count)
+        if isinstance(column, Categorical):
+            return edges.index(value) if value in edges else count
         return count if value < edges[0] else min(bisect_right(edges, value), count) - 1
 
     logs = np.full((len(laws), count + 1), -np.inf)
     for row, law in zip(logs, laws, strict=True):
-        cells = law.cells([] if places is not None else [float(edge) for edge in edges], told)
+        cells = law.cells([] if isinstance(column, Categorical) else map(float, edges), told)
         np.logaddexp.at(row, [told(value) for value in cells.values], cells.logs)
     return edges, np.maximum(logs, NEVER)
+
+
+def _grid(column: NumberColumn) -> Sequence[float]:
+    if column.whole and column.upper - column.lower < FINEST_GRID:
+        return range(int(column.lower), int(column.upper) + 2)
+    return np.linspace(column.lower, column.upper, FINEST_GRID + 1).tolist()
 
 
 def _drawn_states(
