@@ -14,7 +14,7 @@ from bnpriv.text import Json, full_text, name_text, number_text, of_nats, some_t
 from bnpriv.views.calibration import guarantee_section, trust_section
 from bnpriv.views.report.words import witness_text
 
-MOST_SETS = 8
+MOST_LISTED_SETS = 8
 """Sets that a table lists; the others are counted."""
 
 MOST_COLUMNS = 15
@@ -36,7 +36,7 @@ def open_columns_document(found: Open) -> Document:
         headline=_headline(found),
         lead=_lead(found),
         sections=(
-            _section("The sets that may go out", Paragraph(f"{_count(found)} {ONCE}"), _sets(found)),
+            _section("The sets that may go out", *_sets(found)),
             _section("What each column tells alone", _columns(found, len(found.alone))),
             guarantee_section(found.guarantee),
             trust_section(found.framework.source, found.assumptions, None),
@@ -49,9 +49,9 @@ def open_columns_section(found: Open | None) -> Section | None:
     """What a report says of it; nothing where the secrets are no parameters."""
     if found is None:
         return None
-    said = Paragraph((*_headline(found), ". ", _lead(found))), Paragraph(f"{_count(found)} {ONCE}")
     alone = Section(title="What each column tells alone", blocks=(_columns(found, MOST_COLUMNS),), folded=True)
-    return _section("Columns that may go out as they are", *said, _sets(found), alone)
+    said = Paragraph((*_headline(found), ". ", _lead(found)))
+    return _section("Columns that may go out as they are", said, *_sets(found), alone)
 
 
 def _section(title: str, *blocks: Block) -> Section:
@@ -86,9 +86,8 @@ def _headline(found: Open) -> tuple[Any, ...]:
     names, level = found.best.columns, full_text(found.epsilon)
     if not names:
         return (f"No column may go out as it is at epsilon {level}",)
-    return Names(
-        tuple(names)
-    ), f" may go out exactly as {'it is' if len(names) == 1 else 'they are'} at epsilon {level}"
+    it = "it is" if len(names) == 1 else "they are"
+    return Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
 
 
 def _lead(found: Open) -> str:
@@ -113,22 +112,18 @@ def _count(found: Open) -> str:
     """How many sets there are, and whether the best of them is proven."""
     many = f"{len(found.sets):,} set{'' if len(found.sets) == 1 else 's'}"
     if found.complete:
-        return (
-            f"{many} cannot be enlarged." if len(found.sets) > 1 else "Any other set that may go out is a part of it."
-        )
+        return f"{many} cannot be enlarged." if len(found.sets) > 1 else "Other sets that may go out are parts of it."
     best = "No other is worth more." if found.best_is_proven else "Another may be worth more."
     return " ".join([f"At least {many} may go out: not all were looked at. {best}", *found.notes])
 
 
-def _sets(found: Open) -> Table:
-    return _table(
-        found,
-        "Sets that may go out, the most worthy first",
-        ("goes out", "worth"),
-        [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets],
-        MOST_SETS,
-        "more sets.",
-    )
+def _sets(found: Open) -> tuple[Block, ...]:
+    if not found.best.columns:
+        return tuple(map(Paragraph, found.notes))
+    rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
+    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "more sets.")
+    shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more)
+    return Paragraph(f"{_count(found)} {ONCE}"), shown
 
 
 def _against(columns: frozenset[str], best: frozenset[str]) -> Text:
@@ -141,23 +136,16 @@ def _against(columns: frozenset[str], best: frozenset[str]) -> Text:
 
 def _columns(found: Open, most: int) -> Table:
     told = [(name, each) for name, each in found.alone.items() if not isinstance(each, Refusal)]
-    rows = [((Name(name),), each) for name, each in sorted(told, key=lambda row: (-float(row[1]), row[0]))]
+    told.sort(key=lambda row: (-float(row[1]), row[0]))
     never: dict[Refusal, list[str]] = {}
     for name, each in found.alone.items():
         if isinstance(each, Refusal):
             never.setdefault(each, []).append(name)
-    return _table(
-        found,
-        "What each column tells alone, about the attribute about which it tells most",
-        ("column", "goes out"),
-        [((name, _out(found, each)), each) for name, each in rows],
-        most,
-        "more, which tell no more.",
-        *(
-            f"Never: {some_text([n for n, w in found.alone.items() if w == why])} ({text})."
-            for text, why in never.items()
-        ),
-    )
+    rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
+    said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
+    more = " ".join(filter(None, [_more(rows, most, "more, which tell no more."), *said]))
+    caption = "What is told alone, about the attribute about which most is told"
+    return _table(found, caption, ("column", "goes out"), rows[:most], more)
 
 
 def _out(found: Open, told: Influence) -> str:
@@ -166,23 +154,22 @@ def _out(found: Open, told: Influence) -> str:
     return "no" if float(told) > found.epsilon else "not beside the others"
 
 
-def _table(
-    found: Open,
-    caption: str,
-    header: tuple[Text, ...],
-    rows: Sequence[tuple[tuple[Text, ...], Influence]],
-    most: int,
-    others: str,
-    *more: str,
-) -> Table:
+Row = tuple[tuple[Text, ...], Influence]
+"""The first cells of a row, and what is told."""
+
+
+def _more(rows: Sequence[Row], most: int, what: str) -> str:
+    return f"{len(rows) - most:,} {what}" if len(rows) > most else ""
+
+
+def _table(found: Open, caption: str, first: tuple[str, ...], rows: Sequence[Row], more: str) -> Table:
     """Rows with what is told, as a number and as a bar against epsilon."""
-    left = [f"{len(rows) - most:,} {others}"] if len(rows) > most else []
     return Table(
         caption=caption,
-        header=(*header, "nats", "about", ""),
-        rows=[(*first, *_nats(found, told)) for first, told in rows[:most]],
+        header=(*first, "nats", "about", ""),
+        rows=[(*cells, *_nats(found, told)) for cells, told in rows],
         numbers=(2,),
-        more=" ".join([*left, *more]),
+        more=more,
         drawn=f"drawn: what is told in nats, against epsilon {full_text(found.epsilon)} at the line",
     )
 

@@ -23,6 +23,7 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
+from bnpriv.core.mechanisms.quilt_search import ColumnSet
 from bnpriv.core.networks.factors import LogTable, marginal
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.asked import histogram
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 # Which sets of columns may go out, and what is said of them.
 # --------------------------------------------------------------------------------------------------
-
-ColumnSet = frozenset[str]
 
 
 @final
@@ -209,11 +208,11 @@ def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Ma
     """A search that has looked at single columns alone."""
     require_framework(framework, epsilon)
     evidence = influences(framework)
-    if isinstance(evidence, Refusal) or evidence.network.level != "parameters":
-        raise PARAMETERS_NEEDED.error()
+    if isinstance(evidence, Refusal):
+        raise evidence.error()
     refusal = evidence.no_quilts or evidence.covers(frozenset())
-    if refusal is not None:
-        raise refusal.error()
+    if refusal is not None or evidence.network.level != "parameters":
+        raise (refusal or PARAMETERS_NEEDED).error()
     given, named = dict(worth or {}), framework.schema.columns
     checks.subset("the columns that have a worth", given, named, error=ParameterError)
     weights = {name: checks.not_negative(f"the worth of {name!r}", given.get(name, 1.0)) for name in named}
@@ -325,12 +324,12 @@ class _Search:
     @cached_property
     def _candidates(self) -> tuple[str, ...]:
         """The columns that may go out alone, those first that tell least for their worth."""
-        named = [name for name in self.worth if self.allowed(frozenset({name}))]
-        return tuple(sorted(named, key=lambda name: (self._price(name), -self.worth[name], name)))
 
-    def _price(self, name: str) -> float:
-        told = max(map(float, self.told[frozenset({name})] or ()))
-        return told / self.worth[name] if self.worth[name] else math.inf if told else 0.0
+        def rank(name: str) -> tuple[float, float, str]:
+            told, worth = max(map(float, self.told[frozenset({name})] or ())), self.worth[name]
+            return told / worth if worth else math.inf if told else 0.0, -worth, name
+
+        return tuple(sorted((name for name in self.worth if self.allowed(frozenset({name}))), key=rank))
 
     def _worth(self, columns: ColumnSet) -> float:
         return math.fsum(self.worth[name] for name in columns)
@@ -415,7 +414,7 @@ FINEST_GRID = 256
 NEVER = -1e4
 """What stands for the log of an impossible value: a table that the model rules out still says which state is nearer."""
 
-Bins = tuple[Sequence[Any], FloatArray]
+BinLogs = tuple[Sequence[Any], FloatArray]
 """Edges or categories, and the log probability of every bin, and of none of them, of shape (states, bins + 1)."""
 
 
@@ -539,7 +538,7 @@ def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: I
 
 def _seen(framework: DistributionalAttributePrivacy, columns: ColumnSet, data: object) -> list[LogTable]:
     """How likely what the open columns hold is, by the states of the parameters that drive them, as tables of logs."""
-    bins: dict[str, Bins] = {}
+    bins: dict[str, BinLogs] = {}
     for name in sorted(columns.intersection(framework.column_laws)):
         with suppress(LawError):  # what no law says to a known accuracy tells nothing here
             if framework.governing(name):
@@ -554,8 +553,8 @@ def _seen(framework: DistributionalAttributePrivacy, columns: ColumnSet, data: o
     return found
 
 
-def _bins(column: Column, laws: Sequence[ColumnLaw]) -> Bins:
-    """Bins of a column, of numbers a public grid, and the log probability of each, and of none, in every state."""
+def _bins(column: Column, laws: Sequence[ColumnLaw]) -> BinLogs:
+    """BinLogs of a column, of numbers a public grid, and the log probability of each, and of none, in every state."""
     edges: Sequence[Any] = column.categories if isinstance(column, Categorical) else _grid(column)
     count = len(edges) - (not isinstance(column, Categorical))
 
