@@ -69,6 +69,10 @@ if TYPE_CHECKING:
     from bnpriv.verify.check import verify
     from bnpriv.lab.simulate import simulate
 
+    # hand on a table
+    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import private_table
+
     # check a table, for its owner alone
     from bnpriv.tables.data_check import check_data
 
@@ -141,6 +145,8 @@ __all__ = [
     "pairs",
     "parse_query",
     "plan",
+    "plan_table",
+    "private_table",
     "proportion",
     "quantile",
     "read_framework",

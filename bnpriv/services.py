@@ -65,6 +65,10 @@ SERVICES: dict[str, str] = {
     "release.to_pandas": "bnpriv.views.release:as_pandas",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
+    # private tables
+    "table.document": "bnpriv.views.private_table:table_document",
+    "table.hidden_document": "bnpriv.views.private_table:hidden_document",
+    "table.plan_document": "bnpriv.views.private_table:plan_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.views.accountant:accountant_document",
     # render
