@@ -1,7 +1,7 @@
 """Independent oracle of private tables: exact laws of what is handed on, by plain enumeration in fractions.
 
-A record is a class and one of a few values. Noise has ratio q = exp(-1/t), a fraction, so that exp(eps) = q^-k is one too.
-A table that is handed on is a tuple with, for every class, how many of its records have each value: a multiset of records.
+A record is a class and one of a few values. Noise has a ratio q = exp(-1/b) that is a fraction, so that exp(eps) = q^-k
+is one too. A table that is handed on is a tuple that says for every class how many of its records have each value.
 Nothing here uses the package.
 """
 
@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from random import Random
 
 Counts = tuple[int, ...]
 Law = tuple[Fraction, ...]
@@ -64,9 +65,7 @@ def bounded_noise(classes: int, q: Fraction, most: int) -> Mapping[Counts, Fract
 def noisy_counts(counts: Counts, q: Fraction, window: Sequence[Counts]) -> dict[Counts, Fraction]:
     """Return the law of counts plus unbounded noise on a window, which must not depend on the counts."""
     whole = total_weight(len(counts), q)
-    return {
-        noisy: q ** moves([a - b for a, b in zip(noisy, counts, strict=True)]) / whole for noisy in window
-    }
+    return {noisy: q ** moves([a - b for a, b in zip(noisy, counts, strict=True)]) / whole for noisy in window}
 
 
 # From noisy counts to sizes
@@ -97,10 +96,6 @@ def scattered(noisy: Counts, records: int) -> Counts:
 
 
 # From sizes to tables
-
-
-def multisets(values: int, size: int) -> tuple[Counts, ...]:
-    return counts_of(values, size)
 
 
 @cache
@@ -154,7 +149,7 @@ def class_of(law: Law, fill: Law, count: int, size: int) -> Mapping[Counts, Frac
 
 def product(parts: Sequence[Mapping[Counts, Fraction]]) -> Iterator[tuple[tuple[Counts, ...], Fraction]]:
     for combined in itertools.product(*(part.items() for part in parts)):
-        yield tuple(out for out, _ in combined), math.prod((mass for _, mass in combined), start=Fraction(1))
+        yield tuple(out for out, _ in combined), math.prod(mass for _, mass in combined)
 
 
 def tables(
@@ -198,3 +193,46 @@ def mixed(laws: Sequence[Output], weights: Sequence[Fraction]) -> Output:
         for out, mass in law.items():
             result[out] += weight * mass
     return result
+
+
+# Random problems
+
+
+def random_law(random: Random, values: int, *, zeros: bool = True) -> Law:
+    weights = [random.choice((0, 1, 1, 2, 5, 20) if zeros else (1, 2, 5, 20)) for _ in range(values)]
+    weights[0] += not any(weights)
+    return tuple(Fraction(weight, sum(weights)) for weight in weights)
+
+
+def beside(random: Random, law: Law, *, zeros: bool = True) -> Law:
+    """Return a law that is more or less near to another one."""
+    share, other = (
+        random.choice((Fraction(1, 20), Fraction(1, 5), Fraction(1))),
+        random_law(random, len(law), zeros=zeros),
+    )
+    return tuple((1 - share) * a + share * b for a, b in zip(law, other, strict=True))
+
+
+def log_ratio(first: Law, second: Law) -> float:
+    return max(math.log(a / b) if b else math.inf for a, b in zip(first, second, strict=True) if a)
+
+
+def total_variation(first: Law, second: Law) -> Fraction:
+    return sum((max(Fraction(0), a - b) for a, b in zip(first, second, strict=True)), Fraction(0))
+
+
+def pairs_apart(random: Random, classes: int, records: int, most: int, number: int) -> list[tuple[Counts, Counts]]:
+    """Return some ordered pairs of counts that are at most so many moves apart, the farthest among them."""
+    every = counts_of(classes, records)
+    far = {(a, b): moves([x - y for x, y in zip(a, b, strict=True)]) for a in every for b in every if a != b}
+    near = [pair for pair, distance in far.items() if distance <= most]
+    random.shuffle(near)
+    return sorted(near, key=lambda pair: -far[pair])[:number]
+
+
+def given(law: Law, records: int, number: Callable[[Counts], int]) -> dict[int, dict[Counts, Fraction]]:
+    """Return the law of the counts of independent records given what a function of the counts is."""
+    by: dict[int, dict[Counts, Fraction]] = defaultdict(dict)
+    for counts, mass in drawn(law, records).items():
+        by[number(counts)][counts] = mass
+    return {found: {c: mass / sum(part.values()) for c, mass in part.items()} for found, part in by.items()}
