@@ -352,7 +352,7 @@ def with_a_mark(g: int) -> Output:
 
 
 def from_a_pool_that_runs_out(g: int) -> Output:
-    """Made-up records are at most two."""
+    """Made-up records are at most one."""
 
     def sizes(noisy: Counts) -> Counts:
         first = whole_sizes(noisy)[0]
