@@ -95,7 +95,9 @@ def table_data(made: Any) -> Json:
         ],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
-        "law": None if rule.law is None else {"text": rule.law.text, "gap": rule.law.gap, "error": rule.law.log_error},
+        "law": None
+        if rule.law is None
+        else {"text": rule.law.text, "excess": rule.law.excess, "shortfall": rule.law.shortfall, "gap": rule.law.gap},
     }
 
 
@@ -150,7 +152,7 @@ def plan_document(plan: Any) -> Document:
 def _errors_table(plan: Any) -> Table:
     forms = list(plan.errors)
     rows = [
-        (Code(str(query)), *(_error_text(plan.errors[form][place]) for form in forms))
+        ((Code(str(query)),), *(_error_text(plan.errors[form][place]) for form in forms))
         for place, query in enumerate(plan.queries)
     ]
     return Table(

@@ -20,7 +20,6 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
-from bnpriv.tables.private_table.counts import SeededSampler
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
 
@@ -204,8 +203,7 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     """
     records = rule.classes.schema.records
     counts = _rounded(known.shares[model] * records, records)
-    sampler = SeededSampler(np.random.default_rng(0))
-    noisy = np.array([rule.noise.noisy(counts, sampler) for _ in range(DRAWS)])
+    noisy = rule.noise.usual(counts, DRAWS)
     moved = noisy - np.array(counts)
     sizes = np.array([rule.sizes(each) for each in noisy.tolist()])
     if (sizes.min(axis=1) == 0).any() and rule.given_up:
