@@ -13,7 +13,7 @@ from bnpriv.views.guarantee import belief_section, observer_fact, protected_fact
 
 REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
-INSIDE = "The table stays inside. Whatever is asked, its numbers are hidden by one guarantee; single records by what adds up."
+INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
 ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
 
@@ -66,7 +66,7 @@ def table_document(made: Any) -> Document:
     )
     return Document(
         kind="private table",
-        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records: {_budget(rule.guarantee)}, whatever is made of it",
+        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         answer=(Quote(rule.guarantee.sentence),),
         facts=_facts(rule),
@@ -135,7 +135,7 @@ def plan_document(plan: Any) -> Document:
         )
     return Document(
         kind="table plan",
-        headline=f"{REAL_RECORDS}: a private table can be, {best.form}, {_budget(best.guarantee)}"
+        headline=f"{REAL_RECORDS}: a private table, {best.form}, {_budget(best.guarantee)}"
         if best is not None
         else "No private table of this kind can be handed on",
         lead=ANY_USE if possible else "",
@@ -198,8 +198,7 @@ def hidden_document(kept: Any) -> Document:
 
 def answer_document(answer: Any) -> Document:
     """An answer of a hidden table with both promises."""
-    values = answer.value if isinstance(answer.value, tuple) else (answer.value,)
-    numbers = list(zip(answer.labels, values, strict=True)) if answer.labels else []
+    numbers = list(zip(answer.labels, answer.numbers, strict=True))
     rows = [(label, number_text(value), number_text(answer.scale)) for label, value in numbers]
     header = ("number", "answer", "mean error by the noise")
     blocks = (Table(caption=answer.asked, header=header, rows=rows, numbers=(1, 2)),) if rows else ()

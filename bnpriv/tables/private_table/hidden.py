@@ -52,6 +52,10 @@ def shows_counts(rule: TableRule) -> bool:
     return rule.form != "fill" or len(rule.classes) > 2 or not isinstance(rule.noise, MoveNoise)
 
 
+def _sum(one: Loss, other: Loss) -> Loss:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
 def loss_of_counts(rule: TableRule) -> Loss:
     """What single records lose to the noisy numbers of records, once for all answers.
 
@@ -93,10 +97,10 @@ class RecordPrivacy:
     answers: int
 
     @classmethod
-    def of(cls, *losses: Loss) -> RecordPrivacy:
-        """What losses add up to, rounded up."""
-        epsilon, delta, answers = map(sum, zip(*losses, strict=True))
-        return cls(epsilon=up(float(epsilon)), delta=min(1.0, up(float(delta))), answers=int(answers))
+    def of(cls, lost: Loss) -> RecordPrivacy:
+        """An exact loss, rounded up."""
+        epsilon, delta, answers = lost
+        return cls(epsilon=up(float(epsilon)), delta=min(1.0, up(float(delta))), answers=answers)
 
     @property
     def numbers(self) -> str:
@@ -108,12 +112,12 @@ class RecordPrivacy:
     def sentence(self) -> str:
         """The promise, in words."""
         seen = "one answer" if self.answers == 1 else f"{self.answers:,} answers"
-        moves, factor = "the odds between any two values of one record move", factor_text(self.epsilon)
-        told = f"{moves} by at most a factor {factor}"
+        factor, rare = factor_text(self.epsilon), number_text(rounded_up(self.delta), 3)
+        told = f"the odds between any two values of one record move by at most a factor {factor}"
         if self.delta:
             told = (
-                "any set of answers that has probability p under one of any two values of one record has at most "
-                f"{factor} p + {number_text(rounded_up(self.delta), 3)} under the other"
+                "any set of answers that has probability p where one record has one value has at most "
+                f"{factor} p + {rare} where it has another"
             )
         return f"Single records: to somebody who knows all others of the true table and sees {seen}, {told}."
 
@@ -154,6 +158,11 @@ class HiddenAnswer(Shown):
     records: RecordPrivacy
 
     @property
+    def numbers(self) -> tuple[float, ...]:
+        """The answer to a query, one number for each label; none of a measurement."""
+        return () if not self.labels else (self.value,) if len(self.labels) == 1 else self.value
+
+    @property
     def document(self) -> Document:
         """The answer, and both promises."""
         return service("table.answer_document")(self)
@@ -176,9 +185,9 @@ class _Kept:
 
     def __init__(self, made: Any) -> None:
         # a table of Arrow never changes, is read by several threads at once, and leaves nothing in the caller's engine
-        frame = nw.from_native(made.table)
-        arrow = (frame if isinstance(frame, nw.DataFrame) else collected(frame)).to_arrow()
-        self.made: Any = replace(made, table=arrow)
+        frame: Any = nw.from_native(made.table)
+        whole: Any = collected(frame) if hasattr(frame, "collect") else frame
+        self.made: Any = replace(made, table=whole.to_arrow())
 
     def __repr__(self) -> str:
         return "<a table that stays inside>"
@@ -222,7 +231,7 @@ class HiddenTable(Shown):
         self._base = loss_of_counts(self.rule)
         self._kept = _Kept(made)
         self._sampler: Sampler = sampler or SecureSampler()
-        self._losses, self._lock = [self._base], Lock()
+        self._spent, self._lock = self._base, Lock()
 
     def __reduce__(self) -> NoReturn:
         return self._kept.__reduce__()
@@ -239,7 +248,7 @@ class HiddenTable(Shown):
     @property
     def spent_records(self) -> RecordPrivacy:
         """What single records of the true table have lost to all answers so far."""
-        return RecordPrivacy.of(*self._losses)
+        return RecordPrivacy.of(self._spent)
 
     @property
     def document(self) -> Document:
@@ -295,8 +304,7 @@ class HiddenTable(Shown):
             raise _refused("a measurement where columns or query are given", checks.type_text(asked), "Leave them out.")
         loss = self._loss(found.epsilon, found.delta)
         with self._lock:
-            self._losses.append(loss)
-            spent = self.spent_records
+            self._spent = spent = _sum(self._spent, loss)
         return HiddenAnswer(
             asked=found.asked,
             value=found.answer(),
@@ -305,8 +313,8 @@ class HiddenTable(Shown):
             epsilon_records=found.epsilon,
             delta_records=found.delta,
             guarantee=self.guarantee,
-            alone=RecordPrivacy.of(self._base, loss),
-            records=spent,
+            alone=RecordPrivacy.of(_sum(self._base, loss)),
+            records=RecordPrivacy.of(spent),
         )
 
     def _loss(self, epsilon: float, delta: float) -> Loss:
@@ -333,50 +341,54 @@ def _withheld(work: Callable[[], Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
+class Estimate(NamedTuple):
+    """The answer to a query for the true table, and how far one record of the hidden one moves it in the 1-norm."""
+
+    labels: tuple[str, ...]
+    reach: float
+    exact: Callable[[], list[float]]
+
+
 def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
-    estimate = _Estimate(table, query)
-    scale = up(estimate.reach / epsilon)
+    labels, reach, exact = estimate(table, query)
+    noise = Laplace(up(reach / epsilon), len(labels))
 
     def answer() -> Any:
-        exact = estimate.exact()
-        values = _withheld(lambda: Laplace(scale, len(exact)).sample(exact, table._sampler))  # pyright: ignore[reportPrivateUsage]
-        return values[0] if len(exact) == 1 else values
+        values = exact()
+        noisy = _withheld(lambda: noise.sample(values, table._sampler))  # pyright: ignore[reportPrivateUsage]
+        return noisy[0] if len(noisy) == 1 else noisy
 
-    return _Question(str(query), estimate.labels, scale, epsilon, 0.0, answer)
+    return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
 
 
-@final
-class _Estimate:
-    """The answer to a query for the true table, and how far one record of the hidden one moves it."""
+def estimate(table: HiddenTable, query: Query) -> Estimate:
+    """Work out how a query is answered from a hidden table, without reading it.
 
-    def __init__(self, table: HiddenTable, query: Query) -> None:
-        if isinstance(query, Custom):
-            raise ParameterError(
-                "a hidden table answers sums of what records add",
-                found="a function of your own",
-                remedy="Make it a measurement of OpenDP, which says what it tells of one record.",
-            )
-        self._query, self._schema = query, table.rule.classes.schema
-        self._made, self._weighted = table._kept.made, shows_counts(table.rule)  # pyright: ignore[reportPrivateUsage]
-        form = normal_form(query, self._schema)
-        self.labels = form.labels
-        both = zip(self._made.weights.values(), self._made.sizes, strict=True)
-        weights = [(Fraction(weight), size) for weight, size in both if size] if self._weighted else []
-        stood_for = sum((weight * size for weight, size in weights), Fraction(0)) or self._schema.records
-        # with weights a record is replaced by one of its class, and the weights are known
-        moved = Fraction(record_sensitivity(query, self._schema.columns, self._schema).upper)
-        largest = max((weight for weight, _ in weights), default=Fraction(1)) * Fraction(1 + 2**-50)
-        rounding = Fraction(0)
-        for row, shift in zip(form.rows, form.offset, strict=True):
-            most = sum(abs(weight) * most_of(form.terms[j], self._schema) for j, weight in row.items())
-            rounding += Fraction(math.ulp(float(abs(shift) + stood_for * most)))
-        self.reach = up(float(largest * moved + 2 * rounding))
-
-    def exact(self) -> list[float]:
-        """The answer itself."""
-        if self._weighted:
-            return guarded(self._made.table, lambda: list(self._made.answer(self._query)))
-        return [float(value) for value in evaluate(self._query, self._schema, self._made.table).values]
+    Raises
+    ------
+    ParameterError, QueryError
+        If the query does not fit.
+    """
+    if isinstance(query, Custom):
+        raise ParameterError(
+            "a hidden table answers sums of what records add",
+            found="a function of your own",
+            remedy="Make it a measurement of OpenDP, which says what it tells of one record.",
+        )
+    schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
+    form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
+    if not shows_counts(table.rule):
+        return Estimate(form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values])
+    # the weights are known, and a record is replaced by one of its class; answers are rounded to doubles
+    left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
+    heaviest, records = max((Fraction(*each) for each in left), default=Fraction(0)), sum(noisy for noisy, _ in left)
+    largest = [
+        abs(shift)
+        + sum((abs(weight) * records * most_of(form.terms[j], schema) for j, weight in row.items()), Fraction())
+        for row, shift in zip(form.rows, form.offset, strict=True)
+    ]
+    reach = heaviest * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
+    return Estimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -407,12 +419,12 @@ def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: obje
     if query is None:
         going_in, distance = _columns(table, asked.input_domain, columns), REPLACED[metric]
     else:
-        estimate = _Estimate(table, as_query(query))
-        going_in, distance = _answer(estimate, asked.input_domain), estimate.reach
+        found = estimate(table, as_query(query))
+        going_in, distance = _answer(found, asked.input_domain), found.reach
     told: Any = None
     with suppress(Exception):
         told = asked.map(distance)
-    epsilon, delta = told if isinstance(told, tuple) else (told, 0.0)
+    epsilon, delta = cast("tuple[Any, Any]", told if isinstance(told, tuple) else (told, 0.0))
     if not isinstance(epsilon, float) or not 0 <= epsilon < math.inf:
         raise _refused("a measurement of finite epsilon for one record", epsilon, "Bound its input, or add noise.")
     return _Question(
@@ -433,15 +445,14 @@ def _outcome(value: Any) -> Any:
     return value.collect() if type(value).__name__ == "OnceFrame" else value
 
 
-def _answer(estimate: _Estimate, domain: Any) -> Callable[[], Any]:
+def _answer(found: Estimate, domain: Any) -> Callable[[], Any]:
     """The answer to a query, to go into a measurement of a number or a vector."""
-    element, size, single = domain, len(estimate.labels), not hasattr(domain, "element_domain")
-    if not single:
-        element, size = domain.element_domain, domain.size or len(estimate.labels)
-    if size != len(estimate.labels) or (single and size > 1) or not _fits(element, [-1e300, 1e300]):
+    single, numbers = not hasattr(domain, "element_domain"), len(found.labels)
+    size = 1 if single else domain.size or numbers
+    if size != numbers or not _fits(domain if single else domain.element_domain, [-1e300, 1e300]):
         remedy = "Build it on atom_domain(T=float, nan=False), in a vector_domain for several."
-        raise _refused(f"a domain of {len(estimate.labels)} doubles without bounds", domain, remedy)
-    return lambda: estimate.exact()[0] if single else estimate.exact()
+        raise _refused(f"a domain of {numbers:,} doubles without bounds", domain, remedy)
+    return lambda: found.exact()[0] if single else found.exact()
 
 
 def _columns(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any]:
