@@ -341,8 +341,15 @@ def _withheld(work: Callable[[], Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
+LEAST_SCALE = 1e-300
+"""Of noise on what no record moves."""
+
+
 class Estimate(NamedTuple):
-    """The answer to a query for the true table, and how far one record of the hidden one moves it in the 1-norm."""
+    """The answer to a query for the true table, and how far a record of the hidden one moves it in the 1-norm.
+
+    Where records have weights, half as far as two of them do, of two classes.
+    """
 
     labels: tuple[str, ...]
     reach: float
@@ -351,7 +358,7 @@ class Estimate(NamedTuple):
 
 def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
     labels, reach, exact = estimate(table, query)
-    noise = Laplace(up(reach / epsilon), len(labels))
+    noise = Laplace(max(up(reach / epsilon), LEAST_SCALE), len(labels))
 
     def answer() -> Any:
         values = exact()
@@ -379,15 +386,15 @@ def estimate(table: HiddenTable, query: Query) -> Estimate:
     form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
     if not shows_counts(table.rule):
         return Estimate(form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values])
-    # the weights are known, and a record is replaced by one of its class; answers are rounded to doubles
+    # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
     left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
-    heaviest, records = max((Fraction(*each) for each in left), default=Fraction(0)), sum(noisy for noisy, _ in left)
+    weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
     largest = [
         abs(shift)
         + sum((abs(weight) * records * most_of(form.terms[j], schema) for j, weight in row.items()), Fraction())
         for row, shift in zip(form.rows, form.offset, strict=True)
     ]
-    reach = heaviest * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
+    reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
     return Estimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
 
 

@@ -138,7 +138,8 @@ class PrivateTable(Shown):
         return service("table.document")(self)
 
     def __repr__(self) -> str:
-        return f"PrivateTable({self.rule.form!r}, {sum(self.sizes):,} real records, epsilon={self.guarantee.epsilon:g})"
+        told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
+        return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
 
 
 def private_table(
