@@ -46,10 +46,10 @@ Loss = tuple[Fraction, Fraction, int]
 def shows_counts(rule: TableRule) -> bool:
     """Whether the noisy numbers of records are shown, because answers need them as weights.
 
-    They stay inside where a filled table has two classes: there all records count once, and tables that differ in one
-    record become tables that differ in one.
+    They stay inside where the table is filled: all records count once, and two tables that differ in one record become
+    two that differ in one.
     """
-    return rule.form != "fill" or len(rule.classes) > 2 or not isinstance(rule.noise, MoveNoise)
+    return rule.form != "fill" or not isinstance(rule.noise, MoveNoise)
 
 
 def _sum(one: Loss, other: Loss) -> Loss:

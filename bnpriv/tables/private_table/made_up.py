@@ -3,7 +3,7 @@
 A record is drawn node by node, and kept if it is of a class of which more are wanted. Every step is a uniform whole
 number below a limit, compared with whole numbers proportional to the declared probabilities: doubles are fractions, and
 rows of tables are divided by their exact sums. Nothing is rounded but the masses of a law of `scipy.stats`, and tables
-that were drawn as logs: `RecordLaw.log_error` bounds what that does.
+that were drawn as logs: `RecordLaw.excess` bounds what that does.
 
 What is handed on must not tell a made-up record from a real one. So made-up values are values as they count: categories
 as they are declared, whole numbers rounded, a gap that is not counted None. Where the law of a column of fractions is a
@@ -20,7 +20,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from itertools import accumulate, chain, product
 from typing import Any, NamedTuple, cast, final
 
@@ -29,7 +29,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw, bin_laws
-from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, log_sum_exp, magnitude
 from bnpriv.core.evidence.records import MOST_STEPS, law_cells, node_cells, state_cells, summed_exactly
 from bnpriv.core.evidence.records import record_law as law_of_cells
@@ -97,8 +97,11 @@ class RecordLaw:
     gap : float
         The largest total variation between this law and any model's, over the classes, rounded up; 0 where all models
         agree.
-    log_error : float
-        A bound on the log ratio between the law that is drawn from and the declared one; 0 where it is exact.
+    excess, shortfall : float
+        Bounds on the log ratio of any model's law to this one, and of this one to any model's, given a class; 0 where
+        it is exactly that of all models.
+    shares : tuple of float
+        The probability of each class under it.
     rounded : frozenset of str
         The columns whose real numbers are handed on as steps of the grid.
     """
@@ -106,7 +109,9 @@ class RecordLaw:
     draw: Callable[[Sequence[int], Sampler], dict[str, list[Any]]] = field(repr=False)
     text: str
     gap: float = 0.0
-    log_error: float = 0.0
+    excess: float = 0.0
+    shortfall: float = 0.0
+    shares: tuple[float, ...] = ()
     rounded: frozenset[str] = frozenset()
 
 
@@ -132,7 +137,7 @@ def record_law(
     >>> from bnpriv.core.noise import SecureSampler
     >>> hospital, ill = bp.example("hospital"), bp.col("disease") == "yes"
     >>> law = record_law(hospital, hospital.schema, [ill, ~ill], ["disease", "ward"])
-    >>> law.draw([2, 1], SecureSampler())["disease"], law.log_error, law.gap
+    >>> law.draw([2, 1], SecureSampler())["disease"], law.excess, law.gap
     (['yes', 'yes', 'no'], 0.0, 0.0)
     """
     try:
@@ -253,13 +258,11 @@ class _Value(NamedTuple):
 Draw = Callable[[Sampler], _Value]
 
 
-def _certain(value: _Value, sampler: Sampler) -> _Value:
-    return value
-
-
 def _choice(masses: Iterable[Fraction]) -> Callable[[Sampler], int]:
     """Draw a place by masses of any sum, exactly."""
     exact = list(masses)
+    if len(exact) == 1:
+        return lambda sampler: 0
     common = math.lcm(*(mass.denominator for mass in exact))
     ends = list(accumulate(int(mass * common) for mass in exact))
     return lambda sampler: bisect_right(ends, sampler.below(ends[-1]))
@@ -277,12 +280,13 @@ def _mass_error(logs: FloatArray) -> float:
 
 def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
     """A value as it counts."""
-    if value == GAP_MARK or (value == NOT_COUNTED and has_gaps(column)):
+    if has_gaps(column) and value in (GAP_MARK, NOT_COUNTED):
         return _Value(value, None)
     if isinstance(column, Categorical):
         return _Value(value, value)
     if is_whole(column):
-        return _Value(counted := math.floor(value + 0.5), counted)
+        counted = math.floor(value + 0.5)
+        return _Value(counted, counted)
     return _Value(value, on_grid(column, column.step(value)) if rounded else float(value))
 
 
@@ -298,9 +302,9 @@ def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tupl
     if isinstance(law, UniformLaw):
         return _uniform(cast(NumberColumn, form.schema[name]), law), 0.0
     if isinstance(law, MixedLaw):
-        draws, masses, error = [_draw_of(form, name, part, rounded)[0] for part in law.parts], law.probabilities, 0.0
-        place = _choice(map(Fraction, masses))
-        return (lambda sampler: draws[place(sampler)](sampler)), 0.0
+        parts = [_draw_of(form, name, part, rounded)[0] for part in law.parts]
+        place = _choice(map(Fraction, law.probabilities))
+        return (lambda sampler: parts[place(sampler)](sampler)), 0.0
     if isinstance(law, FiniteLaw):
         values = [_counted(form.schema[name], value, rounded) for value in law.values]
         masses, error = map(Fraction, law.probabilities), 0.0
@@ -317,6 +321,11 @@ def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tupl
         masses, error = map(_mass, cells.logs[0]), cells.error + _mass_error(cells.logs)
     chosen = _choice(masses)
     return (lambda sampler: values[chosen(sampler)]), error
+
+
+def _values_alone(name: str, column: Column, states: Sequence[State]) -> list[FiniteLaw]:
+    """The laws of a column whose node's states are its values."""
+    return [FiniteLaw(values=(value,), probabilities=(1.0,)) for value in state_cells(name, column, states).values]
 
 
 def _uniform(column: NumberColumn, law: UniformLaw) -> Draw:
@@ -342,27 +351,20 @@ def _uniform(column: NumberColumn, law: UniformLaw) -> Draw:
 
 def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: Sequence[str]) -> RecordLaw | Refusal:
     network, schema, laws = cast(DiscreteNetwork, declared.network), declared.schema, declared.laws
-    form, nodes, parents = (
-        _with_class(count(predicates[0]), schema, predicates),
-        network.graph.nodes,
-        network.graph.parents,
-    )
+    nodes, parents, above = network.graph.nodes, network.graph.parents, network.graph.ancestral
+    form = _with_class(count(predicates[0]), schema, predicates)
     shares = _moments(declared, form, 0, len(predicates))[0]
     if min(shares) < RAREST:
         return IMPOSSIBLE
     asked = [name for name in nodes if any(name in each.columns for each in predicates)]
-    early = [name for name in nodes if name in network.graph.ancestral(asked)]
-    late = [name for name in nodes if name in network.graph.ancestral(columns) and name not in early]
+    early = [name for name in nodes if name in above(asked)]
+    late = [name for name in nodes if name in above(columns) and name not in early]
     rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name], laws.get(name, ())))
     valued, error = dict[str, Sequence[Draw]](), 0.0
     for name in {*asked, *columns}:
-        column, known = schema[name], laws.get(name)
-        if known is None:
-            states = state_cells(name, column, network.states[name]).values
-            valued[name] = [partial(_certain, _counted(column, state)) for state in states]
-        else:
-            valued[name], errors = zip(*(_draw_of(form, name, law, name in rounded) for law in known), strict=True)
-            error += max(errors)
+        known = laws.get(name) or _values_alone(name, schema[name], network.states[name])
+        valued[name], errors = zip(*(_draw_of(form, name, law, name in rounded) for law in known), strict=True)
+        error += max(errors)
     for table in (network.tables[name] for name in (*early, *late)):
         error += table.error + _mass_error(table.values[0]) if table.weights is None else 0.0
     class_of = _classifier(asked, predicates)
@@ -397,14 +399,17 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
         made |= {name: values(states, name, sampler) for name in columns if name not in asked}
         return {name: [value.handed for value in made[name]] for name in columns}
 
-    gap, apart = _apart(declared, form, asked, [*early, *late], class_of, error)
+    # rows are divided by their sums, and the law by the probability of the class: twice each
+    error *= 4
+    gap, excess, shortfall = _apart(declared, form, asked, [*early, *late], class_of, error)
     models = f", by the first of its {network.models:,} models" if network.models > 1 else ""
     return RecordLaw(
         draw=draw,
         text=f"the declared network{models}" + (f' (source: "{declared.source}")' if declared.source else ""),
         gap=gap,
-        # rows are divided by their sums, and the law by the probability of the class: twice each
-        log_error=up(4 * error + apart),
+        excess=up(error + excess),
+        shortfall=up(error + shortfall),
+        shares=tuple(shares.tolist()),
         rounded=rounded.intersection(columns),
     )
 
@@ -427,8 +432,15 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
 
     # Beside a network there are its own models, in which real numbers hardly ever are those of the table, and draws of
     # weights, which are about 1 / e from equal ones: too far for the distance to be worked out.
-    gap = 0.0 if declared.network is None else 1.0
-    return RecordLaw(draw=draw, text=f"the {public.records:,} records of the public table", gap=gap)
+    far = 0.0 if declared.network is None else math.inf
+    return RecordLaw(
+        draw=draw,
+        text=f"the {public.records:,} records of the public table",
+        gap=min(1.0, far),
+        excess=far,
+        shortfall=far,
+        shares=tuple(len(held) / public.records for held in rows),
+    )
 
 
 def _as_counted(column: Column, values: Any) -> list[_Value]:
@@ -448,8 +460,8 @@ def _apart(
     needed: Sequence[str],
     class_of: Callable[[tuple[Any, ...]], int],
     error: float,
-) -> tuple[float, float]:
-    """The total variation between the first model and any other given a class; where it is next to 0, the log ratio.
+) -> tuple[float, float, float]:
+    """How far other models are from the first one given a class: total variation, and both largest log ratios.
 
     Laws are compared of the nodes that decide the class, those whose tables differ, and those above either: given these
     the others are drawn alike.
@@ -458,17 +470,17 @@ def _apart(
     tables = {name: network.tables[name].values for name in needed}
     differing = [name for name, table in tables.items() if np.any(table != table[:1])]
     if not differing:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     inside = network.graph.ancestral({*asked, *differing})
     kept = [name for name in network.graph.nodes if name in inside]
     try:
         joint = joint_law(network, kept)
     except SizeError:  # it is not worked out: no law is farther than 1 from another
-        return 1.0, 0.0
+        return 1.0, math.inf, math.inf
     cells = node_cells(form, asked, network.states, declared.laws)
     seen = product(*([_counted(schema[name], value).seen for value in cells[name].values] for name in asked))
     classes = np.array(list(map(class_of, seen))).reshape([len(cells[name].values) for name in asked])
-    worst = ratio = 0.0
+    worst = excess = shortfall = 0.0
     for chosen in range(classes.max() + 1):
         likely = (classes == chosen).astype(np.float64)
         for axis, name in enumerate(asked):
@@ -481,12 +493,13 @@ def _apart(
             logs = (logs - totals)[
                 np.isfinite(totals[:, 0])
             ]  # a model in which the class is impossible has no law of it
-            differences = np.where(logs == logs[:1], 0.0, np.abs(logs - logs[:1]))
+            differences = np.where(logs == logs[:1], 0.0, logs - logs[:1])
         steps = 2 * logs.shape[1] + FUNCTION_ERROR * (4 + math.log(logs.shape[1])) + 8 * magnitude(logs)
         off = 4 * (joint.error + error + sum(each.error for each in cells.values()) + UNIT_ROUNDOFF * steps)
-        ratio = max(ratio, float(differences.max()) + off)
+        excess, shortfall = max(excess, float(differences.max()) + off), max(shortfall, off - float(differences.min()))
         worst = max(worst, float(np.abs(np.exp(logs) - np.exp(logs[:1])).sum(axis=1).max()) / 2 + off)
-    return (0.0, ratio) if ratio <= ALIKE else (min(1.0, up(worst)), 0.0)
+    alike = max(excess, shortfall) <= ALIKE
+    return 0.0 if alike else min(1.0, up(worst)), excess, shortfall
 
 
 # --------------------------------------------------------------------------------------------------
