@@ -53,6 +53,7 @@ SERVICES: dict[str, str] = {
     "network.document": "bnpriv.views.cards:network_document",
     "network.to_file": "bnpriv.io.networks.texts:write_network",
     # columns that may go out as they are
+    "open_columns.table_document": "bnpriv.views.open_columns:open_table_document",
     "open_columns.document": "bnpriv.views.open_columns:open_columns_document",
     "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
