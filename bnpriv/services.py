@@ -52,6 +52,9 @@ SERVICES: dict[str, str] = {
     "network.resampled": "bnpriv.kinds.density.network:resampled",
     "network.document": "bnpriv.views.cards:network_document",
     "network.to_file": "bnpriv.io.networks.texts:write_network",
+    # columns that may go out as they are
+    "open_columns.document": "bnpriv.views.open_columns:open_columns_document",
+    "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
     "query.document": "bnpriv.views.cards:query_document",
     "query.parse": "bnpriv.io.query_text:parse_query",

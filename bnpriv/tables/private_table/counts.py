@@ -48,7 +48,7 @@ ROUNDING = 1e-9
 MOST_TERMS = 2**24
 """The most probabilities of one class that are summed."""
 
-FAR = 60.0
+FARTHEST_SUMMED = 60.0
 """Scales beyond which probabilities are left out: exp(-60) of all."""
 
 
@@ -164,10 +164,10 @@ class MoveNoise:
         from scipy.signal import lfilter
 
         q = self._ratio
-        size = largest + math.ceil(FAR * self.scale) + 1
+        size = largest + math.ceil(FARTHEST_SUMMED * self.scale) + 1
         if size > MOST_TERMS:
             raise RefusedError(
-                f"more than two classes are hidden up to a scale of about {MOST_TERMS / 2 / FAR:,.0f} records",
+                f"several classes are hidden up to a scale of about {MOST_TERMS / 2 / FARTHEST_SUMMED:,.0f} records",
                 found=f"a scale of {self.scale:,.0f}",
                 remedy="Choose fewer records between two secrets, a larger epsilon, or two classes.",
             )

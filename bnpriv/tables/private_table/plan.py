@@ -12,7 +12,6 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
@@ -21,7 +20,7 @@ from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
-from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
+from bnpriv.tables.private_table.rule import FORMS, Hidden, TableForm, TableRule, chosen_rule, hidden_by, rules_of
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document, Section
@@ -50,7 +49,7 @@ class TablePlan(Shown):
     hidden: Hidden
     epsilon: float
     delta: float
-    forms: Mapping[Form, TableRule | Refusal]
+    forms: Mapping[TableForm, TableRule | Refusal]
     queries: tuple[Query, ...] = ()
 
     @property
@@ -64,13 +63,13 @@ class TablePlan(Shown):
         """
         return chosen_rule(self.hidden, None, self.epsilon, self.delta)
 
-    def left_out(self, form: Form) -> float:
+    def left_out(self, form: TableForm) -> float:
         """How many records are left out on average, as far as that is known."""
         rule = self.forms[form]
         assert isinstance(rule, TableRule)
         return rule.given_up * len(rule.classes) if rule.given_up else rule.noise.mean_moves
 
-    def made_up(self, form: Form) -> float:
+    def made_up(self, form: TableForm) -> float:
         """How many records are made up on average."""
         rule = self.forms[form]
         assert isinstance(rule, TableRule)
@@ -79,7 +78,7 @@ class TablePlan(Shown):
         return rule.noise.mean_moves if rule.form == "fill" else rule.noise.beyond(rule.given_up)
 
     @cached_property
-    def errors(self) -> Mapping[Form, tuple[float, ...]]:
+    def errors(self) -> Mapping[TableForm, tuple[float, ...]]:
         """How far the answer to every query is from the true one on average, estimated by the first model.
 
         Of several numbers the mean 2-norm, as of a calibration; nothing where no model is known.
@@ -184,11 +183,8 @@ def table_beside(calibration: Calibration) -> TableBeside | None:
     ----------
     calibration : Calibration
     """
-    framework, epsilon, delta = calibration.framework, calibration.epsilon, calibration.delta
-    if not isinstance(framework, DatasetAttributePrivacy):
-        return None
     try:
-        found = plan_table(framework, epsilon, delta, queries=[calibration.query])
+        found = plan_table(calibration.framework, calibration.epsilon, calibration.delta, queries=[calibration.query])
         rule = found.best
         error = found.errors[rule.form][0]
     except BnprivError:
