@@ -30,7 +30,7 @@ from bnpriv.tables.private_table.counts import CalibratedCount, MoveNoise
 from bnpriv.tables.private_table.hidden import HiddenTable, estimate, loss_of_counts, shows_counts
 from bnpriv.tables.private_table.plan import plan_table
 from bnpriv.tables.private_table.private_table import PrivateTable, private_table
-from bnpriv.tables.private_table.rule import Form, TableRule, whole_sizes
+from bnpriv.tables.private_table.rule import TableForm, TableRule, scale_of, whole_sizes
 
 KINDS = "abc"
 RECORDS = {2: 5, 3: 3}
@@ -50,7 +50,7 @@ Table = tuple[tuple[int, int], ...]
 class Setting:
     """A form of table, its noise, the laws of made-up records, and the epsilon of one answer."""
 
-    form: Form
+    form: TableForm
     classes: int
     noise: MoveNoise
     given_up: int
@@ -101,7 +101,7 @@ def settings() -> list[Setting]:
     draw, found = random.Random(28), list[Setting]()
     for number in range(42):
         classes = 2 + number % 2
-        form: Form = ("fill", "trim", "fill and trim")[number // 2 % 3]
+        form: TableForm = ("fill", "trim", "fill and trim")[number // 2 % 3]
         scale, most = draw.choice([0.4, 0.8, 1.5, 3.0]), draw.choice([1, 2, 3])
         found.append(
             Setting(
@@ -553,6 +553,25 @@ def test_the_noise_on_a_calibrated_count_has_a_loss_or_is_refused() -> None:
     assert float(loss_of_counts(rule(DiscreteLaplace(4.0)))[0]) == pytest.approx(0.25)
     with pytest.raises(RefusedError, match="protects single ones; found Gaussian"):
         loss_of_counts(rule(Gaussian(4.0)))
+
+
+def test_in_a_small_table_noise_on_moves_takes_the_place_of_the_least_noise() -> None:
+    """The least noise on one count hides the count, not the records."""
+    import pyarrow as pa
+
+    columns = {"ill": bp.Categorical(["no", "yes"])}
+    network = bp.DiscreteNetwork.from_tables({"ill": [0.7, 0.3]}, states={"ill": ["no", "yes"]}, level="records")
+    secret = {"ill": bp.Secret('count(ill == "yes")', pairs=bp.apart(at_most=2))}
+    framework = bp.DatasetAttributePrivacy(network, bp.Schema(records=8, columns=columns), secret, source="invented")
+    data = pa.table({"ill": ["yes", "no"] * 4})
+    made = private_table(framework, data, 1.0, records_may_be_seen=True)
+    kept = private_table(framework, data, 1.0, hidden=True)
+    assert isinstance(made, PrivateTable)
+    assert isinstance(kept, HiddenTable)
+    assert isinstance(made.rule.noise, CalibratedCount)
+    assert kept.rule.noise == MoveNoise(classes=2, scale=scale_of(2, 1.0))
+    assert kept.guarantee.epsilon == made.guarantee.epsilon == 1.0
+    assert kept.ask('count(ill == "yes")', 0.5).records.epsilon == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
