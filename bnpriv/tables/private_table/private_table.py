@@ -27,7 +27,7 @@ from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
 from bnpriv.tables.private_table.hidden import HiddenTable, for_records
-from bnpriv.tables.private_table.rows import classed_rows
+from bnpriv.tables.private_table.rows import classed_rows, require_output
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
 
@@ -235,13 +235,16 @@ def made_by(
     schema, drawing = rule.classes.schema, sampler or SecureSampler()
     if framework is not None:
         service("release.refuse_learned")(framework, schema, data)
-    names = tuple(schema.columns)
-    opened = classed_rows(data, schema, names, rule.classes.predicates, as_they_count=rule.as_they_count)
-    with opened as rows:
+    file = None if output is None else user_path(output)
+    if file is not None:
+        require_output(file, data)
+    names, predicates = tuple(schema.columns), rule.classes.predicates
+    on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
+    with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
         noisy = rule.noise.noisy(rows.counts, drawing)
         keep, missing = rule.counts(rows.counts, noisy)
         made_up = {} if rule.law is None else rule.law.draw(missing, drawing)
-        table = rows.handed_on(keep, made_up, output=None if output is None else user_path(output))
+        table = rows.handed_on(keep, made_up, output=file)
     return PrivateTable(table=table, rule=rule, sizes=rule.sizes(noisy), noisy=noisy)
 
 

@@ -160,7 +160,13 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
         If it is something else, or a schema is missing.
     """
     if is_framework(asked):
-        return notion_of(asked).hidden(asked, law, shares)
+        if law is not None or schema is not None:
+            raise ParameterError(
+                "a framework has its own law of a record and its own schema: its promise is about its models",
+                found="another one beside it",
+                remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
+            )
+        return notion_of(asked).hidden(asked, shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
     secrets = tuple(listed) if isinstance(listed, (list, tuple)) else tuple(_secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
@@ -178,7 +184,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
 
 
-def hidden_property(framework: DatasetAttributePrivacy, law: object, shares: object) -> Hidden:
+def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidden:
     """What is hidden of a table of independent records: the numbers of records that the secrets count.
 
     Raises
@@ -194,12 +200,11 @@ def hidden_property(framework: DatasetAttributePrivacy, law: object, shares: obj
         )
     schema = framework.schema
     classes = classes_of(tuple(framework.protect.values()), schema)
-    model = framework if law is None else _model(law, schema)
-    found = record_law(model, schema, classes.predicates, tuple(schema.columns))
+    found = record_law(framework, schema, classes.predicates, tuple(schema.columns))
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source)
 
 
-def hidden_share(framework: DistributionPrivacy, law: object, shares: object) -> Hidden:
+def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
     """What is hidden of two distributions that differ in the share of one class alone: how many records are in it.
 
     The rest of a table depends on the distribution through that number alone, if records of a class have one law.
