@@ -26,7 +26,7 @@ from bnpriv.render.outputs import outputs
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
-from bnpriv.tables.private_table.hidden import HiddenTable, loss_of_counts
+from bnpriv.tables.private_table.hidden import HiddenTable, for_records
 from bnpriv.tables.private_table.rows import classed_rows, require_output
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
@@ -223,8 +223,7 @@ def private_table(
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
     rule = chosen_rule(asked, form, epsilon, delta)
-    if hidden:
-        loss_of_counts(rule)  # refuses before any data are read
+    rule = for_records(rule, share=asked.share) if hidden else rule
     made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
     return HiddenTable(made, sampler) if hidden else made
 
