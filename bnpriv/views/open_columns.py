@@ -105,7 +105,7 @@ def _number(told: Influence) -> float | str:
 def _headline(found: Open) -> tuple[Any, ...]:
     names, level = found.best.columns, full_text(found.epsilon)
     if not names:
-        return (f"No column may go out as it is at epsilon {level}",)
+        return (f"No column {'may' if found.complete else 'is known that may'} go out as it is at epsilon {level}",)
     it = "it is" if len(names) == 1 else "they are"
     return Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
 
@@ -114,7 +114,7 @@ def _lead(found: Open) -> str:
     closed = found.closed
     shut = f"{some_text(closed)} stay{'s' if len(closed) == 1 else ''} closed." if closed else "No column stays closed."
     if not found.best.columns:
-        return f"Each tells more than that by itself, or the model says nothing of it. {shut}"
+        return f"Each tells more than that by itself, or is not known to tell less. {shut}"
     return f"{REAL_VALUES} {_told(found.best)} Any use of them, any number of times, is within that. {shut}"
 
 

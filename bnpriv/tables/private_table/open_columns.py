@@ -190,10 +190,10 @@ def open_columns(
     >>> sorted(found.best.columns), round(float(found.best.worst), 3)
     (['gender', 'height', 'weight'], 0.262)
     """
-    search = _search(framework, epsilon, worth)
-    work = checks.whole("limit", limit) * TABLE_CELLS / 2
-    proven = search.walk(work, only_better=True)
-    complete = search.walk(work, only_better=False)
+    work = checks.whole("limit", limit) * TABLE_CELLS
+    search = _search(framework, epsilon, worth, work)
+    proven = search.walk(work / 2, only_better=True)
+    complete = search.walk(work / 2, only_better=False)
     return search.result(framework, proven=proven or complete, complete=complete)
 
 
@@ -204,7 +204,9 @@ def columns_for_report(framework: object, epsilon: float) -> OpenColumns | None:
     return None
 
 
-def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Mapping[str, float] | None) -> _Search:
+def _search(
+    framework: DistributionalAttributePrivacy, epsilon: float, worth: Mapping[str, float] | None, work: float
+) -> _Search:
     """A search that has looked at single columns alone."""
     require_framework(framework, epsilon)
     evidence = influences(framework)
@@ -218,6 +220,7 @@ def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Ma
     weights = {name: checks.not_negative(f"the worth of {name!r}", given.get(name, 1.0)) for name in named}
     search = _Search(evidence=evidence, epsilon=checks.epsilon(epsilon), worth=weights)
     search.allowed(frozenset())  # without a limit: whatever is looked at, nothing may go out
+    search.left = work
     search.alone |= {name: search.look_at(name) for name in named}
     return search
 
@@ -251,8 +254,8 @@ TABLE_CELLS = 2**15
 LARGEST_SHARE = 2**-4
 """The share of all its work that one influence may take in a search: what needs more is passed over."""
 
-ESTIMATE_COSTS = 50
-"""An influence that is an estimate takes a quadrature, as long as so many sets."""
+ESTIMATE_COSTS = 20
+"""An influence that is an estimate takes a quadrature, as long as so many sets more."""
 
 MOST_FOR_REPORT = 400
 """Sets that are looked at for a report: about a third of a second."""
@@ -281,7 +284,11 @@ class _Search:
         refusal = self.evidence.covers(column)
         if refusal is None and any(self.evidence.driven(column, each) for each in self.evidence.secrets):
             refusal = DRIVEN
-        told = None if refusal else self._influences(column)
+        told = None
+        try:
+            told = None if refusal else self._influences(column)
+        except _SearchEndsError:
+            self.notes.add(UNPROVED)
         self.told[column] = told if self._within(told) else None
         if not self._within(told):
             self.conflicts.append(column)
@@ -304,11 +311,13 @@ class _Search:
         found: list[Influence] = []
         for attribute in self.evidence.secrets:
             cells, told = self.evidence.work(columns, attribute)[0], None
+            self._spend(TABLE_CELLS)
             if cells <= self.most:
+                self._spend(cells)
                 with suppress(BnprivError):
                     told = self.evidence.influence(columns, attribute)
-            dear = told is not None and told.kind == "estimate"
-            self._spend(TABLE_CELLS * (ESTIMATE_COSTS if dear else 1) + (0 if told is None else cells))
+            if told is not None and told.kind == "estimate":
+                self._spend(TABLE_CELLS * ESTIMATE_COSTS)
             if told is None or (float(told) > self.epsilon and told.kind != "exact"):
                 self.notes.add(UNPROVED)
             if told is None:
@@ -544,7 +553,7 @@ def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: I
         If they tell more, or the model says nothing of one.
     """
     chosen = checks.subset("columns", columns, framework.schema.columns, error=ParameterError)
-    search = _search(framework, epsilon, None)
+    search = _search(framework, epsilon, None, math.inf)
     if not search.allowed(chosen):
         raise RefusedError(
             f"columns that go out together must tell at most {full_text(search.epsilon)} about what is protected",
