@@ -25,8 +25,8 @@ NOT_SHOWN = (
 HOW: dict[str, str] = {
     "fill": "Records that are too many in a class are left out at random; missing ones are drawn from {law}, given the "
     "class. Then all are shuffled.",
-    "trim": "Of every class so many records are left out at random that the rest tells only noisy numbers: {given_up:,} "
-    "and as many more or less as the noise says. Nothing is made up, and no model is needed. Then all are shuffled.",
+    "trim": "Of every class {given_up:,} records are left out at random, and as many more or less as the noise says. "
+    "Nothing is made up, and no model is needed. Then all are shuffled.",
     "fill and trim": "Every class has {given_up:,} records fewer than its noisy number; the few that may be missing "
     "still are drawn from {law}, given the class. Then all are shuffled.",
 }

@@ -155,4 +155,3 @@ def _protected(secret: Secret, schema: Schema) -> ProtectedSecret:
         pairs=apart,
         bounds_belief=secret.pairs is None,
     )
-

@@ -12,13 +12,13 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.noise import Sampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
 from bnpriv.errors import Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
+from bnpriv.tables.private_table.counts import SeededSampler
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
 
@@ -27,34 +27,6 @@ if TYPE_CHECKING:
 
 DRAWS = 2_000
 """Draws of the noise that expected errors are averaged over."""
-
-LARGE = 2**40
-
-
-@final
-@dataclass(frozen=True)
-class SeededSampler:
-    """Random numbers for expectations alone, the same ones every time."""
-
-    random: np.random.Generator
-
-    def discrete_laplace(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Differences of geometric numbers, added to the values."""
-        success = -math.expm1(-1 / scale)
-        drawn = self.random.geometric(success, (2, len(values)))
-        return tuple(float(value + more) for value, more in zip(values, drawn[0] - drawn[1], strict=True))
-
-    def laplace(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Laplace noise added to the values."""
-        return tuple((np.asarray(values) + self.random.laplace(0, scale, len(values))).tolist())
-
-    def gaussian(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Normal noise added to the values."""
-        return tuple((np.asarray(values) + self.random.normal(0, scale, len(values))).tolist())
-
-    def below(self, limit: int) -> int:
-        """A number below a limit."""
-        return int(self.random.integers(limit)) if limit < LARGE else int(self.random.random() * limit)
 
 
 @final
@@ -180,7 +152,7 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     """
     records = rule.classes.schema.records
     counts = _rounded(known.shares[model] * records, records)
-    sampler: Sampler = SeededSampler(np.random.default_rng(0))  # pyright: ignore[reportAssignmentType]
+    sampler = SeededSampler(np.random.default_rng(0))
     noisy = np.array([rule.noise.noisy(counts, sampler) for _ in range(DRAWS)])
     moved = noisy - np.array(counts)
     sizes = np.array([rule.sizes(each) for each in noisy.tolist()])

@@ -24,7 +24,7 @@ from bnpriv.tables.private_table.made_up import RecordLaw, record_law
 Form = Literal["fill", "trim", "fill and trim"]
 FORMS: tuple[Form, ...] = ("fill", "trim", "fill and trim")
 
-ANY_LAW = "any law under which the records are independent of each other, given the class that each is in"
+ANY_LAW = "that the records of each class are drawn independently of each other from one law, whatever that is"
 """What the observer of a trimmed table may believe."""
 
 SEEN = "this table, and whatever is made of it,"
@@ -301,12 +301,6 @@ def _fill(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     law = _law(hidden)
     if isinstance(law, Refusal):
         return law
-    if law.gap:
-        return Refusal(
-            required="without records that are given up the law of a record given its class must be known",
-            found=f"models that differ from {law.text} in up to {100 * law.gap:.3g} % of the records of a class",
-            remedy="Ask for form='trim' with a delta, which needs no law.",
-        )
     noise, kind = _count_noise(hidden, law, epsilon)
     return TableRule(
         classes=hidden.classes,
@@ -319,21 +313,49 @@ def _fill(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
 
 
 def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
-    """The noise on the numbers of records for a pure guarantee; what the law of a record is off by is paid for."""
-    left = epsilon - up(2 * law.log_error * hidden.classes.schema.records)
-    if left <= 0:
-        raise RefusedError(
-            "the law of a record given its class must be known closely",
-            found=f"an error of its log of up to {law.log_error:.3g} in each record",
-            remedy="Choose a larger epsilon, or coarser columns.",
-        )
+    """The noise on the numbers of records for a pure guarantee, which pays for what the law of a record may be off by.
+
+    Under two secrets k records apart, and given the sizes of the classes, k places of the table at most (2 k for more
+    than two classes) hold a made-up record under the one and a real one under the other.
+    """
+    moved, classes = hidden.classes.moved, len(hidden.classes)
     if isinstance(hidden.framework, DistributionPrivacy):
-        found = calibrated_share(hidden.framework, hidden.classes, left)
-        if isinstance(found, Refusal):
-            raise found.error()
-        return CalibratedCount(calibration=found), found.certificate.kind
-    scale = scale_of(hidden.classes.moved, left)
-    return MoveNoise(classes=len(hidden.classes), scale=scale), "certified" if law.log_error else "exact"
+        return _share_noise(hidden, law, epsilon)
+    left = (epsilon - up(moved * law.excess)) if math.isfinite(law.excess) else 0.0
+    if not left > 0:
+        raise RefusedError(
+            "models must agree on the law of a record given its class, up to a small factor",
+            found=f"models under which a record is up to {math.exp(min(law.excess, 700)):.3g} times as likely as by "
+            f"{law.text}, and secrets {moved:,} records apart",
+            remedy="Ask for form='trim' with a delta, which needs no law; or choose a smaller distance between secrets.",
+        )
+    scale = scale_of(moved, left)
+    # what is made up must not be told from what is real in the other direction either
+    told = law.shortfall - 2 / scale if classes == 2 else law.shortfall - 1 / scale
+    if told > law.excess or (classes > 2 and told > 0):
+        raise RefusedError(
+            "the law that records are made up from must not favour any record",
+            found=f"records that are up to {math.exp(min(law.shortfall, 700)):.3g} times as likely by {law.text} as "
+            "under another model",
+            remedy="Ask for form='trim' with a delta, which needs no law.",
+        )
+    return MoveNoise(classes=classes, scale=scale), "certified" if law.excess or law.shortfall else "exact"
+
+
+def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
+    """The noise on the number of records of the class whose share tells two distributions apart."""
+    assert isinstance(hidden.framework, DistributionPrivacy)
+    if law.gap:
+        raise RefusedError(
+            "the distributions of a pair must differ in the share of one class alone",
+            found=f"other laws of a record given its class, in up to {100 * law.gap:.3g} % of the records",
+            remedy="Name the class in which they differ by shares=, or release single answers.",
+        )
+    left = epsilon - up(2 * max(law.excess, law.shortfall) * hidden.classes.schema.records)
+    found = calibrated_share(hidden.framework, hidden.classes, max(left, 0.0))
+    if isinstance(found, Refusal):
+        raise found.error()
+    return CalibratedCount(calibration=found), found.certificate.kind
 
 
 def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
@@ -346,15 +368,18 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
             found="no delta" if not delta else f"a law that is off by {100 * law.gap:.3g} % of the records of a class",
             remedy="Ask for form='fill' where the law is known, else for form='trim'.",
         )
-    scale = scale_of(hidden.classes.moved, epsilon)
-    noise = MoveNoise(classes=len(hidden.classes), scale=scale)
-    told = up((1 + math.exp(epsilon)) * law.gap)
+    moved = hidden.classes.moved
+    noise = MoveNoise(classes=len(hidden.classes), scale=scale_of(moved, epsilon))
+
+    def told(bound: int) -> float:
+        return min(noise.passes(bound, moved), up(law.gap * noise.other_places(bound, moved)))
+
     low, high = -1, 1
-    while told * noise.beyond(high) > delta:
+    while told(high) > delta:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if told * noise.beyond(middle) <= delta else (middle, high)
+        low, high = (low, middle) if told(middle) <= delta else (middle, high)
     refusal = _too_few(hidden, high)
     return refusal or TableRule(
         classes=hidden.classes,
@@ -362,7 +387,7 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         noise=noise,
         given_up=high,
         law=law,
-        guarantee=_with_law(hidden, law, epsilon, min(delta, told * noise.beyond(high)), "certified"),
+        guarantee=_with_law(hidden, law, epsilon, min(delta, told(high)), "certified"),
     )
 
 
@@ -380,4 +405,3 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         single_values=True,
         seen=SEEN,
     )
-
