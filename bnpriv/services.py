@@ -66,6 +66,7 @@ SERVICES: dict[str, str] = {
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # private tables
+    "table.charged": "bnpriv.ledger.charged:charged_table",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",

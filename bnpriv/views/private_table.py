@@ -70,7 +70,7 @@ def table_document(made: Any) -> Document:
         headline=f"A private table of {sum(made.sizes):,} records: {_budget(rule.guarantee)}, whatever is made of it",
         lead=ANY_USE,
         answer=(Quote(rule.guarantee.sentence),),
-        facts=_facts(rule),
+        facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
             Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(NOT_SHOWN, soft=True))),
             belief_section(rule.guarantee),
@@ -96,6 +96,7 @@ def table_data(made: Any) -> Json:
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
         "law": None if rule.law is None else {"text": rule.law.text, "gap": rule.law.gap, "error": rule.law.log_error},
+        "ledger": None if made.mark is None else made.mark.to_json(),
     }
 
 
