@@ -27,7 +27,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
 from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
-from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, mark_of, open_account
+from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
 from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.paths import user_path
@@ -246,8 +246,9 @@ def _table_charge(
     rule: TableRule, asked: Hidden, ledger: str | Path | CountedAccount, budget: float | Budget | None, name: str
 ) -> _Charge:
     """Open the account of a framework, or that of secrets by themselves, which nothing else is counted on."""
-    entry = _table_entry(rule)
-    framework = asked.framework
+    entry, framework = _table_entry(rule), asked.framework
+    if budget is not None and entry.delta > as_budget(budget).delta:
+        raise no_bound(entry).error()
     if framework is not None:
         held = ledger if isinstance(ledger, CountedAccount) else None
         held = held or CountedAccount.opened(framework, cast("str | Path", ledger), budget, name)
@@ -271,7 +272,7 @@ def _table_entry(rule: TableRule) -> Entry:
     drawn = "" if rule.law is None else f", made-up records from {rule.law.text}"
     return Entry(
         mechanism=PRIVATE_TABLE,
-        text=f"private table of {len(rule.classes)} classes, {rule.form}{drawn}",
+        text=f"private table ({rule.form}) of {len(rule.classes)} classes{drawn}",
         columns=frozenset(rule.classes.schema.columns),
         noise=None,
         scale=0.0,

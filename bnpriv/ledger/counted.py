@@ -273,6 +273,11 @@ def beside_table(refusal: Refusal, entries: Iterable[Entry]) -> Refusal:
     )
 
 
+def as_budget(budget: float | Budget) -> Budget:
+    """Return a budget; a number is an epsilon."""
+    return budget if isinstance(budget, Budget) else Budget(budget)
+
+
 def open_account(
     framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str
 ) -> tuple[Ledger, Account]:
@@ -286,7 +291,7 @@ def open_account(
     where, budget, name
         As of `CountedAccount.opened`.
     """
-    most = budget if budget is None or isinstance(budget, Budget) else Budget(budget)
+    most = None if budget is None else as_budget(budget)
     checks.text("name of an account", name, error=ParameterError)
     ledger = Ledger.open(where, create=most is not None)
     if most is None:

@@ -54,6 +54,21 @@ def outputs(*paths: Path | None, reading: Iterable[Path] = ()) -> Generator[Outp
         opened.discard()
 
 
+def require_writable(path: Path, reading: Iterable[Path] = ()) -> None:
+    """Refuse what cannot be an output, before anything is done that would be lost; `outputs` looks again.
+
+    Raises
+    ------
+    FileError
+        As `outputs`.
+    """
+    probe = Outputs()
+    try:
+        probe.add(path, reading)
+    finally:
+        probe.discard()
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text to a file.
 

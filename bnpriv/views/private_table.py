@@ -151,7 +151,7 @@ def plan_document(plan: Any) -> Document:
 def _errors_table(plan: Any) -> Table:
     forms = list(plan.errors)
     rows = [
-        (Code(str(query)), *(_error_text(plan.errors[form][place]) for form in forms))
+        ((Code(str(query)),), *(_error_text(plan.errors[form][place]) for form in forms))
         for place, query in enumerate(plan.queries)
     ]
     return Table(

@@ -224,7 +224,11 @@ class Guarantee(HasCard):
         """The caption of a table of beliefs before and after the answer."""
         names = " or of ".join(map(name_text, self.with_belief))
         rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
-        told = f"{self.seen or 'the answer'} and at most after it" if self.answers == 1 else f"{self._seen} and at most after them"
+        told = (
+            f"{self.seen or 'the answer'} and at most after it"
+            if self.answers == 1
+            else f"{self._seen} and at most after them"
+        )
         return f"A belief in one secret of {names}, before {told}{rare}"
 
     @property
