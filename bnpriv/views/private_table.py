@@ -95,8 +95,18 @@ def table_data(made: Any) -> Json:
         ],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
-        "law": None if rule.law is None else {"text": rule.law.text, "gap": rule.law.gap, "error": rule.law.log_error},
+        "law": None if rule.law is None else law_data(rule.law),
         "ledger": None if made.mark is None else made.mark.to_json(),
+    }
+
+
+def law_data(law: Any) -> Json:
+    """Return how far the law that records are made up from is off from that of any model, as plain values."""
+    logs = {"excess": law.excess, "shortfall": law.shortfall}
+    return {
+        "text": law.text,
+        "gap": law.gap,
+        **{name: log if math.isfinite(log) else None for name, log in logs.items()},
     }
 
 
