@@ -32,13 +32,12 @@ from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs
-from bnpriv.tables.evaluate import answer_labels, require_answerable
-from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.private_table.private_table import PrivateTable, made_by
 from bnpriv.tables.private_table.rows import read_files
 from bnpriv.tables.private_table.rule import Hidden, TableRule
+from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
-from bnpriv.tables.rows import check_rows
 
 # --------------------------------------------------------------------------------------------------
 # Refuse to release from the very table that the models were learned from, which was said to be public.

@@ -9,7 +9,7 @@ from typing import Any
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Code, Document, Fact, Paragraph, Quote, Section, Table, fact
 from bnpriv.text import Json, full_text, number_text
-from bnpriv.views.guarantee import belief_section, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
 
 REAL_RECORDS = "Real records are handed on: this does not protect single persons."
 
@@ -194,6 +194,26 @@ def _plan_data(plan: Any) -> Json:
         }
 
     return {"epsilon": plan.epsilon, "delta": plan.delta, "forms": [told(*each) for each in plan.forms.items()]}
+
+
+def beside_section(beside: Any) -> Section:
+    """A private table of the same strength, beside the release of one answer."""
+    best, rule = beside.calibration, beside.rule
+    budget = f"epsilon={rule.guarantee.epsilon:g}" + (f", delta={best.delta:g}" if rule.guarantee.delta else "")
+    error = number_text(beside.error)
+    return Section(
+        title="Hand on a table instead",
+        id="table",
+        blocks=(
+            Paragraph(
+                f"A private table of the same strength ({rule.form}) gives this answer with a mean error of {error}, "
+                f"where this release has {number_text(best.expected_error)}; and it answers every other question too, "
+                "any number of times, or is handed on as it is, for the same epsilon once."
+            ),
+            Paragraph(("To have it: ", Code(f"bp.private_table(framework, data, {budget}, records_may_be_seen=True)"))),
+            Paragraph(REAL_RECORDS, soft=True),
+        ),
+    )
 
 
 def hidden_document(kept: Any) -> Document:

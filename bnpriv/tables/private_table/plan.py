@@ -12,10 +12,12 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
-from bnpriv.errors import Refusal
+from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.counts import SeededSampler
@@ -23,9 +25,10 @@ from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    from bnpriv.render.document import Document, Section
+    from bnpriv.text import Json
 
-DRAWS = 2_000
+DRAWS = 1_000
 """Draws of the noise that expected errors are averaged over."""
 
 
@@ -143,6 +146,55 @@ def plan_table(
         forms=rules_of(hidden, epsilon, delta),
         queries=tuple(as_query(query) for query in ([queries] if isinstance(queries, (str, Query)) else queries)),
     )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableBeside:
+    """What a private table of the same strength would be, beside the release of one answer.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Of the answer.
+    rule : TableRule
+        Of the table.
+    error : float
+        How far the answer from the table is from the true one on average.
+    """
+
+    calibration: Calibration
+    rule: TableRule
+    error: float
+
+    @property
+    def section(self) -> Section:
+        """The table in words, beside the release."""
+        return service("table.beside_section")(self)
+
+    def to_json(self) -> Json:
+        """The same as plain values."""
+        guarantee = self.rule.guarantee
+        return {"form": self.rule.form, "epsilon": guarantee.epsilon, "delta": guarantee.delta, "error": self.error}
+
+
+def table_beside(calibration: Calibration) -> TableBeside | None:
+    """The private table that promises as much as a release; None where there is none, or a class would be empty.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    """
+    framework, epsilon, delta = calibration.framework, calibration.epsilon, calibration.delta
+    if not isinstance(framework, DatasetAttributePrivacy):
+        return None
+    try:
+        found = plan_table(framework, epsilon, delta, queries=[calibration.query])
+        rule = found.best
+        error = found.errors[rule.form][0]
+    except BnprivError:
+        return None
+    return TableBeside(calibration=calibration, rule=rule, error=error) if math.isfinite(error) else None
 
 
 def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> float:

@@ -13,9 +13,11 @@ from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.networks.model_class import model_class
+from bnpriv.core.queries.asked import count
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.tables.private_table.classes import Classes, classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, MoveNoise, least_bound
 from bnpriv.tables.private_table.distributions import calibrated_share, share_classes, sides_of
@@ -24,8 +26,14 @@ from bnpriv.tables.private_table.made_up import RecordLaw, record_law
 Form = Literal["fill", "trim", "fill and trim"]
 FORMS: tuple[Form, ...] = ("fill", "trim", "fill and trim")
 
+MOST_RECORDS_OPTIMAL = 30
+"""In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
+
 ANY_LAW = "that the records of each class are drawn independently of each other from one law, whatever that is"
-"""What the observer of a trimmed table may believe."""
+"""What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
+
+ONE_LAW = "that the records are drawn independently of each other from one law, whatever that is"
+"""What the observer may believe where several secrets each tell a part of these numbers."""
 
 SEEN = "this table, and whatever is made of it,"
 
@@ -262,7 +270,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         models=1,
         source="no model is needed",
         kind="certified",
-        models_text=ANY_LAW,
+        models_text=ANY_LAW if len(classes.protected) == 1 else ONE_LAW,
         beyond_text=PERSONS,
         single_values=True,
         seen=SEEN,
@@ -327,7 +335,7 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
             "models must agree on the law of a record given its class, up to a small factor",
             found=f"models under which a record is up to {math.exp(min(law.excess, 700)):.3g} times as likely as by "
             f"{law.text}, and secrets {moved:,} records apart",
-            remedy="Ask for form='trim' with a delta, which needs no law; or choose a smaller distance between secrets.",
+            remedy="Ask for form='trim' with a delta, which needs no law; or choose closer secrets.",
         )
     scale = scale_of(moved, left)
     # what is made up must not be told from what is real in the other direction either
@@ -339,7 +347,24 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
             "under another model",
             remedy="Ask for form='trim' with a delta, which needs no law.",
         )
-    return MoveNoise(classes=classes, scale=scale), "certified" if law.excess or law.shortfall else "exact"
+    noise: CountNoise = MoveNoise(classes=classes, scale=scale)
+    if law.excess or law.shortfall:
+        return noise, "certified"
+    least = _least_noise(hidden, epsilon)
+    return least if least is not None and least.mean_moves < noise.mean_moves else noise, "exact"
+
+
+def _least_noise(hidden: Hidden, epsilon: float) -> CalibratedCount | None:
+    """The noise of least error on the number of records of one class, in a small table; else None."""
+    framework = hidden.framework
+    if not isinstance(framework, DatasetAttributePrivacy) or len(hidden.classes) > 2:
+        return None
+    if framework.schema.records > MOST_RECORDS_OPTIMAL:
+        return None
+    asked, mechanism = count(hidden.classes.predicates[0]), OptimalMechanism()
+    if mechanism.supports(framework, asked, epsilon=epsilon) is not None:
+        return None
+    return CalibratedCount(calibration=mechanism.calibrate(framework, asked, epsilon=epsilon))
 
 
 def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
