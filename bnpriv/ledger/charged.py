@@ -303,19 +303,12 @@ def _charged_table(
             receipt = charge.admitted(key)
             if receipt.answer is not None:
                 raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
-            made: list[PrivateTable] = []
-
-            def make(place: Path | None) -> None:
-                made.append(made_by(rule, None, data, output=place, sampler=sampler))
-
-            if target is None:
-                make(None)
-            else:
-                out.fill(target, make)
-            told = {} if inside else {"sizes": list(made[0].sizes), "noisy": list(made[0].noisy)}
-            written = None if target is None else _file_hash(cast(Path, made[0].table))
+            place = None if target is None else out.beside(target)
+            made = made_by(rule, None, data, output=place, sampler=sampler)
+            told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
+            written = None if place is None else _file_hash(place)
             answer = charge.ledger.store(receipt, {"form": rule.form, "sha256": written, **told})
-        return replace(made[0], table=target or made[0].table, mark=mark_of(receipt, answer))
+        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, charge.account.name, charged)

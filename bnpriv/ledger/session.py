@@ -29,10 +29,12 @@ from bnpriv.ledger.split import BudgetSplit, split
 from bnpriv.ledger.values import Budget, Uncopied
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
+from bnpriv.render.outputs import require_writable
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
 from bnpriv.tables.private_table.private_table import PrivateTable, private_table
+from bnpriv.tables.private_table.rows import read_files
 from bnpriv.text import visible
 
 
@@ -191,7 +193,7 @@ class Session(Uncopied, Shown):
         self._require_open()
         for asked, named, made in self._tables:
             if asked == (epsilon, delta, form) and key in (None, named):
-                return made if output in (None, made.table) else replace(made, table=made.to_parquet(output))
+                return made if output is None else self._written(made, user_path(output))
         made = private_table(
             self.framework,
             self.data,
@@ -383,6 +385,13 @@ class Session(Uncopied, Shown):
         place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
         spent = f"budget={float(budget.epsilon):g}, remaining={left_text(budget, self._spent(self.accountant), 6)}"
         return visible(f"Session({self.name!r}, {spent}{place})")
+
+    def _written(self, made: PrivateTable, target: Path) -> PrivateTable:
+        """A table that was made before, also written to a file."""
+        if isinstance(made.table, Path) and made.table == target:
+            return made
+        require_writable(target, read_files(self.data, target))
+        return replace(made, table=made.to_parquet(target))
 
     @property
     def _chooser(self) -> Chooser:

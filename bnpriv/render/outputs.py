@@ -130,6 +130,10 @@ class Outputs:
         with _refusing(path):
             write(self._open[path].beside)
 
+    def beside(self, path: Path) -> Path:
+        """Return the file that takes the place of one of the files in the end, for whatever fills it by itself."""
+        return self._open[path].beside
+
     def appear(self) -> None:
         """Let all files take their places, or none."""
         done: list[_Output] = []

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +22,7 @@ from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair, StoredRows
 from bnpriv.verify.declared import declared, declared_moves
-from bnpriv.verify.values import ONE, SLACK, UNSHOWN, VALUE, ZERO, StopError, decimal, refuse, require
+from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 
@@ -176,73 +174,12 @@ def _by_channel(claim: Claim, channel: StoredRows) -> str:
 
 # --------------------------------------------------------------------------------------------------
 # Private tables (docs/claims/private_table.md): the noise on the numbers of records of the classes, and the sizes.
-#
-# Noise moves records between m classes: whole numbers z of sum 0 of probability proportional to q^moves(z), where
-# moves(z) is half the sum of their sizes and q = exp(-1/scale). How many such vectors have s moves, and one or two of
-# their numbers above a bound, is counted by stars and bars. Sums over s are geometric, and all terms are positive.
 # --------------------------------------------------------------------------------------------------
 
 TABLE_TRUST = (
     "that the classes are the cells of what is protected, and that the words say what the numbers say",
     "that noise and records were drawn as it is said: no seed is kept, see docs/decisions/private-tables-no-seed.md",
 )
-
-
-class _Moves:
-    """Noise that moves records between some classes."""
-
-    def __init__(self, classes: int, scale: Fraction) -> None:
-        self.m, self.scale = classes, decimal(scale)
-        self.q = (-ONE / self.scale).exp()
-
-    @cached_property
-    def _every(self) -> Decimal:
-        others = self.m - 1
-        return sum(math.comb(others, i) ** 2 * self.q**i for i in range(self.m)) / (1 - self.q) ** others
-
-    def _sum(self, bound: int, held: int, sums: tuple[int, ...]) -> Decimal:
-        """The mass of vectors with `bound` of the gains of `held` classes taken off, weighted by binomials of the rest.
-
-        With u + 1 gains left in j classes the weights are the sums of C(u, j - d) for d in `sums`.
-        """
-        m, found = self.m, [0] * (2 * self.m)
-        for j in range(held, m):
-            free = m - j - 1
-            for low in range(free + 1):
-                ways = math.comb(m - held, j - held) * math.comb(bound + m - j, free - low)
-                for a in (j - d for d in sums):
-                    for i in range(max(a, low), a + low + 1):
-                        found[i] += ways * math.comb(i, a) * math.comb(a, i - low)
-        over = (number * (self.q / (1 - self.q)) ** i for i, number in enumerate(found) if number)
-        return (-(bound + 1) / self.scale).exp() * sum(over, ZERO) / (1 - self.q) / self._every
-
-    def above(self, bound: int) -> Decimal:
-        """How likely one class gains more than a number of records."""
-        return self._sum(bound, 1, (1,)) if bound >= 0 else 1 - self._sum(-bound - 1, 1, (1,))
-
-    def both_above(self, bounds: int) -> Decimal:
-        """How likely two classes gain more than bounds of that sum, each at least 0."""
-        return self._sum(bounds, 2, (1,)) if self.m > 2 else ZERO
-
-    def more(self, bound: int) -> Decimal:
-        """How many records more than a number one class gains on average."""
-        return self._sum(bound, 1, (0, 1)) if bound >= 0 else self._sum(-bound, 1, (0, 1)) - bound
-
-    def trimmed(self, most: int, moved: int) -> tuple[Decimal, Decimal]:
-        """The delta, from below and above, of noise of which no number is above a bound."""
-        if most < moved:
-            return ONE, ONE
-        edge, beyond = self.above(most - moved) - self.above(most), self.above(most)
-        among = 1 - self.m * beyond
-        low = edge - (self.m - 1) * self.both_above(2 * most - moved)
-        low /= among + math.comb(self.m, 2) * self.both_above(2 * most)
-        return low, edge / among if among > 0 else ONE
-
-    def filled(self, bound: int, moved: int, gap: Decimal) -> Decimal:
-        """The delta, from above, of made-up records of a law that is off by `gap` in total variation."""
-        passed = self.above(bound - moved) + (self.m - 1) * self.above(bound)
-        over = self.more(bound) - self.more(bound + moved) if self.m == 2 else moved * self.above(bound)
-        return min(ONE, passed, gap * (self.more(bound - moved) - self.more(bound) + over))
 
 
 def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
@@ -283,7 +220,7 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
         raise StopError(
             "fails", f"epsilon is {float(k * rate):.9g} where {float(epsilon):.9g} is claimed, by the noise"
         )
-    moves, low = _Moves(len(classes), scale), ZERO
+    moves, low = MovedRecords(len(classes), scale), ZERO
     high = ZERO if form == "fill" else moves.filled(given_up, k, Decimal(law["gap"])) if law else None
     if high is None:
         if most != given_up:
