@@ -355,12 +355,13 @@ def simulate(
 @app.command(epilog="Example: bnpriv verify calibration.json --framework framework.toml")
 def verify(
     calibration: Annotated[
-        Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json or release --json wrote.")
+        Path,
+        typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json, or release or table --json wrote."),
     ],
     framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
+    """Replay a calibration or a private table by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
     from bnpriv.io.networks.files import read_text
     from bnpriv.verify.check import verify as replay
     from bnpriv.verify.declared import MOST_BYTES
