@@ -11,7 +11,6 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, spelling
 from bnpriv.core.columns import State
-from bnpriv.core.evidence.possible import require_possible
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -19,12 +18,12 @@ from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.frameworks.value import ValuePrivacy
-from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.influence.base import Influence, impossible_secrets, influence_of
 from bnpriv.core.networks.base import Network, driven_by, drivers, modelled
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Apart, Pair, Protect, Secret, pairs, secrets_of, usual_pairs
-from bnpriv.errors import BnprivError, NetworkError, Refusal
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.text import name_text
 
@@ -139,13 +138,30 @@ def subject_of_network(network: Network, protect: Protect) -> ReportTarget:
             name: _of_column(network, name) if isinstance(each, Secret) else each for name, each in declared.items()
         }
     secrets = secrets_of(network, given)
-    require_possible(network, secrets)
+    _require_possible(network, secrets)
     return ReportTarget(
         network=network,
         secrets=secrets,
         protected=tuple(_in_words(network, name, chosen) for name, chosen in secrets.items()),
         source=None if network.posterior_draws is None else network.posterior_draws.source,
     )
+
+
+def _require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
+    """Refuse secrets all of whose pairs are impossible in every model.
+
+    Raises
+    ------
+    SecretError
+        If those of one attribute are.
+    """
+    for name, chosen in secrets.items():
+        try:
+            possible = influence_of(network, (), name, chosen).pair is not None
+        except (NetworkError, SizeError):
+            continue  # what needs the law of the attribute refuses its size, or this kind of network
+        if not possible:
+            raise impossible_secrets(name)
 
 
 def _of_column(network: Network, name: str) -> Apart | None:

@@ -85,6 +85,14 @@ def keys_in(frame: Frame, columns: Mapping[str, Column]) -> dict[str, Keys]:
     }
 
 
+def values_as_they_count(data: object, columns: Mapping[str, Column], dialect: Dialect) -> dict[str, list[Any]]:
+    """Return the values of a public table: numbers as they are read, and the category that each text counts as."""
+    with opened(data, columns, dialect=dialect) as frame:
+        keys, read = keys_in(frame, columns), collected(frame)
+    held = {name: read[f"c{k}"].to_list() for k, name in enumerate(columns)}
+    return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}
+
+
 def _kind(dtype: Type) -> type:
     if dtype == nw.Boolean:
         return bool

@@ -176,6 +176,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/core/whole_numbers.py",
     ),
     "tests/unit/core/test_noise.py": ("bnpriv/core/noise.py",),
+    "tests/unit/core/test_pace.py": ("bnpriv/kinds/draws/answers.py",),
     "tests/unit/core/test_release.py": (
         "bnpriv/core/noise.py",
         "bnpriv/core/release.py",

@@ -16,7 +16,6 @@ from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.networks.base import drivers
-from bnpriv.core.progress import DrawTime, paced
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Schema
@@ -25,7 +24,7 @@ from bnpriv.digest import first_digest
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kind import kind_of
 from bnpriv.kinds.density.network import DensityNetwork, Parameter, Sampling
-from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource
+from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource, DrawTime, paced
 from bnpriv.kinds.draws.believed import confidence_refusal, effective_of, size_refusal
 from bnpriv.kinds.draws.conditions import Condition, OfParameter, OfProperty, SecretSide
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws

@@ -12,7 +12,7 @@ from typing import Protocol, final
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import FloatArray, up
+from bnpriv.bound import FloatArray, IntArray, up
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Sampler
 from bnpriv.errors import ParameterError, RefusedError
@@ -32,6 +32,10 @@ class CountNoise(Protocol):
 
     def noisy(self, counts: Sequence[int], sampler: Sampler) -> tuple[int, ...]:
         """Noisy numbers of the same sum; some may be negative."""
+        ...
+
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy vectors for expectations alone, the same ones every time."""
         ...
 
 
@@ -196,6 +200,17 @@ class MoveNoise:
         edge = float(masses[self.most - moved + 1 : self.most + 1].sum())
         return math.inf if among <= 0 else up(edge / among * (1 + ROUNDING))
 
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy vectors for expectations, of shape (number, classes); of two classes evenly spread ones."""
+        if self.classes > 2:
+            sampler = SeededSampler(np.random.default_rng(0))
+            return np.array([self.noisy(counts, sampler) for _ in range(number)])
+        levels = (np.arange(number) + 0.5) / number
+        beyond = np.minimum(levels, 1 - levels) * (1 + self._ratio)
+        sizes = np.floor(-self.scale * np.log(np.minimum(beyond, 1))).astype(np.int64)
+        moved = np.sign(levels - 0.5).astype(np.int64) * (sizes if self.most is None else np.minimum(sizes, self.most))
+        return np.array(counts) + np.stack([moved, -moved], axis=1)
+
     def above(self, bounds: FloatArray) -> FloatArray:
         """How likely one class gains more than each of some numbers of records, rounded up."""
         if self.classes == 2:
@@ -353,6 +368,11 @@ class CalibratedCount:
     def mean_moves(self) -> float:
         """How far the noisy count is from the true one on average."""
         return self.calibration.noise.error().upper
+
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy pairs of numbers for expectations, of shape (number, 2)."""
+        sampler = SeededSampler(np.random.default_rng(0))
+        return np.array([self.noisy(counts, sampler) for _ in range(number)])
 
     def noisy(self, counts: Sequence[int], sampler: Sampler) -> tuple[int, ...]:
         """The noisy count, rounded, and the rest of the records."""

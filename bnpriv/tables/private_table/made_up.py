@@ -3,7 +3,7 @@
 A record is drawn node by node, and kept if it is of a class of which more are wanted. Every step is a uniform whole
 number below a limit, compared with whole numbers proportional to the declared probabilities: doubles are fractions, and
 rows of tables are divided by their exact sums. Nothing is rounded but the masses of a law of `scipy.stats`, and tables
-that were drawn as logs: `RecordLaw.log_error` bounds what that does.
+that were drawn as logs: `RecordLaw.excess` bounds what that does.
 
 What is handed on must not tell a made-up record from a real one. So made-up values are values as they count: categories
 as they are declared, whole numbers rounded, a gap that is not counted None. Where the law of a column of fractions is a
@@ -97,8 +97,11 @@ class RecordLaw:
     gap : float
         The largest total variation between this law and any model's, over the classes, rounded up; 0 where all models
         agree.
-    log_error : float
-        A bound on the log ratio between the law that is drawn from and the declared one; 0 where it is exact.
+    excess, shortfall : float
+        Bounds on the log ratio of any model's law to this one, and of this one to any model's, given a class; 0 where
+        it is exactly that of all models.
+    shares : tuple of float
+        The probability of each class under it.
     rounded : frozenset of str
         The columns whose real numbers are handed on as steps of the grid.
     """
@@ -106,7 +109,9 @@ class RecordLaw:
     draw: Callable[[Sequence[int], Sampler], dict[str, list[Any]]] = field(repr=False)
     text: str
     gap: float = 0.0
-    log_error: float = 0.0
+    excess: float = 0.0
+    shortfall: float = 0.0
+    shares: tuple[float, ...] = ()
     rounded: frozenset[str] = frozenset()
 
 
@@ -132,7 +137,7 @@ def record_law(
     >>> from bnpriv.core.noise import SecureSampler
     >>> hospital, ill = bp.example("hospital"), bp.col("disease") == "yes"
     >>> law = record_law(hospital, hospital.schema, [ill, ~ill], ["disease", "ward"])
-    >>> law.draw([2, 1], SecureSampler())["disease"], law.log_error, law.gap
+    >>> law.draw([2, 1], SecureSampler())["disease"], law.excess, law.gap
     (['yes', 'yes', 'no'], 0.0, 0.0)
     """
     try:
@@ -394,14 +399,17 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
         made |= {name: values(states, name, sampler) for name in columns if name not in asked}
         return {name: [value.handed for value in made[name]] for name in columns}
 
-    gap, apart = _apart(declared, form, asked, [*early, *late], class_of, error)
+    # rows are divided by their sums, and the law by the probability of the class: twice each
+    error *= 4
+    gap, excess, shortfall = _apart(declared, form, asked, [*early, *late], class_of, error)
     models = f", by the first of its {network.models:,} models" if network.models > 1 else ""
     return RecordLaw(
         draw=draw,
         text=f"the declared network{models}" + (f' (source: "{declared.source}")' if declared.source else ""),
         gap=gap,
-        # rows are divided by their sums, and the law by the probability of the class: twice each
-        log_error=up(4 * error + apart),
+        excess=up(error + excess),
+        shortfall=up(error + shortfall),
+        shares=tuple(shares.tolist()),
         rounded=rounded.intersection(columns),
     )
 
@@ -424,8 +432,15 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
 
     # Beside a network there are its own models, in which real numbers hardly ever are those of the table, and draws of
     # weights, which are about 1 / e from equal ones: too far for the distance to be worked out.
-    gap = 0.0 if declared.network is None else 1.0
-    return RecordLaw(draw=draw, text=f"the {public.records:,} records of the public table", gap=gap)
+    far = 0.0 if declared.network is None else math.inf
+    return RecordLaw(
+        draw=draw,
+        text=f"the {public.records:,} records of the public table",
+        gap=min(1.0, far),
+        excess=far,
+        shortfall=far,
+        shares=tuple(len(held) / public.records for held in rows),
+    )
 
 
 def _as_counted(column: Column, values: Any) -> list[_Value]:
@@ -445,8 +460,8 @@ def _apart(
     needed: Sequence[str],
     class_of: Callable[[tuple[Any, ...]], int],
     error: float,
-) -> tuple[float, float]:
-    """The total variation between the first model and any other given a class; where it is next to 0, the log ratio.
+) -> tuple[float, float, float]:
+    """How far other models are from the first one given a class: total variation, and both largest log ratios.
 
     Laws are compared of the nodes that decide the class, those whose tables differ, and those above either: given these
     the others are drawn alike.
@@ -455,17 +470,17 @@ def _apart(
     tables = {name: network.tables[name].values for name in needed}
     differing = [name for name, table in tables.items() if np.any(table != table[:1])]
     if not differing:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     inside = network.graph.ancestral({*asked, *differing})
     kept = [name for name in network.graph.nodes if name in inside]
     try:
         joint = joint_law(network, kept)
     except SizeError:  # it is not worked out: no law is farther than 1 from another
-        return 1.0, 0.0
+        return 1.0, math.inf, math.inf
     cells = node_cells(form, asked, network.states, declared.laws)
     seen = product(*([_counted(schema[name], value).seen for value in cells[name].values] for name in asked))
     classes = np.array(list(map(class_of, seen))).reshape([len(cells[name].values) for name in asked])
-    worst = ratio = 0.0
+    worst = excess = shortfall = 0.0
     for chosen in range(classes.max() + 1):
         likely = (classes == chosen).astype(np.float64)
         for axis, name in enumerate(asked):
@@ -478,12 +493,13 @@ def _apart(
             logs = (logs - totals)[
                 np.isfinite(totals[:, 0])
             ]  # a model in which the class is impossible has no law of it
-            differences = np.where(logs == logs[:1], 0.0, np.abs(logs - logs[:1]))
+            differences = np.where(logs == logs[:1], 0.0, logs - logs[:1])
         steps = 2 * logs.shape[1] + FUNCTION_ERROR * (4 + math.log(logs.shape[1])) + 8 * magnitude(logs)
         off = 4 * (joint.error + error + sum(each.error for each in cells.values()) + UNIT_ROUNDOFF * steps)
-        ratio = max(ratio, float(differences.max()) + off)
+        excess, shortfall = max(excess, float(differences.max()) + off), max(shortfall, off - float(differences.min()))
         worst = max(worst, float(np.abs(np.exp(logs) - np.exp(logs[:1])).sum(axis=1).max()) / 2 + off)
-    return (0.0, ratio) if ratio <= ALIKE else (min(1.0, up(worst)), 0.0)
+    alike = max(excess, shortfall) <= ALIKE
+    return 0.0 if alike else min(1.0, up(worst)), excess, shortfall
 
 
 # --------------------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
@@ -20,7 +19,6 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
-from bnpriv.tables.private_table.counts import SeededSampler
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
 
@@ -185,11 +183,8 @@ def table_beside(calibration: Calibration) -> TableBeside | None:
     ----------
     calibration : Calibration
     """
-    framework, epsilon, delta = calibration.framework, calibration.epsilon, calibration.delta
-    if not isinstance(framework, DatasetAttributePrivacy):
-        return None
     try:
-        found = plan_table(framework, epsilon, delta, queries=[calibration.query])
+        found = plan_table(calibration.framework, calibration.epsilon, calibration.delta, queries=[calibration.query])
         rule = found.best
         error = found.errors[rule.form][0]
     except BnprivError:
@@ -204,8 +199,7 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     """
     records = rule.classes.schema.records
     counts = _rounded(known.shares[model] * records, records)
-    sampler = SeededSampler(np.random.default_rng(0))
-    noisy = np.array([rule.noise.noisy(counts, sampler) for _ in range(DRAWS)])
+    noisy = rule.noise.usual(counts, DRAWS)
     moved = noisy - np.array(counts)
     sizes = np.array([rule.sizes(each) for each in noisy.tolist()])
     if (sizes.min(axis=1) == 0).any() and rule.given_up:

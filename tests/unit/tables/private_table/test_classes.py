@@ -51,11 +51,34 @@ def test_all_pairs_are_as_far_apart_as_there_are_records() -> None:
     assert classes_of([bp.Secret("histogram(race)")], SCHEMA).moved == 200
 
 
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("histogram(race)", 3),
+        ('histogram(race, ["a", "b"])', 3),
+        ('histogram(race, ["a"])', 2),
+        ("histogram(age, [0, 18, 100])", 2),
+        ("histogram(age, [1, 18, 100])", 3),
+        ("crosstab(ill, race)", 6),
+        ("crosstab(ill, age [0, 50, 99])", 5),
+    ],
+)
+def test_classes_without_a_possible_record_are_left_out(text: str, classes: int) -> None:
+    assert len(classes_of([secret(text)], SCHEMA)) == classes
+
+
+def test_a_number_that_is_known_needs_no_hiding() -> None:
+    for text in ("count(age >= 0)", "count(age > 100)", "histogram(age, [0, 100])"):
+        with pytest.raises(SecretError, match="known beforehand"):
+            classes_of([secret(text)], SCHEMA)
+
+
 def test_several_columns_have_their_cells_as_classes() -> None:
     found = classes_of(
         [secret('count(ill == "yes")'), secret("histogram(age, [0, 18, 65])", bp.apart(at_most=9))], SCHEMA
     )
-    assert len(found) == 6
+    assert found.labels[0] == "ill = yes and (age >= 0) & (age < 18)"
+    assert len(found) == 6  # ages above 65 are other records, of either kind
     assert found.moved == 9
     assert [each.attribute for each in found.protected] == ["ill", "age"]
     assert "9 records in other cells" in str(found.protected[1])
