@@ -73,6 +73,7 @@ SERVICES: dict[str, str] = {
     # private tables
     "table.answer_document": "bnpriv.views.private_table:answer_document",
     "table.beside_section": "bnpriv.views.private_table:beside_section",
+    "table.charged": "bnpriv.ledger.charged:charged_table",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",
