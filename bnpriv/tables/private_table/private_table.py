@@ -24,12 +24,12 @@ from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.paths import user_path
-from bnpriv.render.outputs import outputs
+from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
 from bnpriv.tables.private_table.hidden import HiddenTable, for_records
-from bnpriv.tables.private_table.rows import classed_rows, require_output
+from bnpriv.tables.private_table.rows import classed_rows, read_files
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
 
@@ -263,7 +263,7 @@ def made_by(
         service("release.refuse_learned")(framework, schema, data)
     file = None if output is None else user_path(output)
     if file is not None:
-        require_output(file, data)
+        require_writable(file, read_files(data, file))
     names, predicates = tuple(schema.columns), rule.classes.predicates
     on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
     with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
