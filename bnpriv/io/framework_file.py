@@ -527,9 +527,13 @@ def _secrets(
     if "protect" in root.values and not root.values["protect"]:
         found, remedy = "no section below [protect]", "Write a section [protect.NAME], with the name of a column."
         root.problems.note(root.refusal("something must be protected", found=found, remedy=remedy, key="protect"))
-    # what is hidden in a tuple, since None stands for all pairs
-    read = {name: root.problems.tried(lambda each: (secret(each),), part) for name, part in protect.items()}
-    return {name: (protect[name], chosen[0]) for name, chosen in read.items() if chosen is not None}
+
+    def read(part: TomlTable) -> tuple[TomlTable, Any]:
+        return part, secret(part)
+
+    # None stands for all pairs
+    found = {name: root.problems.tried(read, part) for name, part in protect.items()}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _sections(root: TomlTable, key: str) -> dict[str, TomlTable]:

@@ -37,6 +37,9 @@ from bnpriv.tables.private_table.private_table import PrivateTable, private_tabl
 from bnpriv.tables.private_table.rows import read_files
 from bnpriv.text import visible
 
+_MadeTable = tuple[tuple[object, ...], str | None, PrivateTable]
+"""What a private table was asked for with, its key, and the table."""
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +97,7 @@ class Session(Uncopied, Shown):
     name: str = "data"
     _account: CountedAccount = field(init=False)
     _open: list[bool] = field(init=False, default_factory=lambda: [True])
-    _tables: list[tuple[tuple[object, ...], str | None, PrivateTable]] = field(init=False, default_factory=list)
+    _tables: list[_MadeTable] = field(init=False, default_factory=list[_MadeTable])
 
     def __post_init__(self) -> None:
         require_framework(self.framework, "")

@@ -184,12 +184,13 @@ TABLE_TRUST = (
 
 def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
     """In words what holds of a private table."""
-    n, k, form, promised = data["records"], data["moved"], data["form"], data["guarantee"]
-    classes, noise, law, given_up = data["classes"], data["noise"], data["law"], data["given_up"]
+    n, k, form, classes = data["records"], data["moved"], data["form"], data["classes"]
+    law: Any = data["law"]
+    given_up, noise = data["given_up"], data["noise"]
     sizes, noisy = ([each[name] for each in classes] for name in ("size", "noisy"))
     whole = all(type(x) is int and abs(x) <= 2**62 for x in (n, k, given_up, *sizes, *noisy))
     require(whole and n >= 1 and k >= 1 and 2 <= len(classes) <= 200, "numbers of records of a private table")
-    epsilon, delta = Fraction(promised["epsilon"]), Fraction(promised["delta"])
+    epsilon, delta = (Fraction(data["guarantee"][name]) for name in ("epsilon", "delta"))
     require(form in ("fill", "trim", "fill and trim") and epsilon > 0 and 0 <= delta < 1, "the form of a private table")
     trusted[:] = TABLE_TRUST
     if path is None:
@@ -203,12 +204,22 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
     if (form == "trim") != (law is None) or (form == "fill" and (given_up or delta)):
         raise StopError("fails", f"what a table of the form {form!r} has, or has not, is otherwise here")
     if noise["kind"] == "calibration":
-        require(form == "fill" and law["gap"] == 0 and len(classes) == 2, "a calibrated count of another form")
         record = noise["calibration"]
-        off = 2 * n * max(Fraction(law[name]) for name in ("excess", "shortfall"))
-        if Fraction(record["guarantee"]["epsilon"]) + off > epsilon or record["guarantee"]["delta"]:
-            raise StopError("fails", "the count and what the law is off by need more than epsilon")
+        require(form == "fill" and data["law"]["gap"] == 0 and len(classes) == 2, "a calibrated count of another form")
+        require(record["query"] == f"count({classes[0]['condition']})", "a calibration of another count")
+        off = 2 * n * max(Fraction(data["law"][name]) for name in ("excess", "shortfall"))
+        if Fraction(record["guarantee"]["epsilon"]) + off > epsilon or record["model"]["records"] != n:
+            raise StopError("fails", "the calibration is for other tables, or needs more than is left of epsilon")
+        require(not record["guarantee"]["delta"], "a calibrated count with a delta")
         return _checked(record, None, trusted)
+    return _moved(data, epsilon, delta)
+
+
+def _moved(data: Any, epsilon: Fraction, delta: Fraction) -> str:
+    """In words what holds of a private table by noise that moves records between classes."""
+    k, form, given_up, noise = data["moved"], data["form"], data["given_up"], data["noise"]
+    classes = data["classes"]
+    law: Any = data["law"]
     scale, most = Fraction(noise["scale"]), noise["most"]
     require(noise["kind"] == "moves" and 0 < scale <= 2**62, "the noise of a private table")
     rate = 1 / scale

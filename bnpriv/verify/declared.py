@@ -69,7 +69,9 @@ def declared_moves(path: Path) -> tuple[int, int, int]:
     for secret in toml["protect"].values():
         kind = secret["property"].split("(")[0].strip()
         require(kind in (*CELLS, *SHARES, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
-        sides = [[side if isinstance(side, list) else [side] for side in pair] for pair in secret.get("pairs", [])]
+        sides: list[Any] = [
+            [side if isinstance(side, list) else [side] for side in pair] for pair in secret.get("pairs", [])
+        ]
         require(not (sides and kind in CELLS), "chosen pairs of several counts")
         unit = Fraction(1, n if kind in SHARES else 1)
         found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, n, Fraction(0), unit))
