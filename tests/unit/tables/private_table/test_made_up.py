@@ -184,8 +184,6 @@ def test_columns_that_are_not_handed_on_count_all_the_same(seed: int) -> None:
     network = random_network(rng)
     deciding = network.graph.nodes[1]
     law = joint(network)
-    if not all(any((states[1] == 0) == side for states in law) for side in (True, False)):
-        pytest.skip("an impossible class")
     made = law_of(record_law(network, categorical(network), on_states(deciding, network), [network.graph.nodes[-1]]))
     drawn = made.draw([0, 1000], Seeded(seed))
     assert list(drawn) == [network.graph.nodes[-1]]
@@ -418,19 +416,29 @@ def variation(one: dict[Any, Any], other: dict[Any, Any]) -> float:
     return float(sum(abs(one.get(x, 0) - other.get(x, 0)) for x in {*one, *other})) / 2
 
 
+def log_ratio(one: dict[Any, Any], other: dict[Any, Any]) -> float:
+    return max(math.log(mass / other[x]) if x in other else math.inf for x, mass in one.items())
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_the_gap_is_the_largest_distance_of_models_given_a_class(seed: int) -> None:
+def test_distances_are_those_of_the_models_given_a_class(seed: int) -> None:
     rng = np.random.default_rng(seed + 40)
     network = random_network(rng, models=3, nodes=3)
     name = network.graph.nodes[seed % 3]
     place = network.graph.nodes.index(name)
     laws = [joint(network, model) for model in range(3)]
     sides = [lambda states: states[place] == 0, lambda states: states[place] != 0]
+    found = record_law(network, categorical(network), on_states(name, network), network.graph.nodes)
     if not all(any(side(states) for states in laws[0]) for side in sides):
-        pytest.skip("an impossible class")
-    made = law_of(record_law(network, categorical(network), on_states(name, network), network.graph.nodes))
-    true = max(variation(given(laws[0], side), given(law, side)) for side in sides for law in laws[1:])
-    assert true <= made.gap <= true + 1e-12
+        assert found is made_up.IMPOSSIBLE
+        return
+    made = law_of(found)
+    pairs = [(given(laws[0], side), given(law, side)) for side in sides for law in laws[1:] if given(law, side)]
+    assert 0 <= made.gap - max(variation(*pair) for pair in pairs) <= 1e-12
+    excess, shortfall = max(log_ratio(law, own) for own, law in pairs), max(log_ratio(*pair) for pair in pairs)
+    assert excess <= made.excess <= excess + 1e-10
+    assert shortfall <= made.shortfall <= shortfall + 1e-10
+    assert made.shares == pytest.approx([sum(m for at, m in laws[0].items() if side(at)) for side in sides], abs=1e-12)
     assert "the first of its 3 models" in made.text
 
 
