@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Cell, Document, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import budget_bar
-from bnpriv.text import Json, full_text, name_text, number_text, of_nats, some_text, upper_text
+from bnpriv.text import Json, and_text, full_text, name_text, number_text, of_nats, some_text, upper_text
 from bnpriv.views.calibration import guarantee_section, trust_section
 from bnpriv.views.report.words import witness_text
 
@@ -42,6 +43,25 @@ def open_columns_document(found: Open) -> Document:
             trust_section(found.framework.source, found.assumptions, None),
         ),
         data=open_columns_data(found),
+    )
+
+
+def open_table_document(made: Any) -> Document:
+    """Which columns of a table are real, which are drawn, and what that promises."""
+    real, drawn, missing = sorted(made.found.best.columns), sorted(made.made_up), sorted(made.left_out)
+    budget = full_text(made.found.epsilon)
+    return replace(
+        open_columns_document(made.found),
+        kind="open table",
+        kicker=REAL_VALUES,
+        headline=f"A table with {and_text([name_text(name) for name in real])} as they are: epsilon {budget}, whatever "
+        "is made of it",
+        lead=" ".join(
+            f"{what}: {and_text([name_text(name) for name in names])}."
+            for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
+            if names
+        ),
+        data={**open_columns_data(made.found), "real": real, "drawn": drawn, "left_out": dict(made.left_out)},
     )
 
 
@@ -85,7 +105,7 @@ def _number(told: Influence) -> float | str:
 def _headline(found: Open) -> tuple[Any, ...]:
     names, level = found.best.columns, full_text(found.epsilon)
     if not names:
-        return (f"No column may go out as it is at epsilon {level}",)
+        return (f"No column {'may' if found.complete else 'is known that may'} go out as it is at epsilon {level}",)
     it = "it is" if len(names) == 1 else "they are"
     return Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
 
@@ -94,7 +114,7 @@ def _lead(found: Open) -> str:
     closed = found.closed
     shut = f"{some_text(closed)} stay{'s' if len(closed) == 1 else ''} closed." if closed else "No column stays closed."
     if not found.best.columns:
-        return f"Each tells more than that by itself, or the model says nothing of it. {shut}"
+        return f"Each tells more than that by itself, or is not known to tell less. {shut}"
     return f"{REAL_VALUES} {_told(found.best)} Any use of them, any number of times, is within that. {shut}"
 
 

@@ -14,11 +14,13 @@ import narwhals as nw
 
 from bnpriv import checks
 from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.interrupts import noting
 from bnpriv.core.noise import Sampler, SecureSampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
+from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.paths import user_path
@@ -26,7 +28,7 @@ from bnpriv.render.outputs import outputs
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
-from bnpriv.tables.private_table.hidden import HiddenTable, loss_of_counts
+from bnpriv.tables.private_table.hidden import HiddenTable, for_records
 from bnpriv.tables.private_table.rows import classed_rows, require_output
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
@@ -50,12 +52,15 @@ class PrivateTable(Shown):
         How many records of each class it has.
     noisy : tuple of int
         How many records of each class the true table has, with noise.
+    mark : bnpriv.ledger.values.Mark, optional
+        Where it stands in a ledger.
     """
 
     table: Any = field(repr=False)
     rule: TableRule
     sizes: tuple[int, ...]
     noisy: tuple[int, ...]
+    mark: Any = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -156,6 +161,10 @@ def private_table(
     hidden: bool = False,
     output: str | Path | None = None,
     sampler: Sampler | None = None,
+    ledger: str | Path | LedgerAccount | None = None,
+    budget: float | LedgerBudget | None = None,
+    name: str = "data",
+    key: str | None = None,
 ) -> PrivateTable | HiddenTable:
     """Make the numbers of records of some classes private once, and hand on a whole table.
 
@@ -187,6 +196,9 @@ def private_table(
         A Parquet file to write.
     sampler : Sampler, optional
         As of `release`; which records are kept is always drawn from the system's randomness.
+    ledger, budget, name, key
+        As of `release`. With the same key, and `output` as it was written, the table is opened again and nothing is
+        charged.
 
     Returns
     -------
@@ -195,12 +207,15 @@ def private_table(
     Raises
     ------
     RefusedError
-        If the form cannot be, or real records may not be seen.
+        If the form cannot be, or real records may not be seen; or if it passes the budget, or cannot be counted beside
+        what was released before.
     ParameterError, SecretError, FrameworkError
         If an argument does not fit.
     DataError, FileError
         If the data cannot be read, have not the declared columns and number of records, or the output cannot be
         written; then nothing is.
+    LedgerError
+        If the ledger cannot be used as it is, or a key names another release or a table whose file is not there.
 
     Notes
     -----
@@ -223,9 +238,19 @@ def private_table(
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
     rule = chosen_rule(asked, form, epsilon, delta)
-    if hidden:
-        loss_of_counts(rule)  # refuses before any data are read
-    made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+    rule = for_records(rule, share=asked.share) if hidden else rule
+    for method in () if sampler is None else ("discrete_laplace", "below"):
+        if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
+            raise ParameterError(
+                f"a sampler draws by its method {method}", found=checks.type_text(sampler), remedy="Leave it out."
+            )
+    if ledger is None:
+        check_no_ledger(budget, key)
+        with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
+            made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+    else:
+        counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
+        made = service("table.charged")(rule, asked, data, output=output, inside=hidden, sampler=sampler, **counted)
     return HiddenTable(made, sampler) if hidden else made
 
 
