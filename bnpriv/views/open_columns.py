@@ -13,6 +13,7 @@ from bnpriv.render.document import Block, Cell, Document, Name, Names, Paragraph
 from bnpriv.render.figures import budget_bar
 from bnpriv.text import Json, and_text, full_text, name_text, number_text, of_nats, some_text, upper_text
 from bnpriv.views.calibration import guarantee_section, trust_section
+from bnpriv.views.private_table import REAL_RECORDS
 from bnpriv.views.report.words import witness_text
 
 MOST_LISTED_SETS = 8
@@ -53,9 +54,8 @@ def open_table_document(made: Any) -> Document:
     return replace(
         open_columns_document(made.found),
         kind="open table",
-        kicker=REAL_VALUES,
-        headline=f"A table with {and_text([name_text(name) for name in real])} as they are: epsilon {budget}, whatever "
-        "is made of it",
+        headline=f"{REAL_RECORDS}: a table with {and_text([name_text(name) for name in real])} as they are, epsilon "
+        f"{budget}",
         lead=" ".join(
             f"{what}: {and_text([name_text(name) for name in names])}."
             for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
