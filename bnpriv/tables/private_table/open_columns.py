@@ -126,7 +126,8 @@ class OpenColumns(Shown):
         """What handing on the best set promises, for any use of it, any number of times."""
         drawn = posterior_of(self.framework)
         beyond = "" if drawn is None else drawn.fitted_sentence("The choice of columns was")
-        return guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        made = guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        return replace(made, seen="these columns and whatever is made of them")
 
     @property
     def document(self) -> Document:
