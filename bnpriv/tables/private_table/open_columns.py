@@ -575,7 +575,7 @@ def _bins(column: Column, laws: Sequence[ColumnLaw]) -> BinLogs:
 
     logs = np.full((len(laws), count + 1), -np.inf)
     for row, law in zip(logs, laws, strict=True):
-        cells = law.cells([] if isinstance(column, Categorical) else map(float, edges), told)
+        cells = law.cells([] if isinstance(column, Categorical) else [*map(float, edges)], told)
         np.logaddexp.at(row, [told(value) for value in cells.values], cells.logs)
     return edges, np.maximum(logs, NEVER)
 
