@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Cell, Document, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import budget_bar
-from bnpriv.text import Json, full_text, name_text, number_text, of_nats, some_text, upper_text
+from bnpriv.text import Json, and_text, full_text, name_text, number_text, of_nats, some_text, upper_text
 from bnpriv.views.calibration import guarantee_section, trust_section
+from bnpriv.views.private_table import REAL_RECORDS
 from bnpriv.views.report.words import witness_text
 
 MOST_LISTED_SETS = 8
@@ -42,6 +44,24 @@ def open_columns_document(found: Open) -> Document:
             trust_section(found.framework.source, found.assumptions, None),
         ),
         data=open_columns_data(found),
+    )
+
+
+def open_table_document(made: Any) -> Document:
+    """Which columns of a table are real, which are drawn, and what that promises."""
+    real, drawn, missing = sorted(made.found.best.columns), sorted(made.made_up), sorted(made.left_out)
+    budget = full_text(made.found.epsilon)
+    return replace(
+        open_columns_document(made.found),
+        kind="open table",
+        headline=f"{REAL_RECORDS}: a table with {and_text([name_text(name) for name in real])} as they are, epsilon "
+        f"{budget}",
+        lead=" ".join(
+            f"{what}: {and_text([name_text(name) for name in names])}."
+            for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
+            if names
+        ),
+        data={**open_columns_data(made.found), "real": real, "drawn": drawn, "left_out": dict(made.left_out)},
     )
 
 

@@ -28,7 +28,7 @@ from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import canonical_table, evaluate, guarded
 from bnpriv.tables.private_table.counts import MoveNoise
-from bnpriv.tables.private_table.rule import TableRule
+from bnpriv.tables.private_table.rule import TableRule, scale_of
 from bnpriv.tables.reader import collected
 from bnpriv.text import number_text, rounded_up, visible
 
@@ -77,6 +77,20 @@ def loss_of_counts(rule: TableRule) -> Loss:
         found=f"{type(drawn).__name__}, which is made for the two distributions alone",
         remedy="Hide a count: pass a bp.Secret.",
     )
+
+
+def for_records(rule: TableRule, *, share: bool) -> TableRule:
+    """A rule that protects single records too: with noise on moves where the least noise on a count was made otherwise.
+
+    Raises
+    ------
+    RefusedError
+        As `loss_of_counts`, where the secret is a share.
+    """
+    if share or isinstance(rule.noise, MoveNoise):
+        loss_of_counts(rule)
+        return rule
+    return replace(rule, noise=MoveNoise(classes=2, scale=scale_of(rule.classes.moved, rule.guarantee.epsilon)))
 
 
 @final

@@ -429,12 +429,13 @@ BinLogs = tuple[Sequence[Any], FloatArray]
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OpenTable:
-    """What is in a table whose open columns went out as they are.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OpenTable(Shown):
+    """A table whose open columns went out as they are.
 
     Parameters
     ----------
+    table : table or Path
     found : OpenColumns
         Its best set are the columns whose values are real, with the guarantee.
     made_up : tuple of str
@@ -443,9 +444,27 @@ class OpenTable:
         Why other columns of the schema are missing.
     """
 
+    table: Any = field(repr=False)
     found: OpenColumns
     made_up: tuple[str, ...]
     left_out: Mapping[str, str]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What nobody can conclude from it, whatever is made of it."""
+        return self.found.guarantee
+
+    @property
+    def document(self) -> Document:
+        """Which columns are real, which are drawn, and what that promises."""
+        return service("open_columns.table_document")(self)
+
+    def explain(self) -> str:
+        """All of it as text."""
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"OpenTable(real={sorted(self.found.best.columns)}, drawn={sorted(self.made_up)})"
 
 
 def open_table(
@@ -456,7 +475,7 @@ def open_table(
     *,
     output: Path | None = None,
     random: np.random.Generator | None = None,
-) -> tuple[Any, OpenTable]:
+) -> OpenTable:
     """Hand on a table: real values of columns that may go out, the others drawn from the model given these.
 
     Parameters
@@ -474,7 +493,7 @@ def open_table(
 
     Returns
     -------
-    table or Path, OpenTable
+    OpenTable
 
     Raises
     ------
@@ -492,8 +511,8 @@ def open_table(
     Examples
     --------
     >>> import bnpriv as bp
-    >>> table, made = open_table(bp.example("student"), bp.example_data("student"), 1.0, ["height"])
-    >>> sorted(made.found.best.columns), sorted(made.made_up), len(table)
+    >>> made = open_table(bp.example("student"), bp.example_data("student"), 1.0, ["height"])
+    >>> sorted(made.found.best.columns), sorted(made.made_up), len(made.table)
     (['height'], ['gender', 'income', 'sat', 'weight'], 10000)
     """
     found = open_columns(framework, epsilon) if columns is None else _given(framework, epsilon, columns)
@@ -521,7 +540,7 @@ def open_table(
     out = [name for name in framework.schema.columns if name in found.best.columns]
     with classed_rows(data, framework.schema, out, (), as_they_count=True) as rows:
         table = rows.handed_on(rows.counts, beside=beside, output=output)
-    return table, OpenTable(found=found, made_up=made_up, left_out=left_out)
+    return OpenTable(table=table, found=found, made_up=made_up, left_out=left_out)
 
 
 def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: Iterable[str]) -> OpenColumns:

@@ -33,7 +33,7 @@ from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
-from bnpriv.render.outputs import Outputs, outputs
+from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
 from bnpriv.tables.files import data_files, quoted
 from bnpriv.tables.private_table.spark import SparkRecords
@@ -492,21 +492,8 @@ def classed_rows(
         yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
 
 
-def require_output(output: Path, data: object) -> None:
-    """Refuse a file that cannot be written, or is one of the table, before anything is read.
-
-    Raises
-    ------
-    FileError
-    """
-    opened = Outputs()
-    try:
-        opened.add(output, _files_of(data, output))
-    finally:
-        opened.discard()
-
-
-def _files_of(data: object, output: Path) -> list[Path]:
+def read_files(data: object, output: Path) -> list[Path]:
+    """Return the files of a table, none of which an output may replace."""
     is_path = isinstance(data, (str, os.PathLike))
     return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output) if is_path else []
 
@@ -626,7 +613,7 @@ def _ahead(items: Iterator[Any], most: int = 2) -> Generator[Any]:
 
 
 def _written(groups: Iterator[Any], columns: Mapping[str, PackedColumn], data: object, output: Path) -> Path:
-    with outputs(output, reading=_files_of(data, output)) as out:
+    with outputs(output, reading=read_files(data, output)) as out:
         guarded(data, lambda: out.fill(output, lambda path: _write(groups, columns, path)))
     return output
 
