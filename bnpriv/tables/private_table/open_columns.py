@@ -212,7 +212,7 @@ def _search(
     require_framework(framework, epsilon)
     evidence = influences(framework)
     if isinstance(evidence, Refusal):
-        raise evidence.error()
+        raise replace(PARAMETERS_NEEDED, found=evidence.found).error()
     refusal = evidence.no_quilts or evidence.covers(frozenset())
     if refusal is not None or evidence.network.level != "parameters":
         raise (refusal or PARAMETERS_NEEDED).error()
