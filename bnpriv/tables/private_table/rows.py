@@ -162,7 +162,8 @@ class PackedColumn:
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
             numbers = np.minimum(column.lower + steps * float(column.grid), column.upper)
-        return np.where(gaps, np.nan, numbers)
+        # a zero has no sign: made-up ones never have the other
+        return np.where(gaps, np.nan, numbers + 0.0)
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
