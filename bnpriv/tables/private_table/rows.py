@@ -297,9 +297,10 @@ class _Scattered:
         rows, filled = np.empty(int(self.counts[place].sum()), dtype=self.dtype), 0
         for bounds in self.bounds:
             self.file.seek(int(bounds[place]) * self.dtype.itemsize)
-            size = int(bounds[place + 1] - bounds[place])
-            self.file.readinto(rows[filled : filled + size].view(np.uint8))
-            filled += size
+            piece = rows[filled : filled + int(bounds[place + 1] - bounds[place])]
+            if self.file.readinto(piece.view(np.uint8)) != piece.nbytes:
+                raise OSError("a temporary file is shorter than it was")
+            filled += len(piece)
         return rows
 
     def unpacked(self, rows: Rows) -> list[Any]:
@@ -359,9 +360,12 @@ class _Table:
     def scan(self, scattered: _Scattered) -> None:
         """Put all records into buckets."""
         for part in partitions(self.data):
-            with self.frame(part) as (frame, labels), closing(_ahead(_batches(frame, labels))) as batches:
-                for batch in batches:
-                    scattered.add(scattered.packed(batch, labels))
+            with self.frame(part) as (frame, labels):
+                batches = _batches(frame, labels)
+                # others are in memory, or tied to a thread
+                with closing(_ahead(batches) if frame.implementation.is_duckdb() else batches) as following:
+                    for batch in following:
+                        scattered.add(scattered.packed(batch, labels))
 
     def in_spark(self) -> SparkRecords:
         """Return the records of a table of Spark, as they go out."""
@@ -381,7 +385,7 @@ class _Table:
             yield pa.RecordBatch.from_arrays([batch["class"].cast(pa.int64()), *plain], names=names)
 
 
-def _batches(frame: Frame, labels: Labels) -> Iterator[Any]:
+def _batches(frame: Frame, labels: Labels) -> Generator[Any]:
     native: Any = frame.to_native()
     if frame.implementation.is_duckdb():
         batches = _located(native, labels).to_arrow_reader(ROWS_IN_GROUP)
