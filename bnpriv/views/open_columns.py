@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Cell, Document, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import budget_bar
-from bnpriv.text import Json, full_text, name_text, number_text, of_nats, some_text, upper_text
+from bnpriv.text import Json, and_text, full_text, name_text, number_text, of_nats, some_text, upper_text
 from bnpriv.views.calibration import guarantee_section, trust_section
+from bnpriv.views.private_table import REAL_RECORDS
 from bnpriv.views.report.words import witness_text
 
 MOST_LISTED_SETS = 8
@@ -42,6 +44,24 @@ def open_columns_document(found: Open) -> Document:
             trust_section(found.framework.source, found.assumptions, None),
         ),
         data=open_columns_data(found),
+    )
+
+
+def open_table_document(made: Any) -> Document:
+    """Which columns of a table are real, which are drawn, and what that promises."""
+    real, drawn, missing = sorted(made.found.best.columns), sorted(made.made_up), sorted(made.left_out)
+    budget = full_text(made.found.epsilon)
+    return replace(
+        open_columns_document(made.found),
+        kind="open table",
+        headline=f"{REAL_RECORDS}: a table with {and_text([name_text(name) for name in real])} as they are, epsilon "
+        f"{budget}",
+        lead=" ".join(
+            f"{what}: {and_text([name_text(name) for name in names])}."
+            for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
+            if names
+        ),
+        data={**open_columns_data(made.found), "real": real, "drawn": drawn, "left_out": dict(made.left_out)},
     )
 
 
@@ -85,7 +105,7 @@ def _number(told: Influence) -> float | str:
 def _headline(found: Open) -> tuple[Any, ...]:
     names, level = found.best.columns, full_text(found.epsilon)
     if not names:
-        return (f"No column may go out as it is at epsilon {level}",)
+        return (f"No column {'may' if found.complete else 'is known that may'} go out as it is at epsilon {level}",)
     it = "it is" if len(names) == 1 else "they are"
     return Names(tuple(names)), f" may go out exactly as {it} at epsilon {level}"
 
@@ -94,7 +114,7 @@ def _lead(found: Open) -> str:
     closed = found.closed
     shut = f"{some_text(closed)} stay{'s' if len(closed) == 1 else ''} closed." if closed else "No column stays closed."
     if not found.best.columns:
-        return f"Each tells more than that by itself, or the model says nothing of it. {shut}"
+        return f"Each tells more than that by itself, or is not known to tell less. {shut}"
     return f"{REAL_VALUES} {_told(found.best)} Any use of them, any number of times, is within that. {shut}"
 
 
@@ -121,8 +141,8 @@ def _sets(found: Open) -> tuple[Block, ...]:
     if not found.best.columns:
         return tuple(map(Paragraph, found.notes))
     rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
-    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "more sets.")
-    shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more)
+    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "besides.")
+    shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more, (1, 2))
     return Paragraph(f"{_count(found)} {ONCE}"), shown
 
 
@@ -143,9 +163,9 @@ def _columns(found: Open, most: int) -> Table:
             never.setdefault(each, []).append(name)
     rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
     said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
-    more = " ".join(filter(None, [_more(rows, most, "more, which tell no more."), *said]))
+    more = " ".join(filter(None, [_more(rows, most, "more, no more telling."), *said]))
     caption = "What is told alone, about the attribute about which most is told"
-    return _table(found, caption, ("column", "goes out"), rows[:most], more)
+    return _table(found, caption, ("column", "goes out"), rows[:most], more, (2,))
 
 
 def _out(found: Open, told: Influence) -> str:
@@ -154,21 +174,23 @@ def _out(found: Open, told: Influence) -> str:
     return "no" if float(told) > found.epsilon else "not beside the others"
 
 
-Row = tuple[tuple[Text, ...], Influence]
+ToldRow = tuple[tuple[Text, ...], Influence]
 """The first cells of a row, and what is told."""
 
 
-def _more(rows: Sequence[Row], most: int, what: str) -> str:
+def _more(rows: Sequence[ToldRow], most: int, what: str) -> str:
     return f"{len(rows) - most:,} {what}" if len(rows) > most else ""
 
 
-def _table(found: Open, caption: str, first: tuple[str, ...], rows: Sequence[Row], more: str) -> Table:
+def _table(
+    found: Open, caption: str, first: tuple[str, ...], rows: Sequence[ToldRow], more: str, numbers: tuple[int, ...]
+) -> Table:
     """Rows with what is told, as a number and as a bar against epsilon."""
     return Table(
         caption=caption,
         header=(*first, "nats", "about", ""),
         rows=[(*cells, *_nats(found, told)) for cells, told in rows],
-        numbers=(2,),
+        numbers=numbers,
         more=more,
         drawn=f"drawn: what is told in nats, against epsilon {full_text(found.epsilon)} at the line",
     )

@@ -69,7 +69,7 @@ def table_document(made: Any) -> Document:
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         answer=(Quote(rule.guarantee.sentence),),
-        facts=_facts(rule),
+        facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
             Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(NOT_SHOWN, soft=True))),
             belief_section(rule.guarantee),
@@ -94,9 +94,18 @@ def table_data(made: Any) -> Json:
         ],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
-        "law": None
-        if rule.law is None
-        else {"text": rule.law.text, "excess": rule.law.excess, "shortfall": rule.law.shortfall, "gap": rule.law.gap},
+        "law": None if rule.law is None else law_data(rule.law),
+        "ledger": None if made.mark is None else made.mark.to_json(),
+    }
+
+
+def law_data(law: Any) -> Json:
+    """Return how far the law that records are made up from is off from that of any model, as plain values."""
+    logs = {"excess": law.excess, "shortfall": law.shortfall}
+    return {
+        "text": law.text,
+        "gap": law.gap,
+        **{name: log if math.isfinite(log) else None for name, log in logs.items()},
     }
 
 

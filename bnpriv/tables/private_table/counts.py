@@ -158,24 +158,29 @@ class MoveNoise:
     def _masses(self, largest: int) -> FloatArray:
         """The probabilities, but for one factor, that one class gains 0, 1, ..., `largest` records.
 
-        The others lose as many: ``exp(-z / (2 scale))`` times the same for the sum of m - 1 independent numbers, whose
-        masses are ``exp(-z / (2 scale))`` times a polynomial, here by its values.
+        The others lose as many: ``exp(-z / (2 scale))`` times the law of the sum of m - 1 independent numbers with such
+        masses, which is found by adding one after the other.
         """
         from scipy.signal import lfilter
 
-        q = self._ratio
-        size = largest + math.ceil(FARTHEST_SUMMED * self.scale) + 1
+        # the sum of many numbers is far from 0 where a class gains much: about two scales for each
+        far = FARTHEST_SUMMED + 4 * self.classes
+        size = largest + math.ceil(far * self.scale) + 1
         if size > MOST_TERMS:
             raise RefusedError(
-                f"several classes are hidden up to a scale of about {MOST_TERMS / 2 / FARTHEST_SUMMED:,.0f} records",
+                f"{self.classes} classes are hidden up to a scale of about {MOST_TERMS / 2 / far:,.0f} records",
                 found=f"a scale of {self.scale:,.0f}",
                 remedy="Choose fewer records between two secrets, a larger epsilon, or two classes.",
             )
-        values, powers = np.ones(size), np.exp(-np.arange(size) / self.scale)
+        r = math.exp(-0.5 / self.scale)
+        powers = np.exp(-np.arange(size) / (2 * self.scale))
+        total = powers
         for _ in range(self.classes - 2):
-            above = lfilter([0.0, q], [1.0, -q], values[::-1])[::-1]
-            values = np.cumsum(values) + float((values[1:] * powers[1:]).sum()) + above
-        return values * powers
+            below = total.copy()
+            below[0] += float((total[1:] * powers[1:]).sum())
+            total = lfilter([1.0], [1.0, -r], below) + lfilter([0.0, r], [1.0, -r], total[::-1])[::-1]
+            total /= total[0]
+        return total * powers
 
     def delta(self, moved: int) -> float:
         """The least delta, rounded up, of the noise bounded by `most`, for secrets `moved` records apart.

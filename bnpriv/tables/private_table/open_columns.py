@@ -126,7 +126,8 @@ class OpenColumns(Shown):
         """What handing on the best set promises, for any use of it, any number of times."""
         drawn = posterior_of(self.framework)
         beyond = "" if drawn is None else drawn.fitted_sentence("The choice of columns was")
-        return guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        made = guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        return replace(made, seen="these columns and whatever is made of them")
 
     @property
     def document(self) -> Document:
@@ -190,10 +191,10 @@ def open_columns(
     >>> sorted(found.best.columns), round(float(found.best.worst), 3)
     (['gender', 'height', 'weight'], 0.262)
     """
-    search = _search(framework, epsilon, worth)
-    work = checks.whole("limit", limit) * TABLE_CELLS / 2
-    proven = search.walk(work, only_better=True)
-    complete = search.walk(work, only_better=False)
+    work = checks.whole("limit", limit) * TABLE_CELLS
+    search = _search(framework, epsilon, worth, work)
+    proven = search.walk(work / 2, only_better=True)
+    complete = search.walk(work / 2, only_better=False)
     return search.result(framework, proven=proven or complete, complete=complete)
 
 
@@ -204,12 +205,14 @@ def columns_for_report(framework: object, epsilon: float) -> OpenColumns | None:
     return None
 
 
-def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Mapping[str, float] | None) -> _Search:
+def _search(
+    framework: DistributionalAttributePrivacy, epsilon: float, worth: Mapping[str, float] | None, work: float
+) -> _Search:
     """A search that has looked at single columns alone."""
     require_framework(framework, epsilon)
     evidence = influences(framework)
     if isinstance(evidence, Refusal):
-        raise evidence.error()
+        raise replace(PARAMETERS_NEEDED, found=evidence.found).error()
     refusal = evidence.no_quilts or evidence.covers(frozenset())
     if refusal is not None or evidence.network.level != "parameters":
         raise (refusal or PARAMETERS_NEEDED).error()
@@ -218,6 +221,7 @@ def _search(framework: DistributionalAttributePrivacy, epsilon: float, worth: Ma
     weights = {name: checks.not_negative(f"the worth of {name!r}", given.get(name, 1.0)) for name in named}
     search = _Search(evidence=evidence, epsilon=checks.epsilon(epsilon), worth=weights)
     search.allowed(frozenset())  # without a limit: whatever is looked at, nothing may go out
+    search.left = work
     search.alone |= {name: search.look_at(name) for name in named}
     return search
 
@@ -251,8 +255,8 @@ TABLE_CELLS = 2**15
 LARGEST_SHARE = 2**-4
 """The share of all its work that one influence may take in a search: what needs more is passed over."""
 
-ESTIMATE_COSTS = 50
-"""An influence that is an estimate takes a quadrature, as long as so many sets."""
+ESTIMATE_COSTS = 20
+"""An influence that is an estimate takes a quadrature, as long as so many sets more."""
 
 MOST_FOR_REPORT = 400
 """Sets that are looked at for a report: about a third of a second."""
@@ -281,7 +285,11 @@ class _Search:
         refusal = self.evidence.covers(column)
         if refusal is None and any(self.evidence.driven(column, each) for each in self.evidence.secrets):
             refusal = DRIVEN
-        told = None if refusal else self._influences(column)
+        told = None
+        try:
+            told = None if refusal else self._influences(column)
+        except _SearchEndsError:
+            self.notes.add(UNPROVED)
         self.told[column] = told if self._within(told) else None
         if not self._within(told):
             self.conflicts.append(column)
@@ -304,11 +312,13 @@ class _Search:
         found: list[Influence] = []
         for attribute in self.evidence.secrets:
             cells, told = self.evidence.work(columns, attribute)[0], None
+            self._spend(TABLE_CELLS)
             if cells <= self.most:
+                self._spend(cells)
                 with suppress(BnprivError):
                     told = self.evidence.influence(columns, attribute)
-            dear = told is not None and told.kind == "estimate"
-            self._spend(TABLE_CELLS * (ESTIMATE_COSTS if dear else 1) + (0 if told is None else cells))
+            if told is not None and told.kind == "estimate":
+                self._spend(TABLE_CELLS * ESTIMATE_COSTS)
             if told is None or (float(told) > self.epsilon and told.kind != "exact"):
                 self.notes.add(UNPROVED)
             if told is None:
@@ -419,12 +429,13 @@ BinLogs = tuple[Sequence[Any], FloatArray]
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class OpenTable:
-    """What is in a table whose open columns went out as they are.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OpenTable(Shown):
+    """A table whose open columns went out as they are.
 
     Parameters
     ----------
+    table : table or Path
     found : OpenColumns
         Its best set are the columns whose values are real, with the guarantee.
     made_up : tuple of str
@@ -433,9 +444,27 @@ class OpenTable:
         Why other columns of the schema are missing.
     """
 
+    table: Any = field(repr=False)
     found: OpenColumns
     made_up: tuple[str, ...]
     left_out: Mapping[str, str]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What nobody can conclude from it, whatever is made of it."""
+        return self.found.guarantee
+
+    @property
+    def document(self) -> Document:
+        """Which columns are real, which are drawn, and what that promises."""
+        return service("open_columns.table_document")(self)
+
+    def explain(self) -> str:
+        """All of it as text."""
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"OpenTable(real={sorted(self.found.best.columns)}, drawn={sorted(self.made_up)})"
 
 
 def open_table(
@@ -446,7 +475,7 @@ def open_table(
     *,
     output: Path | None = None,
     random: np.random.Generator | None = None,
-) -> tuple[Any, OpenTable]:
+) -> OpenTable:
     """Hand on a table: real values of columns that may go out, the others drawn from the model given these.
 
     Parameters
@@ -464,7 +493,7 @@ def open_table(
 
     Returns
     -------
-    table or Path, OpenTable
+    OpenTable
 
     Raises
     ------
@@ -482,8 +511,8 @@ def open_table(
     Examples
     --------
     >>> import bnpriv as bp
-    >>> table, made = open_table(bp.example("student"), bp.example_data("student"), 1.0, ["height"])
-    >>> sorted(made.found.best.columns), sorted(made.made_up), len(table)
+    >>> made = open_table(bp.example("student"), bp.example_data("student"), 1.0, ["height"])
+    >>> sorted(made.found.best.columns), sorted(made.made_up), len(made.table)
     (['height'], ['gender', 'income', 'sat', 'weight'], 10000)
     """
     found = open_columns(framework, epsilon) if columns is None else _given(framework, epsilon, columns)
@@ -511,7 +540,7 @@ def open_table(
     out = [name for name in framework.schema.columns if name in found.best.columns]
     with classed_rows(data, framework.schema, out, (), as_they_count=True) as rows:
         table = rows.handed_on(rows.counts, beside=beside, output=output)
-    return table, OpenTable(found=found, made_up=made_up, left_out=left_out)
+    return OpenTable(table=table, found=found, made_up=made_up, left_out=left_out)
 
 
 def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: Iterable[str]) -> OpenColumns:
@@ -525,7 +554,7 @@ def _given(framework: DistributionalAttributePrivacy, epsilon: float, columns: I
         If they tell more, or the model says nothing of one.
     """
     chosen = checks.subset("columns", columns, framework.schema.columns, error=ParameterError)
-    search = _search(framework, epsilon, None)
+    search = _search(framework, epsilon, None, math.inf)
     if not search.allowed(chosen):
         raise RefusedError(
             f"columns that go out together must tell at most {full_text(search.epsilon)} about what is protected",
@@ -565,7 +594,7 @@ def _bins(column: Column, laws: Sequence[ColumnLaw]) -> BinLogs:
 
     logs = np.full((len(laws), count + 1), -np.inf)
     for row, law in zip(logs, laws, strict=True):
-        cells = law.cells([] if isinstance(column, Categorical) else map(float, edges), told)
+        cells = law.cells([] if isinstance(column, Categorical) else [*map(float, edges)], told)
         np.logaddexp.at(row, [told(value) for value in cells.values], cells.logs)
     return edges, np.maximum(logs, NEVER)
 

@@ -33,7 +33,7 @@ from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
-from bnpriv.render.outputs import Outputs, outputs
+from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
 from bnpriv.tables.files import data_files, quoted
 from bnpriv.tables.private_table.spark import SparkRecords
@@ -71,13 +71,10 @@ def arrow() -> Any:
         If it is not installed.
     """
     try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
+        return [import_module(name) for name in ("pyarrow.parquet", "pyarrow.compute", "pyarrow")][-1]
     except ImportError:
         remedy = 'Install it: pip install "bnpriv[tables]".'
         raise MissingExtraError("handing on a table needs pyarrow", found="no pyarrow", remedy=remedy) from None
-    return pyarrow
 
 
 # --------------------------------------------------------------------------------------------------
@@ -162,7 +159,8 @@ class PackedColumn:
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
             numbers = np.minimum(column.lower + steps * float(column.grid), column.upper)
-        return np.where(gaps, np.nan, numbers)
+        # a zero has no sign: made-up ones never have the other
+        return np.where(gaps, np.nan, numbers + 0.0)
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
@@ -289,7 +287,7 @@ class _Scattered:
         self.bounds.append(start + np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]))
         self.counts += sizes
         try:
-            self.file.write(rows.take(np.argsort(bucket, kind="stable")).tobytes())
+            self.file.write(rows.take(np.argsort(bucket, kind="stable")).view(np.uint8))
         except OSError as error:
             required, found = "the folder of temporary files must have room", error.strerror or "an error"
             raise FileError(required, found=found, remedy="Make room, or name another in TMPDIR.") from None
@@ -390,7 +388,7 @@ def _batches(frame: Frame, labels: Labels) -> Iterator[Any]:
     elif frame.implementation.is_ibis():
         batches = native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
     else:
-        batches = cast(Any, collected(frame).to_arrow()).to_batches(max_chunksize=ROWS_AT_ONCE)
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
     return (_with_places(batch, labels) for batch in batches)
 
 
@@ -485,28 +483,15 @@ def classed_rows(
         require_rows(sum(counts), schema)
         yield ClassedRows(counts, partial(_out_of_spark, table, records))
         return
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder) as file:
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
         scattered = table.scattered(2 ** min(16, (schema.records // ROWS_AT_ONCE).bit_length()), file)
         guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)
         yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
 
 
-def require_output(output: Path, data: object) -> None:
-    """Refuse a file that cannot be written, or is one of the table, before anything is read.
-
-    Raises
-    ------
-    FileError
-    """
-    opened = Outputs()
-    try:
-        opened.add(output, _files_of(data, output))
-    finally:
-        opened.discard()
-
-
-def _files_of(data: object, output: Path) -> list[Path]:
+def read_files(data: object, output: Path) -> list[Path]:
+    """Return the files of a table, none of which an output may replace."""
     is_path = isinstance(data, (str, os.PathLike))
     return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output) if is_path else []
 
@@ -626,7 +611,7 @@ def _ahead(items: Iterator[Any], most: int = 2) -> Generator[Any]:
 
 
 def _written(groups: Iterator[Any], columns: Mapping[str, PackedColumn], data: object, output: Path) -> Path:
-    with outputs(output, reading=_files_of(data, output)) as out:
+    with outputs(output, reading=read_files(data, output)) as out:
         guarded(data, lambda: out.fill(output, lambda path: _write(groups, columns, path)))
     return output
 

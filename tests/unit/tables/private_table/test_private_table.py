@@ -36,7 +36,7 @@ def made(form: str = "fill", delta: float = 0.0, **given: object) -> PrivateTabl
 def test_real_records_go_out_only_where_somebody_said_so() -> None:
     with pytest.raises(RefusedError, match="records_may_be_seen=True"):
         bp.private_table(framework(network()), table(), 1.0)
-    assert str(made()).startswith("A private table") or "single persons" in str(made()).split("\n")[0]
+    assert str(made()).startswith("Single persons are not protected, real records are handed on")
 
 
 def test_a_filled_table_has_as_many_records_and_nearly_the_same_answers() -> None:
@@ -96,14 +96,16 @@ def test_the_order_of_records_tells_nothing() -> None:
 def test_what_is_told_of_it_holds_no_secret_of_the_table() -> None:
     found = made("trim", 1e-6)
     told = json.loads(found.to_json())["data"]
-    assert set(told) == {"form", "guarantee", "records", "moved", "classes", "given_up", "noise", "law"}
+    assert set(told) == {"form", "guarantee", "records", "moved", "classes", "given_up", "noise", "law", "ledger"}
     assert [each["size"] for each in told["classes"]] == list(found.sizes)
     assert [each["noisy"] for each in told["classes"]] == list(found.noisy)
     true = int((table().ill == "yes").sum())
     numbers = {found.sizes[0], found.noisy[0]}
     assert str(true) not in found.to_json() or true in numbers
-    assert "single persons" in found.explain()
-    assert repr(found) == f"PrivateTable('trim', {sum(found.sizes):,} records, epsilon=1)"
+    assert "Single persons" in found.explain()
+    assert repr(found) == (
+        f"PrivateTable(single persons not protected; 'trim', {sum(found.sizes):,} records, epsilon=1)"
+    )
 
 
 def test_a_path_gives_a_file_and_another_copy(tmp_path: Path) -> None:
@@ -156,6 +158,23 @@ def test_gaps_and_values_that_are_not_declared() -> None:
     data.loc[100:199, "ill"] = "perhaps"
     filled = bp.private_table(framework(network()), data, 1.0, records_may_be_seen=True)
     assert set(filled.table.ill) == {"no", "yes"}  # type: ignore[union-attr]
+
+
+def test_a_table_of_open_columns_for_parameters() -> None:
+    student = bp.example("student")
+    found = bp.private_table(student, bp.example_data("student"), 1.0, form="open columns", records_may_be_seen=True)
+    assert isinstance(found, bp.types.OpenTable)
+    assert sorted(found.found.best.columns) == ["gender", "height", "weight"]
+    assert str(found).startswith("Single persons are not protected")
+    assert found.guarantee.epsilon == 1.0
+    given: dict[str, object] = {"form": "open columns", "records_may_be_seen": True}
+    for more in ({"ledger": "ledger.db"}, {"hidden": True}, {"law": network()}, {"shares": "count(a > 1)"}):
+        with pytest.raises(ParameterError, match="open columns"):
+            bp.private_table(student, bp.example_data("student"), 1.0, **{**given, **more})  # type: ignore[arg-type]
+    with pytest.raises(bp.BnprivError, match="open columns"):
+        bp.private_table(student, bp.example_data("student"), 1.0, records_may_be_seen=True)
+    with pytest.raises(RefusedError, match="private_table"):
+        bp.private_table(framework(network()), table(), 1.0, form="open columns", records_may_be_seen=True)
 
 
 def test_several_counts_by_one_secret() -> None:

@@ -23,9 +23,10 @@ from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.queries.predicates import Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError, RefusedError
+from bnpriv.render.outputs import require_writable
 from bnpriv.tables.private_table import rows as handing
 from bnpriv.tables.private_table import spark as spreading
-from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, require_output
+from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, read_files
 from tests.later import Later
 
 dd = Later("dask.dataframe")
@@ -618,14 +619,14 @@ def test_a_table_replaces_none_of_its_files(tmp_path: Path) -> None:
     left = sorted(tmp_path.iterdir())
     for data, output in places:
         with pytest.raises(FileError):
-            require_output(output, data)
+            require_writable(output, read_files(data, output))
         if data is not tmp_path:
             opening = classed_rows(data, SCHEMA, ["age"], (), as_they_count=True)
             with opening as rows, pytest.raises(FileError):
                 rows.handed_on([7], output=output)
     assert sorted(tmp_path.iterdir()) == left
     assert path.read_bytes() == before
-    require_output(tmp_path / "out.parquet", path)
+    require_writable(tmp_path / "out.parquet", read_files(path, tmp_path / "out.parquet"))
     assert sorted(tmp_path.iterdir()) == left
 
 
@@ -682,3 +683,8 @@ def test_arrow_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     opening = classed_rows(pd.DataFrame({"age": range(6)}), AGES, ["age"], (), as_they_count=True)
     with pytest.raises(MissingExtraError, match=r"bnpriv\[tables\]"), opening:
         pass
+
+
+def test_a_zero_that_is_handed_on_has_no_sign() -> None:
+    packed = PackedColumn(Real(-1, 1), True).numbers(np.array([-0.0, 0.0, -0.5]))
+    assert not np.signbit(packed[:2]).any()
