@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, final
 
-from bnpriv.errors import FileError, LongDrawingWarning
+from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
 from bnpriv.text import visible
 
@@ -166,7 +166,7 @@ def _refusing(path: Path) -> Generator[None]:
     """Turn errors of the system into a refusal that names the file."""
     try:
         yield
-    except FileError:
+    except BnprivError:
         raise
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not os.path.exists(user_path(path).parent):

@@ -380,6 +380,17 @@ def categories(values: Iterable[object], column: Categorical) -> list[Category |
     return [_text_category(value, texts, numbers, truths) for value in values]
 
 
+def labelled(values: Iterable[object], column: Categorical) -> list[Category | None]:
+    """Return values of a column of texts: texts without the blanks around them, others as the category they write."""
+    exact, *keys = frozenset(with_blanks(column)), *(keys_of(column, kind) for kind in (str, float, bool))
+    return [
+        _text_category(value, *keys)
+        if not issubclass(type(value), str)
+        else (str(value) if str(value) in exact else str(value).strip(BLANKS))
+        for value in values
+    ]
+
+
 def _text_category(
     value: object, texts: Mapping[Any, Category], numbers: Mapping[Any, Category], truths: Mapping[Any, Category]
 ) -> Category | None:

@@ -421,7 +421,7 @@ def test_a_table_is_handed_on_without_a_network(shell, here: Path) -> None:
     words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--html", "t.html")
     code, out, err = shell(*words, "--json", "t.json")
     assert (code, err) == (0, "")
-    assert out.startswith("A private table of 9,7")
+    assert out.startswith("Single persons are not protected, real records are handed on: a private table of 9,7")
     assert "real records are handed on" in out.lower()
     found = json.loads((here / "t.json").read_text(encoding="utf-8"))["data"]
     handed, before = pd.read_parquet(here / "out.parquet"), pd.read_parquet(here / "patients.parquet")

@@ -48,7 +48,7 @@ ROUNDING = 1e-9
 MOST_TERMS = 2**24
 """The most probabilities of one class that are summed."""
 
-FAR = 60.0
+FARTHEST_SUMMED = 60.0
 """Scales beyond which probabilities are left out: exp(-60) of all."""
 
 
@@ -164,7 +164,7 @@ class MoveNoise:
         from scipy.signal import lfilter
 
         # the sum of many numbers is far from 0 where a class gains much: about two scales for each
-        far = FAR + 4 * self.classes
+        far = FARTHEST_SUMMED + 4 * self.classes
         size = largest + math.ceil(far * self.scale) + 1
         if size > MOST_TERMS:
             raise RefusedError(

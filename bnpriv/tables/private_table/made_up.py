@@ -45,7 +45,7 @@ from bnpriv.core.queries.normal_form import NormalForm, Steps, columns_of, norma
 from bnpriv.core.queries.predicates import Comparison, IsIn, Predicate, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import WholeLaw
-from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, NetworkError, Refusal, RefusedError, SizeError
 from bnpriv.kind import is_framework, kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords
 
@@ -210,7 +210,7 @@ def _declared(
     if is_framework(model):
         try:  # only tables of independent records have a law of one record
             notion_of(model).record_law(model, count(predicates[0]), 0)
-        except BnprivError as error:
+        except (NetworkError, RefusedError) as error:
             return replace(NO_LAW, found=error.found)
         return _Declared(schema, network, model.column_laws, model.public_records, model.source)
     held = Schema(schema.records, {name: schema[name] for name in read})

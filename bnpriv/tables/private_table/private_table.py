@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import narwhals as nw
 
@@ -24,17 +24,22 @@ from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.paths import user_path
-from bnpriv.render.outputs import outputs
+from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
-from bnpriv.tables.private_table.hidden import HiddenTable
-from bnpriv.tables.private_table.rows import classed_rows
+from bnpriv.tables.private_table.hidden import HiddenTable, for_records
+from bnpriv.tables.private_table.open_columns import OpenTable, open_table
+from bnpriv.tables.private_table.rows import classed_rows, read_files
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
 
 if TYPE_CHECKING:
+    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
     from bnpriv.render.document import Document
+
+OPEN_COLUMNS = "open columns"
+"""The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
 
 
 @final
@@ -143,7 +148,8 @@ class PrivateTable(Shown):
         return service("table.document")(self)
 
     def __repr__(self) -> str:
-        return f"PrivateTable({self.rule.form!r}, {sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g})"
+        told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
+        return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
 
 
 def private_table(
@@ -164,7 +170,7 @@ def private_table(
     budget: float | LedgerBudget | None = None,
     name: str = "data",
     key: str | None = None,
-) -> PrivateTable | HiddenTable:
+) -> PrivateTable | HiddenTable | OpenTable:
     """Make the numbers of records of some classes private once, and hand on a whole table.
 
     Given the class of every record, nothing else in a table of independent records depends on how many there are of
@@ -178,9 +184,10 @@ def private_table(
     data : table, str or path
         As of `release`.
     epsilon, delta : float
-    form : {"fill", "trim", "fill and trim"}, optional
+    form : {"fill", "trim", "fill and trim", "open columns"}, optional
         "fill" makes up records that are missing, by the law of a record given its class; "trim" makes up nothing and
-        needs no model, but a delta, and leaves out more. None takes "trim" where there is a delta, else "fill".
+        needs no model, but a delta, and leaves out more. None takes "trim" where there is a delta, else "fill". Of a
+        DistributionalAttributePrivacy "open columns": those that may go out as they are, the others drawn given these.
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
     law : network or table, optional
@@ -201,7 +208,7 @@ def private_table(
 
     Returns
     -------
-    PrivateTable or HiddenTable
+    PrivateTable, HiddenTable or OpenTable
 
     Raises
     ------
@@ -233,8 +240,19 @@ def private_table(
             found="nobody who said that they need not be",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
+    if form == OPEN_COLUMNS:
+        others = {"hidden": hidden, "law": law, "shares": shares, "schema": schema, "ledger": ledger, "delta": delta}
+        if given := [name for name, value in others.items() if value]:
+            raise ParameterError(
+                "a table of open columns takes a framework, data and epsilon", found=given[0], remedy="Leave it out."
+            )
+        file = None if output is None else user_path(output)
+        return open_table(cast("DistributionalAttributePrivacy", framework_or_secret), data, epsilon, output=file)
+    if hidden and output is not None:
+        raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
     rule = chosen_rule(asked, form, epsilon, delta)
+    rule = for_records(rule, share=asked.share) if hidden else rule
     for method in () if sampler is None else ("discrete_laplace", "below"):
         if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
             raise ParameterError(
@@ -247,7 +265,7 @@ def private_table(
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
         made = service("table.charged")(rule, asked, data, output=output, inside=hidden, sampler=sampler, **counted)
-    return HiddenTable(table=made.table, rule=rule, sizes=made.sizes) if hidden else made
+    return HiddenTable(made, sampler) if hidden else made
 
 
 def made_by(
@@ -257,13 +275,16 @@ def made_by(
     schema, drawing = rule.classes.schema, sampler or SecureSampler()
     if framework is not None:
         service("release.refuse_learned")(framework, schema, data)
-    names = tuple(schema.columns)
-    opened = classed_rows(data, schema, names, rule.classes.predicates, as_they_count=rule.as_they_count)
-    with opened as rows:
+    file = None if output is None else user_path(output)
+    if file is not None:
+        require_writable(file, read_files(data, file))
+    names, predicates = tuple(schema.columns), rule.classes.predicates
+    on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
+    with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
         noisy = rule.noise.noisy(rows.counts, drawing)
         keep, missing = rule.counts(rows.counts, noisy)
         made_up = {} if rule.law is None else rule.law.draw(missing, drawing)
-        table = rows.handed_on(keep, made_up, output=None if output is None else user_path(output))
+        table = rows.handed_on(keep, made_up, output=file)
     return PrivateTable(table=table, rule=rule, sizes=rule.sizes(noisy), noisy=noisy)
 
 

@@ -15,6 +15,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
+from bnpriv.tables.private_table.open_columns import open_columns
 from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
@@ -96,6 +97,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "privacy curve": [curve],
         "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
         "influence matrix": [bp.types.InfluenceMatrix.of(certain)],
+        "open columns": [open_columns(student, 1.0)],
     }
 
 
@@ -116,6 +118,7 @@ KINDS = (
     "privacy curve",
     "privacy loss",
     "influence matrix",
+    "open columns",
 )
 
 

@@ -20,7 +20,7 @@ import bnpriv as bp
 from bnpriv.tables.private_table.classes import classes_of
 from bnpriv.tables.private_table.counts import MoveNoise, SeededSampler, least_bound
 from bnpriv.tables.private_table.private_table import PrivateTable
-from bnpriv.tables.private_table.rule import Form, Hidden, TableRule, rule_of, whole_sizes
+from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, rule_of, whole_sizes
 from bnpriv.verify.check import ARITHMETIC, Verdict
 from bnpriv.verify.values import MovedRecords
 
@@ -33,7 +33,9 @@ def law(excess: float = 0.0, shortfall: float = 0.0, gap: float = 0.0, classes: 
     return SimpleNamespace(text="a test", gap=gap, excess=excess, shortfall=shortfall, log_error=0.0, shares=shares)
 
 
-def table(form: Form, epsilon: float, delta: float, classes: int, moved: int, known: object = None) -> PrivateTable:
+def table(
+    form: TableForm, epsilon: float, delta: float, classes: int, moved: int, known: object = None
+) -> PrivateTable:
     """Return a private table of which only the numbers are there."""
     names = LETTERS[: classes - 1]
     schema = bp.Schema(records=RECORDS, columns={"x": bp.Categorical([*names, "z"])})
@@ -144,7 +146,7 @@ def test_random_tables_never_fail() -> None:
     while seen < 300:
         classes, moved = rng.randint(2, 7), rng.randint(1, 12)
         epsilon, delta = 10 ** rng.uniform(-0.7, 0.7), 10 ** rng.uniform(-8, -3)
-        form: Form = rng.choice(("fill", "trim", "fill and trim"))
+        form: TableForm = rng.choice(("fill", "trim", "fill and trim"))
         excess = rng.choice((0.0, epsilon / moved / 3))
         gap = 10 ** rng.uniform(-4, -0.3) if form == "fill and trim" else 0.0
         known = None if form == "trim" else law(excess, excess * rng.random(), gap, classes)
