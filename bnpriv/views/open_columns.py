@@ -141,8 +141,8 @@ def _sets(found: Open) -> tuple[Block, ...]:
     if not found.best.columns:
         return tuple(map(Paragraph, found.notes))
     rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
-    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "more sets.")
-    shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more)
+    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "besides.")
+    shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more, (1, 2))
     return Paragraph(f"{_count(found)} {ONCE}"), shown
 
 
@@ -163,9 +163,9 @@ def _columns(found: Open, most: int) -> Table:
             never.setdefault(each, []).append(name)
     rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
     said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
-    more = " ".join(filter(None, [_more(rows, most, "more, which tell no more."), *said]))
+    more = " ".join(filter(None, [_more(rows, most, "more, no more telling."), *said]))
     caption = "What is told alone, about the attribute about which most is told"
-    return _table(found, caption, ("column", "goes out"), rows[:most], more)
+    return _table(found, caption, ("column", "goes out"), rows[:most], more, (2,))
 
 
 def _out(found: Open, told: Influence) -> str:
@@ -174,21 +174,23 @@ def _out(found: Open, told: Influence) -> str:
     return "no" if float(told) > found.epsilon else "not beside the others"
 
 
-Row = tuple[tuple[Text, ...], Influence]
+ToldRow = tuple[tuple[Text, ...], Influence]
 """The first cells of a row, and what is told."""
 
 
-def _more(rows: Sequence[Row], most: int, what: str) -> str:
+def _more(rows: Sequence[ToldRow], most: int, what: str) -> str:
     return f"{len(rows) - most:,} {what}" if len(rows) > most else ""
 
 
-def _table(found: Open, caption: str, first: tuple[str, ...], rows: Sequence[Row], more: str) -> Table:
+def _table(
+    found: Open, caption: str, first: tuple[str, ...], rows: Sequence[ToldRow], more: str, numbers: tuple[int, ...]
+) -> Table:
     """Rows with what is told, as a number and as a bar against epsilon."""
     return Table(
         caption=caption,
         header=(*first, "nats", "about", ""),
         rows=[(*cells, *_nats(found, told)) for cells, told in rows],
-        numbers=(2,),
+        numbers=numbers,
         more=more,
         drawn=f"drawn: what is told in nats, against epsilon {full_text(found.epsilon)} at the line",
     )

@@ -238,6 +238,14 @@ class HiddenTable(Shown):
     Notes
     -----
     docs/claims/private_table_hidden.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> kept = bp.private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, hidden=True)
+    >>> answer = kept.ask("mean(days)", epsilon_records=0.5)
+    >>> 2 < answer.value < 4, kept.spent_records.numbers
+    (True, 'epsilon 0.5')
     """
 
     def __init__(self, made: Any, sampler: Sampler | None = None) -> None:
@@ -454,16 +462,21 @@ def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: obje
         None,
         epsilon,
         checks.delta(delta),
-        lambda: _withheld(lambda: _outcome(asked(going_in()))),
+        lambda: _at_once(_withheld(lambda: _collected(asked(going_in())))),
     )
 
 
-def _outcome(value: Any) -> Any:
+def _collected(value: Any) -> Any:
     """What a measurement returned; a frame that may be collected once is."""
-    from opendp.mod import Queryable
-
-    assert not isinstance(value, Queryable)  # it keeps the table, and goes on answering
     return value.collect() if type(value).__name__ == "OnceFrame" else value
+
+
+def _at_once(value: Any) -> Any:
+    """Refuse what holds the table and goes on answering."""
+    parts = (value, *(checks.listed(value) or ()))
+    if any(type(part).__name__ in ("Queryable", "OdometerQueryable", "OnceFrame") for part in parts):
+        raise _refused("measurements that answer at once", "a queryable", "Ask one by one. It counts as asked.")
+    return value
 
 
 def _answer(found: Estimate, domain: Any) -> Callable[[], Any]:
@@ -482,9 +495,10 @@ def _columns(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any
 
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
     records, of_frame = sum(made.sizes), isinstance(domain, LazyFrameDomain)
-    names = list(
-        cast("Iterable[str]", [given] if isinstance(given, str) else given or (of_frame and domain.columns) or ())
+    listed = (
+        (given,) if isinstance(given, str) else domain.columns if of_frame and given is None else checks.listed(given)
     )
+    names = cast("Sequence[str]", listed or ())
     checks.subset("columns", names, schema.columns, error=ParameterError)
     elements: Mapping[str, Any] = {}
     if of_frame and sorted(names) == sorted(domain.columns) and _margin_holds(domain, records):

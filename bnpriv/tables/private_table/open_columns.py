@@ -126,7 +126,8 @@ class OpenColumns(Shown):
         """What handing on the best set promises, for any use of it, any number of times."""
         drawn = posterior_of(self.framework)
         beyond = "" if drawn is None else drawn.fitted_sentence("The choice of columns was")
-        return guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        made = guarantee_for(self.framework, epsilon=self.epsilon, delta=0.0, kind=self.best.kind, beyond_text=beyond)
+        return replace(made, seen="these columns and whatever is made of them")
 
     @property
     def document(self) -> Document:
@@ -211,7 +212,7 @@ def _search(
     require_framework(framework, epsilon)
     evidence = influences(framework)
     if isinstance(evidence, Refusal):
-        raise evidence.error()
+        raise replace(PARAMETERS_NEEDED, found=evidence.found).error()
     refusal = evidence.no_quilts or evidence.covers(frozenset())
     if refusal is not None or evidence.network.level != "parameters":
         raise (refusal or PARAMETERS_NEEDED).error()
@@ -593,7 +594,7 @@ def _bins(column: Column, laws: Sequence[ColumnLaw]) -> BinLogs:
 
     logs = np.full((len(laws), count + 1), -np.inf)
     for row, law in zip(logs, laws, strict=True):
-        cells = law.cells([] if isinstance(column, Categorical) else map(float, edges), told)
+        cells = law.cells([] if isinstance(column, Categorical) else [*map(float, edges)], told)
         np.logaddexp.at(row, [told(value) for value in cells.values], cells.logs)
     return edges, np.maximum(logs, NEVER)
 

@@ -71,13 +71,10 @@ def arrow() -> Any:
         If it is not installed.
     """
     try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.parquet
+        return [import_module(name) for name in ("pyarrow.parquet", "pyarrow.compute", "pyarrow")][-1]
     except ImportError:
         remedy = 'Install it: pip install "bnpriv[tables]".'
         raise MissingExtraError("handing on a table needs pyarrow", found="no pyarrow", remedy=remedy) from None
-    return pyarrow
 
 
 # --------------------------------------------------------------------------------------------------
@@ -162,7 +159,8 @@ class PackedColumn:
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
             numbers = np.minimum(column.lower + steps * float(column.grid), column.upper)
-        return np.where(gaps, np.nan, numbers)
+        # a zero has no sign: made-up ones never have the other
+        return np.where(gaps, np.nan, numbers + 0.0)
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
@@ -289,7 +287,7 @@ class _Scattered:
         self.bounds.append(start + np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]))
         self.counts += sizes
         try:
-            self.file.write(rows.take(np.argsort(bucket, kind="stable")).tobytes())
+            self.file.write(rows.take(np.argsort(bucket, kind="stable")).view(np.uint8))
         except OSError as error:
             required, found = "the folder of temporary files must have room", error.strerror or "an error"
             raise FileError(required, found=found, remedy="Make room, or name another in TMPDIR.") from None
@@ -390,7 +388,7 @@ def _batches(frame: Frame, labels: Labels) -> Iterator[Any]:
     elif frame.implementation.is_ibis():
         batches = native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
     else:
-        batches = cast(Any, collected(frame).to_arrow()).to_batches(max_chunksize=ROWS_AT_ONCE)
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
     return (_with_places(batch, labels) for batch in batches)
 
 
@@ -485,7 +483,7 @@ def classed_rows(
         require_rows(sum(counts), schema)
         yield ClassedRows(counts, partial(_out_of_spark, table, records))
         return
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder) as file:
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
         scattered = table.scattered(2 ** min(16, (schema.records // ROWS_AT_ONCE).bit_length()), file)
         guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)

@@ -81,8 +81,9 @@ def _maker(makers: Sequence[Callable[[int], Any]], names: Sequence[str]) -> Call
     """Return what adds columns that are made anew to batches of Arrow, in the place of the numbers of the records."""
 
     def made(batches: Iterable[Any]) -> Batches:
-        import pyarrow as pa
+        import pyarrow
 
+        pa: Any = pyarrow
         for batch in batches:
             arrays = [*batch.columns[:-1], *(make(batch.num_rows) for make in makers)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))

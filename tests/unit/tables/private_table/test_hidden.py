@@ -734,6 +734,9 @@ def _ints(dp: Any) -> Any:
 def test_unknown_columns_are_named() -> None:
     with pytest.raises(ParameterError, match="nobody"):
         hidden().ask(counting(_ints), columns="nobody")
+    for columns in (3, {"age"}, [], ["age", "age"]):
+        with pytest.raises(RefusedError, match="pass columns="):
+            hidden().ask(counting(_ints), columns=cast(Any, columns))
 
 
 def test_a_domain_of_as_many_records_as_there_are_is_right() -> None:
@@ -743,28 +746,30 @@ def test_a_domain_of_as_many_records_as_there_are_is_right() -> None:
     assert kept.ask(measurement, columns="age").value == sum(sizes)
 
 
-@pytest.mark.parametrize("kind", ["an error", "a queryable"])
-def test_what_fails_is_withheld_and_charged(kind: str) -> None:
-    dp, kept = opendp(), hidden()
+def test_an_error_of_a_measurement_is_withheld_and_charged() -> None:
+    kept = hidden()
 
     def fails(values: list[int]) -> object:
         raise ValueError(values)
 
-    measurement: Any = returned(_ints, fails)
-    if kind == "a queryable":
-        measurement = dp.c.make_adaptive_composition(
-            input_domain=dp.vector_domain(dp.atom_domain(T=int)),
-            input_metric=dp.symmetric_distance(),
-            output_measure=dp.max_divergence(),
-            d_in=2,
-            d_mids=[1.0],
-        )
     with pytest.raises(DataError) as caught:
-        kept.ask(measurement, columns="age")
+        kept.ask(returned(_ints, fails), columns="age")
     assert "withheld" in str(caught.value)
     assert not any(str(age) in str(caught.value) for age in (3, 40, 89, 90))
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
+    assert kept.spent_records.answers == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_queryable_is_not_handed_out(several: bool) -> None:
+    dp, kept = opendp(), hidden()
+    space = dp.vector_domain(_ints(dp)), dp.symmetric_distance()
+    measurement = dp.c.make_adaptive_composition(*space, dp.max_divergence(), d_in=2, d_mids=[1.0])
+    if several:
+        measurement = dp.c.make_composition([measurement, counting(_ints)])
+    with pytest.raises(RefusedError, match="answer at once"):
+        kept.ask(measurement, columns="age")
     assert kept.spent_records.answers == 1
 
 

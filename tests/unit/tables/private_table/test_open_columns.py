@@ -562,6 +562,7 @@ def test_what_is_said_of_the_sets() -> None:
     assert all(len(line) > 0 for line in str(found).splitlines())
     assert "Real values go out, so that single persons are not protected" in str(found)
     assert "It is one choice for good" in found.explain()
+    assert "sees these columns and whatever is made of them, the odds" in found.guarantee.sentence
     assert "Never: s (a column that goes out must not be driven by a protected attribute itself)." in found.explain()
     data = json.loads(found.to_json())["data"]
     assert data["complete"] is True

@@ -103,7 +103,9 @@ def test_what_is_told_of_it_holds_no_secret_of_the_table() -> None:
     numbers = {found.sizes[0], found.noisy[0]}
     assert str(true) not in found.to_json() or true in numbers
     assert "Single persons" in found.explain()
-    assert repr(found) == f"PrivateTable('trim', {sum(found.sizes):,} records, epsilon=1)"
+    assert repr(found) == (
+        f"PrivateTable(single persons not protected; 'trim', {sum(found.sizes):,} records, epsilon=1)"
+    )
 
 
 def test_a_path_gives_a_file_and_another_copy(tmp_path: Path) -> None:

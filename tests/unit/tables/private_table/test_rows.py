@@ -683,3 +683,8 @@ def test_arrow_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     opening = classed_rows(pd.DataFrame({"age": range(6)}), AGES, ["age"], (), as_they_count=True)
     with pytest.raises(MissingExtraError, match=r"bnpriv\[tables\]"), opening:
         pass
+
+
+def test_a_zero_that_is_handed_on_has_no_sign() -> None:
+    packed = PackedColumn(Real(-1, 1), True).numbers(np.array([-0.0, 0.0, -0.5]))
+    assert not np.signbit(packed[:2]).any()
