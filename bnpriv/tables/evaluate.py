@@ -47,15 +47,16 @@ LARGEST_EXACT = 2**53
 """Doubles hold all whole numbers up to it, so that sums which stay below are exact in any order."""
 
 
-def cleaned(frame: Frame, columns: Mapping[str, Column]) -> Frame:
-    """Fill and clamp the numbers in c0, c1, ...; categories stay as they are."""
+def cleaned(frame: Frame, columns: Mapping[str, Column], beside: Sequence[nw.Expr] = ()) -> Frame:
+    """Fill and clamp the numbers in c0, c1, ...; categories stay as they are, and what is `beside` them."""
     constant = constants(frame.implementation)
     values = {f"c{k}": column for k, column in enumerate(columns.values())}
     return frame.select(
         *(
             nw.col(name) if isinstance(column, Categorical) else _inside(nw.col(name), column, constant).alias(name)
             for name, column in values.items()
-        )
+        ),
+        *beside,
     )
 
 

@@ -566,6 +566,12 @@ def over_partitions(data: object, work: Callable[[object], T]) -> Sequence[T]:
     return engine.compute(*(engine.delayed(work)(part) for part in native.to_delayed()))
 
 
+def partitions(data: object) -> Sequence[object]:
+    """Return the partitions of a Dask table, none of which is read yet; any other table whole."""
+    native = _dask(data)
+    return [data] if native is None else [native.partitions[place] for place in range(native.npartitions)]
+
+
 def in_memory(data: object, columns: Collection[str]) -> object:
     """Return the columns that are asked for of a Dask table as a table of pandas; any other table as it is."""
     native = _dask(data)
