@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.private_table_errors [tables]
 
-The tables of hospital and census are drawn anew from the declared network each time; that of Adult is the private half of
-the real one, and its network is learned from the other half.
+The tables of hospital and census are drawn anew from the declared network each time; that of Adult is the private half
+of the real one, and its network is learned from the other half.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from bnpriv.errors import RefusedError
 from bnpriv.lab.attacks.result import NumpySampler
 from bnpriv.tables.evaluate import evaluate
 
-TABLES, DRAWS = 200, 20_000
+TABLES, DRAWS = 400, 20_000
 EPSILON, DELTA = 1.0, 1e-6
+FORMS = ("fill", "trim")
 
 HOSPITAL = """
 count(smoker == "yes")
@@ -35,21 +37,22 @@ count(ward == "internal")
 count(ward == "lungs")
 count(ward == "children")
 count(ward == "other")
+count(ward == "lungs" & age_group == "old")
+count(smoker == "yes" & inhaler == "yes")
+count(inhaler == "yes" & ward != "lungs")
+count(days >= 8)
+mean(days)
+
 count(age_group == "child")
 count(age_group == "young")
 count(age_group == "middle")
 count(age_group == "old")
-count(ward == "lungs" & age_group == "old")
 count(ward == "internal" & smoker == "yes")
-count(smoker == "yes" & inhaler == "yes")
-count(inhaler == "yes" & ward != "lungs")
 count(age_group == "old" & smoker == "yes")
 count(days == 1)
 count(days >= 5)
-count(days >= 8)
 count(days >= 8 & ward == "lungs")
-mean(days)
-variance(days)
+count(days <= 2)
 proportion(inhaler == "yes" & age_group == "old")
 count(disease == "yes")
 count(disease == "yes" & smoker == "yes")
@@ -59,16 +62,10 @@ crosstab(ward, age_group)
 crosstab(smoker, inhaler)
 crosstab(disease, ward)
 """
+"""The queries that are asked of a table; those of the first block are also asked as one release."""
 
 CENSUS = """
-mean(age)
-variance(age)
-mean(hours)
-variance(hours)
-covariance(age, hours)
 count(hours > 40)
-count(hours < 20)
-count(age >= 65)
 count(age < 25)
 count(sex == "Female")
 count(education == "basic")
@@ -78,10 +75,17 @@ count(education == "advanced")
 count(occupation == "office")
 count(occupation == "service")
 count(occupation == "manual")
-count(occupation == "unknown")
 count(occupation == "office" & sex == "Female")
-count(occupation == "manual" & sex == "Female")
 count(education == "advanced" & hours > 40)
+
+mean(age)
+count(age >= 35 & age < 45)
+mean(hours)
+count(hours == 40)
+count(hours < 20)
+count(age >= 65)
+count(occupation == "unknown")
+count(occupation == "manual" & sex == "Female")
 count(age >= 45 & hours > 40)
 proportion(sex == "Female" & hours > 40)
 count(income == ">45k")
@@ -89,40 +93,42 @@ count(income == ">45k" & sex == "Female")
 histogram(education)
 histogram(occupation)
 crosstab(sex, age)
+crosstab(sex, education)
 crosstab(sex, occupation)
 crosstab(income, education)
 """
 
 ADULT = """
-mean(age)
-variance(age)
-mean(hours)
-mean(years)
-covariance(years, hours)
 count(income == ">50K")
 count(hours > 40)
-count(hours < 20)
-count(age >= 65)
 count(age < 25)
 count(years >= 13)
-count(years < 9)
 count(marital == "Never-married")
 count(marital == "Divorced")
 count(marital == "Married-civ-spouse")
-count(relationship == "Unmarried")
-count(relationship == "Own-child")
 count(occupation == "Craft-repair")
 count(occupation == "Adm-clerical")
 count(occupation == "Exec-managerial")
-count(workclass == "Private")
-count(workclass == "State-gov")
+count(years >= 13 & income == ">50K")
+
+mean(age)
+count(age >= 30)
+mean(hours)
+mean(years)
+count(hours < 20)
+count(age >= 65)
+count(years < 9)
+count(relationship == "Unmarried")
+count(relationship == "Own-child")
 count(relationship == "Wife")
 count(occupation == "Other-service")
-count(years >= 13 & income == ">50K")
+count(workclass == "Private")
+count(workclass == "State-gov")
 count(marital == "Never-married" & age >= 30)
 count(sex == "Female")
 count(sex == "Female" & income == ">50K")
 histogram(workclass)
+histogram(marital)
 crosstab(income, marital)
 """
 
@@ -139,7 +145,12 @@ class Case:
     @property
     def asked(self) -> list[bp.types.Query]:
         """The queries."""
-        return [bp.parse_query(line) for line in self.queries.split("\n") if line]
+        return [bp.parse_query(line) for line in self.queries.splitlines() if line]
+
+    @property
+    def at_once(self) -> list[bp.types.Query]:
+        """Those that are asked as one release too."""
+        return [bp.parse_query(line) for line in self.queries.strip().partition("\n\n")[0].splitlines()]
 
 
 def example(name: str, queries: str) -> Case:
@@ -157,7 +168,8 @@ def adult() -> Case:
     women = bp.Secret('count(sex == "Female")', pairs=bp.apart(at_most=200))
     started = bp.start(private, learn=public, protect={"sex": women}, records=half, draws=2)
     learned = started.network
-    assert isinstance(started, bp.DatasetAttributePrivacy) and isinstance(learned, bp.DiscreteNetwork)
+    assert isinstance(started, bp.DatasetAttributePrivacy)
+    assert isinstance(learned, bp.DiscreteNetwork)
     one = bp.DiscreteNetwork.from_tables(
         {name: learned.probabilities(name)[0] for name in learned.attributes},
         states=learned.states,
@@ -171,7 +183,7 @@ def adult() -> Case:
 def parts_of(queries: Sequence[bp.types.Query], schema: bp.Schema) -> list[slice]:
     """Which numbers of the answer to a stack belong to each query."""
     ends = np.cumsum([0, *(len(query.outputs(schema)) for query in queries)]).tolist()
-    return [slice(first, last) for first, last in zip(ends, ends[1:], strict=False)]
+    return [slice(first, last) for first, last in pairwise(ends)]
 
 
 def lengths(errors: FloatArray, parts: Sequence[slice]) -> FloatArray:
@@ -204,13 +216,19 @@ def one_release(case: Case, query: bp.types.Query) -> Calibration | None:
 
 
 def one_stack(case: Case) -> tuple[str, Sequence[float]]:
-    """The errors of all queries in the best single release of all of them."""
-    found = one_release(case, bp.stack(*case.asked))
+    """The errors of the queries of the first block in the best single release of all of them."""
+    found = one_release(case, bp.stack(*case.at_once))
     if found is None:
         return "no mechanism", [math.nan] * len(case.asked)
     sampler, zeros = NumpySampler(np.random.default_rng(0)), [0.0] * found.noise.dimension
     drawn = np.array([found.noise.sample(zeros, sampler) for _ in range(DRAWS)])
-    return str(found.mechanism), lengths(drawn, parts_of(case.asked, case.framework.schema)).mean(axis=0).tolist()
+    errors = lengths(drawn, parts_of(case.at_once, case.framework.schema)).mean(axis=0).tolist()
+    return short(found), [*errors, *[math.nan] * (len(case.asked) - len(errors))]
+
+
+def short(found: Calibration) -> str:
+    """The name of a mechanism."""
+    return str(found.mechanism).partition("(")[0].removesuffix("Mechanism")
 
 
 def number(value: float | None) -> str:
@@ -220,67 +238,58 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def rows(case: Case, tables: int) -> list[list[str]]:
-    """Print the errors of one case, and return the rows."""
-    schema, k = case.framework.schema, max(s.pairs.at_most for s in case.framework.protect.values())
-    plan = bp.plan_table(case.framework, EPSILON, DELTA, queries=case.asked)
-    forms = [form for form in ("fill", "trim") if form in plan.errors]
-    stack_by, stacked = one_stack(case)
+def table(case: Case, tables: int) -> str:
+    """The errors of one case as text."""
+    schema, asked = case.framework.schema, case.asked
     (secret,) = case.framework.protect.values()
-    print(
-        f"{case.name}: {schema.records:,} records, hidden is {secret.property} up to {k} apart, epsilon {EPSILON:g}; "
-        f"{tables} tables\n"
-        f"all as one release: {stack_by}"
-    )
-    for form in forms:
-        off = f", delta {DELTA:g}" if form == "trim" else ""
-        print(f"{form}{off}: {plan.left_out(form):,.0f} records left out, {plan.made_up(form):,.0f} made up on average")
-    for form, refusal in plan.forms.items():
-        if form not in forms and form == "trim":
-            print(f"{form}: refused, {refusal.required}; found {refusal.found}")
-    measured = {form: of_tables(case, form, tables) for form in forms}
-    singles = [one_release(case, query) for query in case.asked]
-    head = [
-        "query",
-        *(f"{form}" for form in forms),
-        *(f"{form}, planned" for form in forms),
-        "one alone",
-        "by",
-        "all at once",
+    plan = bp.plan_table(case.framework, EPSILON, DELTA, queries=asked)
+    forms = [form for form in FORMS if form in plan.errors]
+    by, stacked = one_stack(case)
+    lines = [
+        f"{case.name}: {schema.records:,} records, hidden is {secret.property} up to {secret.pairs.at_most:g} apart, "
+        f"epsilon {EPSILON:g}; mean errors over {tables} tables"
     ]
+    for form in FORMS:
+        if form in forms:
+            some = f"{plan.left_out(form):,.0f} records left out, {plan.made_up(form):,.0f} made up on average"
+            lines.append(f"{form}{'' if form == 'fill' else f', delta {DELTA:g}'}: {some}")
+        else:
+            lines.append(f"{form}: refused: {plan.forms[form].required}; found {plan.forms[form].found}")
+    measured = {form: of_tables(case, form, tables) for form in forms}
+    singles = [one_release(case, query) for query in asked]
+    alone = [math.nan if single is None else single.expected_error for single in singles]
+    head = ["query", *forms, *(f"{form}, planned" for form in forms), "one alone", "by", f"{len(case.at_once)} at once"]
     body = [
         [
             str(query),
             *(number(measured[form][0][place]) for form in forms),
             *(number(plan.errors[form][place]) for form in forms),
-            number(None if single is None else single.expected_error),
-            "" if single is None else str(single.mechanism).partition("(")[0].removesuffix("Mechanism"),
+            number(alone[place]),
+            "-" if single is None else short(single),
             number(stacked[place]),
         ]
-        for place, (query, single) in enumerate(zip(case.asked, singles, strict=True))
+        for place, (query, single) in enumerate(zip(asked, singles, strict=True))
     ]
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
-    for line in (head, *body):
-        cells = [f"{line[0]:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True))]
-        print("  ".join(cells))
+    for first, *others in (head, *body):
+        cells = [f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append("  ".join([f"{first:{widths[0]}}", *cells]))
+    lines.append(f"At once: by {by}, the queries above that have a number there.")
     for form in forms:
         mean, deviation = measured[form]
         planned = np.array(plan.errors[form])
-        away = (mean - planned) / deviation
-        worst, far = int(np.argmax(np.abs(away))), int(np.argmax(np.abs(mean / planned - 1)))
-        print(
-            f"{form}: measured against planned errors: at most {abs(away[worst]):.1f} standard errors apart "
-            f"({case.asked[worst]}), {100 * abs(mean[far] / planned[far] - 1):.0f} % ({case.asked[far]}); "
-            f"{np.mean(np.abs(away) <= 2):.0%} are within 2 standard errors"
+        away, ratio = np.abs(mean - planned) / deviation, np.abs(mean / planned - 1)
+        lines.append(
+            f"{form}, measured against planned: at most {away.max():.1f} standard errors apart "
+            f"({asked[int(away.argmax())]}), {np.mean(away <= 2):.0%} within 2; at most {ratio.max():.0%} "
+            f"({asked[int(ratio.argmax())]})"
         )
-        alone = [single.expected_error if single else math.inf for single in singles]
-        better = [float(own / other) for own, other in zip(mean, alone, strict=True)]
-        print(
-            f"{form}: {sum(ratio <= 1 for ratio in better)} of {len(better)} queries err less than alone; against all "
-            f"at once the error is smaller by a factor of {number(float(np.median(np.array(stacked) / mean)))} in the middle"
+        one, all_at_once = (float(np.nanmedian(other / mean)) for other in (alone, stacked))
+        lines.append(
+            f"{form}, against the others: the error alone is {one:.2f} times as large, at once {all_at_once:.3g} times, "
+            f"in the median; alone it is larger for {np.sum(mean <= alone)} of {len(asked)} queries"
         )
-    print(flush=True)
-    return body
+    return "\n".join(lines)
 
 
 def cases() -> list[Case]:
@@ -292,7 +301,7 @@ def cases() -> list[Case]:
 def main() -> None:
     tables = int(sys.argv[1]) if len(sys.argv) > 1 else TABLES
     for case in cases():
-        rows(case, tables)
+        print(table(case, tables), end="\n\n", flush=True)
     if not adult_study.available():
         print(f"adult: skipped; {adult_study.NO_DATA}")
 
