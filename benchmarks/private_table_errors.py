@@ -286,7 +286,7 @@ def table(case: Case, tables: int) -> str:
         )
         one, all_at_once = (float(np.nanmedian(other / mean)) for other in (alone, stacked))
         lines.append(
-            f"{form}, against the others: the error alone is {one:.2f} times as large, at once {all_at_once:.3g} times, "
+            f"{form}, against the others: the error alone is {one:.2f} times as large, at once {all_at_once:.3g} times "
             f"in the median; alone it is larger for {np.sum(mean <= alone)} of {len(asked)} queries"
         )
     return "\n".join(lines)
