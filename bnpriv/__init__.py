@@ -21,24 +21,12 @@ if TYPE_CHECKING:
     from bnpriv.io.framework_file import read_framework, read_queries
     from bnpriv.io.pgmpy import from_pgmpy
     from bnpriv.io.pymc.read import from_pymc
-    from bnpriv.lab.laws_by_property import laws_by_property
     from bnpriv.io.starter.start import start
 
     # ask
     from bnpriv.core.queries.predicates import col
     from bnpriv.core.queries.sensitivity import column_sensitivity
-    from bnpriv.core.queries.asked import (
-        count,
-        crosstab,
-        histogram,
-        linear,
-        mean,
-        moments,
-        proportion,
-        proportion as share,
-        total,
-        total as sum,
-    )
+    from bnpriv.core.queries.asked import count, crosstab, histogram, linear, mean, moments, proportion, total
     from bnpriv.core.queries.spread import covariance, std, variance
     from bnpriv.core.queries.custom import custom
     from bnpriv.core.queries.spread import median, quantile
@@ -131,7 +119,6 @@ __all__ = [
     "influence_report",
     "intervals",
     "laws",
-    "laws_by_property",
     "leaks",
     "linear",
     "markov_quilts",
@@ -154,12 +141,10 @@ __all__ = [
     "read_queries",
     "rehearse",
     "release",
-    "share",
     "simulate",
     "stack",
     "start",
     "std",
-    "sum",
     "total",
     "tradeoff",
     "types",

@@ -26,10 +26,9 @@ from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import name_charge
 from bnpriv.ledger.values import Budget
-from bnpriv.tables.evaluate import answer_labels, require_answerable
-from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
+from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
-from bnpriv.tables.rows import check_rows
 
 # --------------------------------------------------------------------------------------------------
 # Refuse to release from the very table that the models were learned from, which was said to be public.

@@ -30,9 +30,8 @@ from bnpriv.ledger.values import Budget, Uncopied
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
 from bnpriv.shown import Shown
-from bnpriv.tables.evaluate import require_answerable
+from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
-from bnpriv.tables.rows import check_rows
 from bnpriv.text import visible
 
 

@@ -475,7 +475,7 @@ def _csv_query(path: Path, columns: int, separator: str) -> str:
     # The dialect is declared, not guessed from the data. Short rows are padded; an empty field is missing, "" is the
     # empty text. In parallel DuckDB miscounts quoted line ends when it is not strict.
     return (
-        f"SELECT * FROM read_csv({_quoted(glob.escape(str(path)))}, auto_detect = false, columns = {{{fields}}}, "
+        f"SELECT * FROM read_csv({quoted(glob.escape(str(path)))}, auto_detect = false, columns = {{{fields}}}, "
         f"header = true, delim = '{separator}', quote = '\"', escape = '\"', allow_quoted_nulls = false, "
         "strict_mode = false, null_padding = true, ignore_errors = true, parallel = false, "
         f"max_line_size = {LONGEST_LINE})"
@@ -506,7 +506,8 @@ def _csv_header(path: Path, separator: str | None) -> tuple[list[str], str]:
     return header, separator
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as it stands in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 

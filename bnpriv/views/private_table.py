@@ -9,7 +9,7 @@ from typing import Any
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Code, Document, Fact, Paragraph, Quote, Section, Table, fact
 from bnpriv.text import Json, full_text, number_text
-from bnpriv.views.guarantee import belief_section, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
 
 REAL_RECORDS = "Real records are handed on: this does not protect single persons."
 
@@ -25,8 +25,8 @@ NOT_SHOWN = (
 HOW: dict[str, str] = {
     "fill": "Records that are too many in a class are left out at random; missing ones are drawn from {law}, given the "
     "class. Then all are shuffled.",
-    "trim": "Of every class so many records are left out at random that the rest tells only noisy numbers: {given_up:,} "
-    "and as many more or less as the noise says. Nothing is made up, and no model is needed. Then all are shuffled.",
+    "trim": "Of every class {given_up:,} records are left out at random, and as many more or less as the noise says. "
+    "Nothing is made up, and no model is needed. Then all are shuffled.",
     "fill and trim": "Every class has {given_up:,} records fewer than its noisy number; the few that may be missing "
     "still are drawn from {law}, given the class. Then all are shuffled.",
 }
@@ -95,7 +95,9 @@ def table_data(made: Any) -> Json:
         ],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
-        "law": None if rule.law is None else {"text": rule.law.text, "gap": rule.law.gap, "error": rule.law.log_error},
+        "law": None
+        if rule.law is None
+        else {"text": rule.law.text, "excess": rule.law.excess, "shortfall": rule.law.shortfall, "gap": rule.law.gap},
     }
 
 
@@ -150,7 +152,7 @@ def plan_document(plan: Any) -> Document:
 def _errors_table(plan: Any) -> Table:
     forms = list(plan.errors)
     rows = [
-        (Code(str(query)), *(_error_text(plan.errors[form][place]) for form in forms))
+        ((Code(str(query)),), *(_error_text(plan.errors[form][place]) for form in forms))
         for place, query in enumerate(plan.queries)
     ]
     return Table(
@@ -183,6 +185,26 @@ def _plan_data(plan: Any) -> Json:
         }
 
     return {"epsilon": plan.epsilon, "delta": plan.delta, "forms": [told(*each) for each in plan.forms.items()]}
+
+
+def beside_section(beside: Any) -> Section:
+    """A private table of the same strength, beside the release of one answer."""
+    best, rule = beside.calibration, beside.rule
+    budget = f"epsilon={rule.guarantee.epsilon:g}" + (f", delta={best.delta:g}" if rule.guarantee.delta else "")
+    error = number_text(beside.error)
+    return Section(
+        title="Hand on a table instead",
+        id="table",
+        blocks=(
+            Paragraph(
+                f"A private table of the same strength ({rule.form}) gives this answer with a mean error of {error}, "
+                f"where this release has {number_text(best.expected_error)}; and it answers every other question too, "
+                "any number of times, or is handed on as it is, for the same epsilon once."
+            ),
+            Paragraph(("To have it: ", Code(f"bp.private_table(framework, data, {budget}, records_may_be_seen=True)"))),
+            Paragraph(REAL_RECORDS, soft=True),
+        ),
+    )
 
 
 def hidden_document(kept: Any) -> Document:

@@ -220,14 +220,6 @@ class Guarantee(HasCard):
         return odds_text(self.nats)
 
     @property
-    def belief_caption(self) -> str:
-        """The caption of a table of beliefs before and after the answer."""
-        names = " or of ".join(map(name_text, self.with_belief))
-        rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
-        told = f"{self.seen or 'the answer'} and at most after it" if self.answers == 1 else f"{self._seen} and at most after them"
-        return f"A belief in one secret of {names}, before {told}{rare}"
-
-    @property
     def odds_text(self) -> str:
         """How far odds move, where nothing more is bounded."""
         rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import cast, final
+from typing import Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv import checks
+from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.dataset import Counts, reach
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.builtin import Count, Proportion
+from bnpriv.core.queries.contribution import holds_category, holds_number
 from bnpriv.core.queries.normal_form import normal_form
-from bnpriv.core.queries.predicates import And, Comparison, Not, Or, Predicate
-from bnpriv.core.schema import Schema, require_schema
+from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, truth
+from bnpriv.core.schema import NumberColumn, Schema, has_gaps, is_whole, require_schema
 from bnpriv.core.secrets import Apart, Secret
 from bnpriv.errors import SecretError
 from bnpriv.text import and_text, name_text, visible
+
+MOST_COMBINATIONS = 2**20
+"""The most combinations of values of which it is asked whether a class can have a record."""
 
 MOST_CLASSES = 200
 """The most classes of a private table."""
@@ -90,11 +99,20 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
             found=f"{number:,} cells of {and_text([visible(str(secret.property)) for secret in secrets])}",
             remedy="Hide coarser bins, or fewer columns.",
         )
-    combined = [tuple(zip(*cell, strict=True)) for cell in product(*cells)]
+    combined = [
+        (and_text([label for label, _ in cell]), _all([condition for _, condition in cell])) for cell in product(*cells)
+    ]
+    found = _possible(combined, schema)
+    if len(found) < 2:
+        raise SecretError(
+            "a number of records that is hidden must not be known beforehand",
+            found="a condition that all values of its columns fulfil, or none",
+            remedy="Hide a condition that some records fulfil.",
+        )
     return Classes(
         schema=schema,
-        labels=tuple(and_text(cast("Sequence[str]", labels)) for labels, _ in combined),
-        predicates=tuple(_all(cast("Sequence[Predicate]", parts)) for _, parts in combined),
+        labels=tuple(label for label, _ in found),
+        predicates=tuple(condition for _, condition in found),
         moved=max(_moved(secret, schema) for secret in secrets),
         protected=tuple(_protected(secret, schema) for secret in secrets),
     )
@@ -126,6 +144,35 @@ def _all(parts: Sequence[Predicate]) -> Predicate:
     return parts[0] if len(parts) == 1 else And(tuple(parts))
 
 
+def _possible(cells: list[tuple[str, Predicate]], schema: Schema) -> list[tuple[str, Predicate]]:
+    """The cells that a record can be in, whatever it is: a histogram of all values leaves no other records."""
+    names = sorted(frozenset[str]().union(*(condition.columns for _, condition in cells)))
+    leaves = [leaf for _, condition in cells for leaf in condition.comparisons()]
+    values: dict[str, NDArray[Any]] = {}
+    for axis, name in enumerate(names):
+        column = schema[name]
+        points = range(len(column.outcomes)) if isinstance(column, Categorical) else _points(column, name, leaves)
+        values[name] = np.array(list(points)).reshape([-1 if k == axis else 1 for k in range(len(names))])
+    if math.prod(each.size for each in values.values()) > MOST_COMBINATIONS:
+        return cells
+
+    def holds(leaf: Comparison | IsIn) -> NDArray[np.bool_]:
+        column, points = schema[leaf.column], values[leaf.column]
+        return holds_category(leaf, column)[points] if isinstance(column, Categorical) else holds_number(leaf, points)
+
+    return [cell for cell in cells if truth(cell[1], holds).any()]
+
+
+def _points(column: NumberColumn, name: str, leaves: Sequence[Comparison | IsIn]) -> list[float]:
+    """Numbers of a column that stand for all, as far as some comparisons tell."""
+    cuts = [float(value) for leaf in leaves if leaf.column == name for value in leaf.constants]  # pyright: ignore[reportArgumentType]
+    near = [way for cut in cuts for way in (math.nextafter(cut, -math.inf), cut, math.nextafter(cut, math.inf))]
+    if is_whole(column):
+        near = [whole for cut in cuts for whole in (math.floor(cut) - 1, math.floor(cut), math.floor(cut) + 1)]
+    inside = [float(column.lower), float(column.upper), *(x for x in near if column.lower <= x <= column.upper)]
+    return [*inside, GAP_MARK] if has_gaps(column) else inside
+
+
 def _moved(secret: Secret, schema: Schema) -> int:
     """How many records lie between the two secrets of a pair, at most."""
     if secret.of_cells:
@@ -155,4 +202,3 @@ def _protected(secret: Secret, schema: Schema) -> ProtectedSecret:
         pairs=apart,
         bounds_belief=secret.pairs is None,
     )
-

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Protocol, final
 
 import numpy as np
 
 from bnpriv import checks
-from bnpriv.bound import FloatArray, up
+from bnpriv.bound import FloatArray, IntArray, up
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Sampler
 from bnpriv.errors import ParameterError, RefusedError
@@ -31,6 +32,10 @@ class CountNoise(Protocol):
 
     def noisy(self, counts: Sequence[int], sampler: Sampler) -> tuple[int, ...]:
         """Noisy numbers of the same sum; some may be negative."""
+        ...
+
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy vectors for expectations alone, the same ones every time."""
         ...
 
 
@@ -190,16 +195,51 @@ class MoveNoise:
         edge = float(masses[self.most - moved + 1 : self.most + 1].sum())
         return math.inf if among <= 0 else up(edge / among * (1 + ROUNDING))
 
-    def beyond(self, bound: int) -> float:
-        """How many records more than `bound` all classes together gain on average, rounded up."""
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy vectors for expectations, of shape (number, classes); of two classes evenly spread ones."""
+        if self.classes > 2:
+            sampler = SeededSampler(np.random.default_rng(0))
+            return np.array([self.noisy(counts, sampler) for _ in range(number)])
+        levels = (np.arange(number) + 0.5) / number
+        beyond = np.minimum(levels, 1 - levels) * (1 + self._ratio)
+        sizes = np.floor(-self.scale * np.log(np.minimum(beyond, 1))).astype(np.int64)
+        moved = np.sign(levels - 0.5).astype(np.int64) * (sizes if self.most is None else np.minimum(sizes, self.most))
+        return np.array(counts) + np.stack([moved, -moved], axis=1)
+
+    def above(self, bounds: FloatArray) -> FloatArray:
+        """How likely one class gains more than each of some numbers of records, rounded up."""
         if self.classes == 2:
-            q = self._ratio
-            return up(2 * math.exp(-(bound + 1) / self.scale) / ((1 + q) * -math.expm1(-1 / self.scale)), 16)
+            chances = np.exp(-(np.abs(bounds + 0.5) + 0.5) / self.scale) / (1 + self._ratio)
+        else:
+            masses = self._masses(int(np.abs(bounds).max()) + 1)
+            tails = np.cumsum(masses[::-1])[::-1] / (2 * float(masses.sum()) - float(masses[0]))
+            chances = tails[np.where(bounds < 0, -bounds, bounds + 1).astype(int)]
+        return np.where(bounds < 0, 1 - chances * (1 - ROUNDING), chances * (1 + ROUNDING))
+
+    def beyond(self, bound: int) -> float:
+        """How many records more than `bound` all classes together gain on average."""
+        if self.classes == 2:
+            return 2 * float(self.above(np.array([bound]))[0]) / -math.expm1(-1 / self.scale)
         masses = self._masses(bound)
-        every = 2 * float(masses.sum()) - float(masses[0])
         tail = masses[bound + 1 :]
-        found = float((tail * np.arange(1, len(tail) + 1)).sum()) / every
-        return up(self.classes * found * (1 + ROUNDING))
+        found = float((tail * np.arange(1, len(tail) + 1)).sum()) / (2 * float(masses.sum()) - float(masses[0]))
+        return self.classes * found * (1 + ROUNDING)
+
+    def other_places(self, bound: int, moved: int) -> float:
+        """How many places of the table are filled by a made-up record under one secret and a real one under the other.
+
+        At most, on average and rounded up, over tables in which each class has `bound` records fewer than its noisy
+        number, for secrets `moved` records apart.
+        """
+        if self.classes == 2:
+            return up(float(self.above(bound + np.arange(-moved, moved)).sum()) * (1 + ROUNDING))
+        near = self.above(bound - np.arange(1, moved + 1)).sum() + moved * self.above(np.array([bound]))[0]
+        return up(float(near) * (1 + ROUNDING))
+
+    def passes(self, bound: int, moved: int) -> float:
+        """How likely, at most, some class gains more than `bound` records under one of two secrets, rounded up."""
+        first, rest = self.above(np.array([bound - moved, bound])).tolist()
+        return up(first + (self.classes - 1) * rest)
 
 
 def _two_sided(scale: float, most: int, moved: int) -> float:
@@ -270,8 +310,41 @@ def _parts(total: int, number: int, sampler: Sampler, *, least: int) -> list[int
     places = total - 1 if least else total + number - 1
     cuts = sorted(_distinct(places, number - 1, sampler))
     ends = [-1, *cuts, places]
-    gaps = [after - before - 1 for before, after in zip(ends, ends[1:], strict=False)]
+    gaps = [after - before - 1 for before, after in pairwise(ends)]
     return [gap + least for gap in gaps]
+
+
+# --------------------------------------------------------------------------------------------------
+# Noise for expectations, which says what a private table would be like.
+# --------------------------------------------------------------------------------------------------
+
+LARGE = 2**40
+
+
+@final
+@dataclass(frozen=True)
+class SeededSampler:
+    """Random numbers for expectations alone, the same ones every time."""
+
+    random: np.random.Generator
+
+    def discrete_laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Differences of geometric numbers, added to the values."""
+        success = -math.expm1(-1 / scale)
+        drawn = self.random.geometric(success, (2, len(values)))
+        return tuple(float(value + more) for value, more in zip(values, drawn[0] - drawn[1], strict=True))
+
+    def laplace(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Laplace noise added to the values."""
+        return tuple((np.asarray(values) + self.random.laplace(0, scale, len(values))).tolist())
+
+    def gaussian(self, values: Sequence[float], scale: float) -> tuple[float, ...]:
+        """Normal noise added to the values."""
+        return tuple((np.asarray(values) + self.random.normal(0, scale, len(values))).tolist())
+
+    def below(self, limit: int) -> int:
+        """A number below a limit."""
+        return int(self.random.integers(limit)) if limit < LARGE else int(self.random.random() * limit)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -290,6 +363,11 @@ class CalibratedCount:
     def mean_moves(self) -> float:
         """How far the noisy count is from the true one on average."""
         return self.calibration.noise.error().upper
+
+    def usual(self, counts: Sequence[int], number: int) -> IntArray:
+        """So many noisy pairs of numbers for expectations, of shape (number, 2)."""
+        sampler = SeededSampler(np.random.default_rng(0))
+        return np.array([self.noisy(counts, sampler) for _ in range(number)])
 
     def noisy(self, counts: Sequence[int], sampler: Sampler) -> tuple[int, ...]:
         """The noisy count, rounded, and the rest of the records."""

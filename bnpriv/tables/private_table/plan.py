@@ -12,49 +12,23 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.noise import Sampler
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
-from bnpriv.errors import Refusal
+from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    from bnpriv.render.document import Document, Section
+    from bnpriv.text import Json
 
-DRAWS = 2_000
+DRAWS = 1_000
 """Draws of the noise that expected errors are averaged over."""
-
-LARGE = 2**40
-
-
-@final
-@dataclass(frozen=True)
-class SeededSampler:
-    """Random numbers for expectations alone, the same ones every time."""
-
-    random: np.random.Generator
-
-    def discrete_laplace(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Differences of geometric numbers, added to the values."""
-        success = -math.expm1(-1 / scale)
-        drawn = self.random.geometric(success, (2, len(values)))
-        return tuple(float(value + more) for value, more in zip(values, drawn[0] - drawn[1], strict=True))
-
-    def laplace(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Laplace noise added to the values."""
-        return tuple((np.asarray(values) + self.random.laplace(0, scale, len(values))).tolist())
-
-    def gaussian(self, values: list[float], scale: float) -> tuple[float, ...]:
-        """Normal noise added to the values."""
-        return tuple((np.asarray(values) + self.random.normal(0, scale, len(values))).tolist())
-
-    def below(self, limit: int) -> int:
-        """A number below a limit."""
-        return int(self.random.integers(limit)) if limit < LARGE else int(self.random.random() * limit)
 
 
 @final
@@ -173,6 +147,55 @@ def plan_table(
     )
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableBeside:
+    """What a private table of the same strength would be, beside the release of one answer.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Of the answer.
+    rule : TableRule
+        Of the table.
+    error : float
+        How far the answer from the table is from the true one on average.
+    """
+
+    calibration: Calibration
+    rule: TableRule
+    error: float
+
+    @property
+    def section(self) -> Section:
+        """The table in words, beside the release."""
+        return service("table.beside_section")(self)
+
+    def to_json(self) -> Json:
+        """The same as plain values."""
+        guarantee = self.rule.guarantee
+        return {"form": self.rule.form, "epsilon": guarantee.epsilon, "delta": guarantee.delta, "error": self.error}
+
+
+def table_beside(calibration: Calibration) -> TableBeside | None:
+    """The private table that promises as much as a release; None where there is none, or a class would be empty.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    """
+    framework, epsilon, delta = calibration.framework, calibration.epsilon, calibration.delta
+    if not isinstance(framework, DatasetAttributePrivacy):
+        return None
+    try:
+        found = plan_table(framework, epsilon, delta, queries=[calibration.query])
+        rule = found.best
+        error = found.errors[rule.form][0]
+    except BnprivError:
+        return None
+    return TableBeside(calibration=calibration, rule=rule, error=error) if math.isfinite(error) else None
+
+
 def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> float:
     """How far an answer from the table is from that of the true one, on average over noise and tables of a model.
 
@@ -180,8 +203,7 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     """
     records = rule.classes.schema.records
     counts = _rounded(known.shares[model] * records, records)
-    sampler: Sampler = SeededSampler(np.random.default_rng(0))  # pyright: ignore[reportAssignmentType]
-    noisy = np.array([rule.noise.noisy(counts, sampler) for _ in range(DRAWS)])
+    noisy = rule.noise.usual(counts, DRAWS)
     moved = noisy - np.array(counts)
     sizes = np.array([rule.sizes(each) for each in noisy.tolist()])
     if (sizes.min(axis=1) == 0).any() and rule.given_up:

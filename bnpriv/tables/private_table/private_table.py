@@ -104,11 +104,15 @@ class PrivateTable(Shown):
         asked = as_query(query)
         if isinstance(asked, Custom):
             raise ParameterError(
-                "an answer is estimated by counting records", found="a function of your own", remedy="Apply it to .table."
+                "an answer is estimated by counting records",
+                found="a function of your own",
+                remedy="Apply it to .table.",
             )
         form = normal_form(asked, self.rule.classes.schema)
         sums = _sums_by_class(self, form.terms)
-        weighted = [sum(weight * Fraction(each) for weight, each in zip(self._weights, row)) for row in sums]
+        weighted = [
+            sum(weight * Fraction(each) for weight, each in zip(self._weights, row, strict=True)) for row in sums
+        ]
         return tuple(float(number) for number in form.answer(weighted))
 
     def to_parquet(self, path: str | Path) -> Path:
@@ -204,9 +208,7 @@ def private_table(
     Examples
     --------
     >>> import bnpriv as bp
-    >>> made = private_table(
-    ...     bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True
-    ... )
+    >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
     >>> made.rule.form, sum(made.sizes), list(made.table.columns) == list(bp.example("hospital").schema.columns)
     ('fill', 10000, True)
     """

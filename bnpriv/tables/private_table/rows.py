@@ -31,7 +31,7 @@ from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
-from bnpriv.tables.files import data_files, is_database
+from bnpriv.tables.files import data_files, quoted
 from bnpriv.tables.reader import collected, opened
 from bnpriv.tables.readings import Frame, dialect_of, partitions
 
@@ -41,7 +41,7 @@ Rows = NDArray[Any]
 ROWS_AT_ONCE = 2**18
 """Rows of a batch that is read, and of a row group that is written."""
 
-BUCKET = 2**17
+BUCKET = 2**18
 """About so many records are shuffled at once."""
 
 IN_MEMORY = 2**26
@@ -96,53 +96,48 @@ class PackedColumn:
         return len(self.outcomes)
 
     @property
+    def is_coded(self) -> bool:
+        """Whether values are looked up among labels when they are read."""
+        return bool(self.outcomes) or (self.as_it_counts and isinstance(self.column, Categorical))
+
+    @property
     def packed(self) -> str:
         """The type of the packed values."""
         if self.outcomes:
             return np.min_scalar_type(self.gap + 1).str
         return "<i8" if isinstance(self.column, Categorical) or is_whole(self.column) else "<f8"
 
-    def places(self, values: Any, keys: Keys) -> tuple[Rows, Any]:
-        """Return Arrow values packed, and which are texts that have no place, if any is."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
+    def labels(self, keys: Keys) -> dict[Category | float, Category]:
+        """Return which values of the table have which outcome: as texts they keep their own label, if they may."""
+        own = not self.as_it_counts and isinstance(next(iter(keys), None), str)
+        return {label: label for label in self.outcomes} if own else dict(keys)
 
-        arrow, compute = cast(Any, pa), cast(Any, pc)
-        if not isinstance(self.column, Categorical) or not (self.outcomes or self.as_it_counts):
-            return self._numbers(values.to_numpy(zero_copy_only=False)), None
-        raw = not self.as_it_counts and self.is_text and not arrow.types.is_boolean(values.type)
-        raw = raw and not arrow.types.is_floating(values.type)
-        kept = {label: label for label in self.outcomes} if raw else dict(keys)
-        known = arrow.array(list(kept), values.type)
-        found = compute.fill_null(compute.index_in(values, value_set=known), len(kept)).to_numpy()
-        missing = self._packed_category(None if has_gaps(self.column) or not self.as_it_counts else self.column.missing)
-        lookup = [*(self._packed_category(category) for category in kept.values()), missing]
-        packed = np.array(lookup, dtype=self.packed)[found]
-        others = (found == len(kept)) & values.is_valid().to_numpy(zero_copy_only=False) if raw else None
-        if others is None or not others.any():
-            return packed, None
-        packed[others] = self.gap + 1
-        return packed, others
+    def coded(self, places: Rows, labels: Mapping[Category | float, Category]) -> Rows:
+        """Return categories packed that are given by their places among the labels, from 1; 0 is none of them."""
+        missing = self._packed_category(self.column.missing if self.as_it_counts else None)
+        lookup = [missing, *(self._packed_category(category) for category in labels.values())]
+        return np.array(lookup, dtype=self.packed)[places]
 
     def _packed_category(self, category: object) -> int:
         if category in MADE_UP_GAPS:
             return self.gap if self.outcomes else GAP
         return self.outcomes.index(cast(Category, category)) if self.outcomes else int(cast(int, category))
 
-    def _numbers(self, numbers: NDArray[np.float64]) -> Rows:
-        if self.as_it_counts and has_gaps(self.column):
-            numbers = np.where(numbers == GAP_MARK, np.nan, numbers)
+    def numbers(self, numbers: NDArray[np.float64]) -> Rows:
+        """Return numbers packed, of which NaN, and what marks a gap, is none."""
+        gaps = numbers == GAP_MARK if self.as_it_counts else np.isnan(numbers)
         if self.packed == "<f8":
-            return numbers
-        whole = np.clip(np.floor(numbers + 0.5), -LARGEST_WHOLE, LARGEST_WHOLE)
-        return np.where(np.isnan(whole), GAP, np.nan_to_num(whole).astype(np.int64))
+            return np.where(gaps, np.nan, numbers)
+        whole = np.where(gaps, 0, np.floor(numbers + 0.5))
+        return np.where(gaps, GAP, np.clip(whole, -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64))
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
         if isinstance(self.column, Categorical):
             places = {value: self._packed_category(value) for value in (*self.column.categories, *MADE_UP_GAPS)}
             return np.array([places[value] for value in values], dtype=self.packed)
-        return self._numbers(np.array([np.nan if x in MADE_UP_GAPS else x for x in values], dtype=np.float64))
+        gap = GAP_MARK if self.as_it_counts else np.nan
+        return self.numbers(np.array([gap if x in MADE_UP_GAPS else x for x in values], dtype=np.float64))
 
     @property
     def arrow_type(self) -> Any:
@@ -242,8 +237,15 @@ class _Scattered:
         others: dict[str, tuple[Any, Any]] = {}
         for k, (name, column) in enumerate(self.columns.items()):
             values = batch.column(k)
-            rows[f"c{k}"], found = column.places(values, keys.get(name, {}))
-            if found is not None:
+            if not column.is_coded:
+                rows[f"c{k}"] = column.numbers(values.to_numpy(zero_copy_only=False))
+                continue
+            labels = column.labels(keys[name])
+            places = batch[f"p{k}"].to_numpy() if f"p{k}" in batch.schema.names else _places(values, list(labels))
+            rows[f"c{k}"] = column.coded(places, labels)
+            if column.is_text and not column.as_it_counts and values.null_count < len(values):
+                found = (places == 0) & values.is_valid().to_numpy(zero_copy_only=False)
+                rows[f"c{k}"][found] = column.gap + 1
                 others[name] = values, found
         rows["class"] = batch.column(len(self.columns)).to_numpy(zero_copy_only=False)
         bucket = _buckets(len(rows), self.buckets)
@@ -295,6 +297,15 @@ class _Scattered:
         return rows, {name: _joined(parts) for name, parts in texts.items()}
 
 
+def _places(values: Any, labels: Sequence[Category | float]) -> Rows:
+    """Return the places of values among labels, from 1, and 0 for those that are none of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = cast(Any, pc).index_in(values, value_set=cast(Any, pa).array(labels, values.type))
+    return cast(Any, pc).fill_null(found, -1).to_numpy() + 1
+
+
 def _arrow(values: Any) -> Any:
     import pyarrow as pa
 
@@ -342,17 +353,38 @@ def _scan(
             code = reduce(lambda left, right: left + right, number) if number else nw.lit(0.0)
             letter = "c" if next(iter(scattered.columns.values())).as_it_counts else "r"
             values = [nw.col(f"{letter}{k}").alias(f"v{k}") for k in range(len(names))]
-            for batch in _batches(clean.select(*values, code.alias("class"))):
+            texts = {
+                f"v{k}": [label for label in column.labels(keys[name]) if isinstance(label, str)]
+                for k, (name, column) in enumerate(scattered.columns.items())
+                if column.is_coded
+            }
+            for batch in _ahead(_batches(clean.select(*values, code.alias("class")), texts)):
                 scattered.add(batch, keys)
 
 
-def _batches(frame: Frame) -> Iterator[Any]:
+def _batches(frame: Frame, texts: Mapping[str, Sequence[str]]) -> Iterator[Any]:
     engine, native = frame.implementation, cast(Any, frame.to_native())
     if engine.is_duckdb():
-        return iter(native.to_arrow_reader(ROWS_AT_ONCE))
+        return iter(_with_places(native, texts).to_arrow_reader(ROWS_AT_ONCE))
     if engine.is_ibis():
         return iter(native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE))
     return iter(cast(Any, collected(frame).to_arrow()).to_batches(max_chunksize=ROWS_AT_ONCE))
+
+
+def _with_places(relation: Any, texts: Mapping[str, Sequence[str]]) -> Any:
+    """Return a relation of DuckDB with the places of texts among labels, from 1, and only such texts as have none.
+
+    DuckDB looks up each text of a dictionary once, where Arrow would look up every row.
+    """
+    places = {
+        name: f"list_position([{', '.join(map(quoted, labels))}], {name})" for name, labels in texts.items() if labels
+    }
+    fields = [
+        f"CASE WHEN {places[name]} IS NULL THEN {name} END AS {name}" if name in places else name
+        for name in relation.columns
+    ]
+    added = (f"coalesce({place}, 0)::INTEGER AS p{name[1:]}" for name, place in places.items())
+    return relation.project(", ".join([*fields, *added]))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -13,21 +13,33 @@ from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.networks.model_class import model_class
+from bnpriv.core.queries.asked import count
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
+from bnpriv.kind import ANY_KIND, kind_of
+from bnpriv.kinds.public_records import PublicRecords, public_records_of
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
+from bnpriv.tables.evaluate import guarded, values_as_they_count
 from bnpriv.tables.private_table.classes import Classes, classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, MoveNoise, least_bound
 from bnpriv.tables.private_table.distributions import calibrated_share, share_classes, sides_of
 from bnpriv.tables.private_table.made_up import RecordLaw, record_law
+from bnpriv.tables.readings import dialect_of
 
 Form = Literal["fill", "trim", "fill and trim"]
 FORMS: tuple[Form, ...] = ("fill", "trim", "fill and trim")
 
-ANY_LAW = "any law under which the records are independent of each other, given the class that each is in"
-"""What the observer of a trimmed table may believe."""
+MOST_RECORDS_OPTIMAL = 30
+"""In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
-SEEN = "this table, and whatever is made of it,"
+ANY_LAW = "that the records of each class are drawn independently of each other from one law, whatever that is"
+"""What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
+
+ONE_LAW = "that the records are drawn independently of each other from one law, whatever that is"
+"""What the observer may believe where several secrets each tell a part of these numbers."""
+
+SEEN = "this table and whatever is made of it"
 
 PERSONS = (
     "Real records are handed on: single persons are not protected by this. Ask a hidden table with record-level "
@@ -148,7 +160,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
             )
         classes = classes_of(tuple(asked.protect.values()), asked.schema)
         names = tuple(asked.schema.columns)
-        found = record_law(asked if law is None else law, asked.schema, classes.predicates, names)
+        found = record_law(asked if law is None else _model(law, asked.schema), asked.schema, classes.predicates, names)
         return Hidden(classes=classes, framework=asked, law=found, source=asked.source)
     if isinstance(asked, DistributionPrivacy):
         classes = share_classes(asked, shares)
@@ -168,8 +180,16 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
             "secrets by themselves need a schema", found="none", remedy="Pass schema=Schema(records=..., columns=...)."
         )
     classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
-    known = None if law is None else record_law(law, schema, classes.predicates, tuple(schema.columns))
+    known = None if law is None else record_law(_model(law, schema), schema, classes.predicates, tuple(schema.columns))
     return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
+
+
+def _model(law: object, schema: Schema) -> object:
+    """A network or public records as they are; the records of a public table."""
+    if isinstance(law, PublicRecords) or kind_of(law) is not ANY_KIND:
+        return law
+    columns = schema.columns
+    return public_records_of(guarded(law, lambda: values_as_they_count(law, columns, dialect_of(schema))), columns)
 
 
 def _secrets(given: object) -> Sequence[object]:
@@ -262,7 +282,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         models=1,
         source="no model is needed",
         kind="certified",
-        models_text=ANY_LAW,
+        models_text=ANY_LAW if len(classes.protected) == 1 else ONE_LAW,
         beyond_text=PERSONS,
         single_values=True,
         seen=SEEN,
@@ -301,12 +321,6 @@ def _fill(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     law = _law(hidden)
     if isinstance(law, Refusal):
         return law
-    if law.gap:
-        return Refusal(
-            required="without records that are given up the law of a record given its class must be known",
-            found=f"models that differ from {law.text} in up to {100 * law.gap:.3g} % of the records of a class",
-            remedy="Ask for form='trim' with a delta, which needs no law.",
-        )
     noise, kind = _count_noise(hidden, law, epsilon)
     return TableRule(
         classes=hidden.classes,
@@ -319,21 +333,66 @@ def _fill(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
 
 
 def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
-    """The noise on the numbers of records for a pure guarantee; what the law of a record is off by is paid for."""
-    left = epsilon - up(2 * law.log_error * hidden.classes.schema.records)
-    if left <= 0:
-        raise RefusedError(
-            "the law of a record given its class must be known closely",
-            found=f"an error of its log of up to {law.log_error:.3g} in each record",
-            remedy="Choose a larger epsilon, or coarser columns.",
-        )
+    """The noise on the numbers of records for a pure guarantee, which pays for what the law of a record may be off by.
+
+    Under two secrets k records apart, and given the sizes of the classes, k places of the table at most (2 k for more
+    than two classes) hold a made-up record under the one and a real one under the other.
+    """
+    moved, classes = hidden.classes.moved, len(hidden.classes)
     if isinstance(hidden.framework, DistributionPrivacy):
-        found = calibrated_share(hidden.framework, hidden.classes, left)
-        if isinstance(found, Refusal):
-            raise found.error()
-        return CalibratedCount(calibration=found), found.certificate.kind
-    scale = scale_of(hidden.classes.moved, left)
-    return MoveNoise(classes=len(hidden.classes), scale=scale), "certified" if law.log_error else "exact"
+        return _share_noise(hidden, law, epsilon)
+    left = (epsilon - up(moved * law.excess)) if math.isfinite(law.excess) else 0.0
+    if not left > 0:
+        raise RefusedError(
+            "models must agree on the law of a record given its class, up to a small factor",
+            found=f"models under which a record is up to {math.exp(min(law.excess, 700)):.3g} times as likely as by "
+            f"{law.text}, and secrets {moved:,} records apart",
+            remedy="Ask for form='trim' with a delta, which needs no law; or choose closer secrets.",
+        )
+    scale = scale_of(moved, left)
+    # what is made up must not be told from what is real in the other direction either
+    told = law.shortfall - 2 / scale if classes == 2 else law.shortfall - 1 / scale
+    if told > law.excess or (classes > 2 and told > 0):
+        raise RefusedError(
+            "the law that records are made up from must not favour any record",
+            found=f"records that are up to {math.exp(min(law.shortfall, 700)):.3g} times as likely by {law.text} as "
+            "under another model",
+            remedy="Ask for form='trim' with a delta, which needs no law.",
+        )
+    noise: CountNoise = MoveNoise(classes=classes, scale=scale)
+    if law.excess or law.shortfall:
+        return noise, "certified"
+    least = _least_noise(hidden, epsilon)
+    return least if least is not None and least.mean_moves < noise.mean_moves else noise, "exact"
+
+
+def _least_noise(hidden: Hidden, epsilon: float) -> CalibratedCount | None:
+    """The noise of least error on the number of records of one class, in a small table; else None."""
+    framework = hidden.framework
+    if not isinstance(framework, DatasetAttributePrivacy) or len(hidden.classes) > 2:
+        return None
+    if framework.schema.records > MOST_RECORDS_OPTIMAL:
+        return None
+    asked, mechanism = count(hidden.classes.predicates[0]), OptimalMechanism()
+    if mechanism.supports(framework, asked, epsilon=epsilon) is not None:
+        return None
+    return CalibratedCount(calibration=mechanism.calibrate(framework, asked, epsilon=epsilon))
+
+
+def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
+    """The noise on the number of records of the class whose share tells two distributions apart."""
+    assert isinstance(hidden.framework, DistributionPrivacy)
+    if law.gap:
+        raise RefusedError(
+            "the distributions of a pair must differ in the share of one class alone",
+            found=f"other laws of a record given its class, in up to {100 * law.gap:.3g} % of the records",
+            remedy="Name the class in which they differ by shares=, or release single answers.",
+        )
+    left = epsilon - up(2 * max(law.excess, law.shortfall) * hidden.classes.schema.records)
+    found = calibrated_share(hidden.framework, hidden.classes, max(left, 0.0))
+    if isinstance(found, Refusal):
+        raise found.error()
+    return CalibratedCount(calibration=found), found.certificate.kind
 
 
 def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
@@ -341,20 +400,24 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     if isinstance(law, Refusal):
         return law
     if not delta or not 0 < law.gap < 1 or isinstance(hidden.framework, DistributionPrivacy):
+        known = "a law that is known" if not law.gap else "models that may differ in every record"
         return Refusal(
-            required="a table is both filled and trimmed where the law of a record is nearly known, with a delta",
-            found="no delta" if not delta else f"a law that is off by {100 * law.gap:.3g} % of the records of a class",
-            remedy="Ask for form='fill' where the law is known, else for form='trim'.",
+            required="a table is both filled and trimmed where models differ a little in the law of a record",
+            found=known if delta else "delta 0",
+            remedy="Ask for form='fill' where the law is known, else for form='trim' with a delta.",
         )
-    scale = scale_of(hidden.classes.moved, epsilon)
-    noise = MoveNoise(classes=len(hidden.classes), scale=scale)
-    told = up((1 + math.exp(epsilon)) * law.gap)
+    moved = hidden.classes.moved
+    noise = MoveNoise(classes=len(hidden.classes), scale=scale_of(moved, epsilon))
+
+    def told(bound: int) -> float:
+        return min(noise.passes(bound, moved), up(law.gap * noise.other_places(bound, moved)))
+
     low, high = -1, 1
-    while told * noise.beyond(high) > delta:
+    while told(high) > delta:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if told * noise.beyond(middle) <= delta else (middle, high)
+        low, high = (low, middle) if told(middle) <= delta else (middle, high)
     refusal = _too_few(hidden, high)
     return refusal or TableRule(
         classes=hidden.classes,
@@ -362,7 +425,7 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         noise=noise,
         given_up=high,
         law=law,
-        guarantee=_with_law(hidden, law, epsilon, min(delta, told * noise.beyond(high)), "certified"),
+        guarantee=_with_law(hidden, law, epsilon, min(delta, told(high)), "certified"),
     )
 
 
@@ -380,4 +443,3 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         single_values=True,
         seen=SEEN,
     )
-

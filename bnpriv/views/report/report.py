@@ -13,7 +13,6 @@ from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
 from bnpriv.core.frameworks.question import Framework, own_query, require_framework
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
@@ -21,7 +20,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
-from bnpriv.kind import is_framework, kind_of
+from bnpriv.kind import FurtherTable, is_framework, kind_of
 from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_network
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.render.as_html import document_page
@@ -334,6 +333,8 @@ class InfluenceReport(Analysis):
             yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
             yield comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)
+            if self.plan.table is not None:
+                yield self.plan.table.section
         if self.best is not None:
             yield guarantee_section(self.best.guarantee)
         yield beliefs_section(self)

@@ -14,7 +14,6 @@ from bnpriv.core.frameworks.pairs import NO_TABLE
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.core.influence.losses import LEAST_MARGIN
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.mechanisms.base import Calibration
@@ -23,6 +22,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import Refusal, SizeError
+from bnpriv.kind import FurtherTable
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
 from bnpriv.shown import Shown

@@ -59,7 +59,7 @@ def test_records_are_drawn_without_replacement() -> None:
 
 @pytest.mark.unhurried
 def test_the_attack_comes_near_the_best_one_without_defence_and_with_noise() -> None:
-    laws = bp.laws_by_property(public(), QUERY, RICH, (0.3, 0.5), 50)
+    laws = bp.laws.laws_by_property(public(), QUERY, RICH, (0.3, 0.5), 50)
     for noise in (None, Gaussian(1.0)):
         found = shadow_attack(public(), QUERY, RICH, (0.3, 0.5), 50, defence=noise, test_tables=2000)
         extra = 0.0 if noise is None else 1.0
@@ -78,7 +78,7 @@ def test_what_tells_nothing_is_guessed_like_a_coin() -> None:
 
 
 def test_a_calibration_is_a_defence_whose_guarantee_holds() -> None:
-    laws = bp.laws_by_property(public(), QUERY, RICH, (0.3, 0.5), 50, covariance="mean")
+    laws = bp.laws.laws_by_property(public(), QUERY, RICH, (0.3, 0.5), 50, covariance="mean")
     schema = bp.Schema(records=50, columns={"age": bp.Real(0, 100)})
     framework = bp.DistributionPrivacy([laws], query=QUERY, schema=schema, source="a public table")
     calibration = bp.mechanisms.AttributeGaussianMechanism().calibrate(framework, epsilon=0.5, delta=1e-3)
