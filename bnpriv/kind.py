@@ -310,11 +310,22 @@ class PrivacyNotion(Overrides):
         """The query that a framework is about; None where it leaves the query open."""
         return None
 
+    def hidden(self, framework: Any, law: Any, shares: Any) -> Any:
+        """What a private table hides, the `Hidden` numbers of records; refused by default."""
+        raise NO_CLASSES.error()
+
 
 NO_RECORD_LAW = Refusal(
     required="a public table is compared with the law of one record, given that a property of the table counts it",
     found="secrets of another notion",
     remedy="Compare the network with it: bnpriv.check_model(network, public_table).",
+)
+
+NO_CLASSES = Refusal(
+    required="a private table hides how many records of the table are in some classes",
+    found="secrets of another notion",
+    remedy="Of a network of parameters hand on the columns that may go out, form='open columns'; else hide a count, in "
+    "a DatasetAttributePrivacy or by a Secret alone.",
 )
 
 ANY_NOTION = PrivacyNotion()

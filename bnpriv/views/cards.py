@@ -244,7 +244,8 @@ def belief_table(guarantee: Guarantee) -> Block:
     names = " or of ".join(map(name_text, guarantee.with_belief))
     rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.delta else ""
     answers = guarantee.answers
-    told = "the answer and at most after it" if answers == 1 else f"all {answers:,} answers and at most after them"
+    one = f"{guarantee.seen or 'the answer'} and at most after it"
+    told = one if answers == 1 else f"all {answers:,} answers and at most after them"
     caption = f"A belief in one secret of {names}, before {told}{rare}"
     rows = [(percent_text(prior), odds.belief_text(prior, guarantee.nats)) for prior in odds.PRIORS]
     return Table(caption=caption, header=("before", "at most after"), rows=rows, numbers=(1,))

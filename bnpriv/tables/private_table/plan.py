@@ -12,7 +12,6 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
-from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
@@ -184,11 +183,8 @@ def table_beside(calibration: Calibration) -> TableBeside | None:
     ----------
     calibration : Calibration
     """
-    framework, epsilon, delta = calibration.framework, calibration.epsilon, calibration.delta
-    if not isinstance(framework, DatasetAttributePrivacy):
-        return None
     try:
-        found = plan_table(framework, epsilon, delta, queries=[calibration.query])
+        found = plan_table(calibration.framework, calibration.epsilon, calibration.delta, queries=[calibration.query])
         rule = found.best
         error = found.errors[rule.form][0]
     except BnprivError:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, final
+from typing import Any, Literal, cast, final
 
 from bnpriv import checks
 from bnpriv.bound import Kind, up
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import model_class
-from bnpriv.core.queries.asked import count
+from bnpriv.core.queries.asked import as_query, count
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
-from bnpriv.kind import ANY_KIND, kind_of
+from bnpriv.kind import ANY_KIND, is_framework, kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
+from bnpriv.mechanisms.plan import plan
 from bnpriv.tables.evaluate import guarded, values_as_they_count
 from bnpriv.tables.private_table.classes import Classes, classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, MoveNoise, least_bound
-from bnpriv.tables.private_table.distributions import calibrated_share, share_classes, sides_of
 from bnpriv.tables.private_table.made_up import RecordLaw, record_law
 from bnpriv.tables.readings import dialect_of
 
@@ -121,16 +122,19 @@ class Hidden:
     Parameters
     ----------
     classes : Classes
-    framework : DatasetAttributePrivacy or DistributionPrivacy or None
+    framework : Framework or None
     law : RecordLaw, Refusal or None
         The law of a record given its class; None where none was given.
     source : str
+    share : bool
+        Whether the secret is which of two distributions holds, rather than the numbers themselves.
     """
 
     classes: Classes
-    framework: DatasetAttributePrivacy | DistributionPrivacy | None
+    framework: Any
     law: RecordLaw | Refusal | None
     source: str
+    share: bool = False
 
 
 def hidden_by(asked: object, schema: Schema | None, law: object, shares: object) -> Hidden:
@@ -151,22 +155,8 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     FrameworkError, SecretError, ParameterError
         If it is something else, or a schema is missing.
     """
-    if isinstance(asked, DatasetAttributePrivacy):
-        if asked.forward is not None or not asked.network.states:
-            raise FrameworkError(
-                "a private table needs records that are independent, with columns of values",
-                found="a network that draws whole tables, or jointly normal records",
-                remedy="Pass the secret alone, with schema=..., form='trim' and a delta.",
-            )
-        classes = classes_of(tuple(asked.protect.values()), asked.schema)
-        names = tuple(asked.schema.columns)
-        found = record_law(asked if law is None else _model(law, asked.schema), asked.schema, classes.predicates, names)
-        return Hidden(classes=classes, framework=asked, law=found, source=asked.source)
-    if isinstance(asked, DistributionPrivacy):
-        classes = share_classes(asked, shares)
-        names = tuple(asked.schema.columns)
-        found = record_law(model_class(sides_of(asked)), asked.schema, classes.predicates, names)
-        return Hidden(classes=classes, framework=asked, law=found, source=asked.source)
+    if is_framework(asked):
+        return notion_of(asked).hidden(asked, law, shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
     secrets = tuple(listed) if isinstance(listed, (list, tuple)) else tuple(_secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
@@ -182,6 +172,53 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
     known = None if law is None else record_law(_model(law, schema), schema, classes.predicates, tuple(schema.columns))
     return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
+
+
+def hidden_property(framework: DatasetAttributePrivacy, law: object, shares: object) -> Hidden:
+    """What is hidden of a table of independent records: the numbers of records that the secrets count.
+
+    Raises
+    ------
+    FrameworkError, SecretError
+        If records are not independent, or have no classes.
+    """
+    if framework.forward is not None or not framework.network.states:
+        raise FrameworkError(
+            "a private table needs records that are independent, with columns of values",
+            found="a network that draws whole tables, or jointly normal records",
+            remedy="Pass the secret alone, with schema=..., form='trim' and a delta.",
+        )
+    schema = framework.schema
+    classes = classes_of(tuple(framework.protect.values()), schema)
+    model = framework if law is None else _model(law, schema)
+    found = record_law(model, schema, classes.predicates, tuple(schema.columns))
+    return Hidden(classes=classes, framework=framework, law=found, source=framework.source)
+
+
+def hidden_share(framework: DistributionPrivacy, law: object, shares: object) -> Hidden:
+    """What is hidden of two distributions that differ in the share of one class alone: how many records are in it.
+
+    The rest of a table depends on the distribution through that number alone, if records of a class have one law.
+
+    Raises
+    ------
+    ParameterError, FrameworkError
+        If `shares` is missing or no count, or a distribution is no network of records.
+    """
+    networks = cast("tuple[DiscreteNetwork, ...]", notion_of(framework).networks(framework))
+    if not networks or not all(kind_of(each).exact_tables and each.level == "records" for each in networks):
+        raise FrameworkError(
+            "a private table needs distributions of a record", found="laws of an answer", remedy="Pair record networks."
+        )
+    classes = classes_of([Secret(as_query(cast(str, shares)))], framework.schema) if shares is not None else None
+    if classes is None or len(classes) != 2:
+        raise ParameterError(
+            "a private table of two distributions hides how many records are in one class",
+            found="no count" if classes is None else f"{len(classes)} classes",
+            remedy="Pass shares=, for example 'count(ill == \"yes\")'.",
+        )
+    found = record_law(model_class(networks), framework.schema, classes.predicates, tuple(framework.schema.columns))
+    return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
 
 
 def _model(law: object, schema: Schema) -> object:
@@ -256,7 +293,7 @@ def scale_of(moved: int, epsilon: float) -> float:
 
 def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     classes, moved = hidden.classes, hidden.classes.moved
-    if isinstance(hidden.framework, DistributionPrivacy):
+    if hidden.share:
         return Refusal(
             required="a trimmed table hides numbers of records that are close to each other",
             found="two distributions, under which these may be any",
@@ -339,7 +376,7 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     than two classes) hold a made-up record under the one and a real one under the other.
     """
     moved, classes = hidden.classes.moved, len(hidden.classes)
-    if isinstance(hidden.framework, DistributionPrivacy):
+    if hidden.share:
         return _share_noise(hidden, law, epsilon)
     left = (epsilon - up(moved * law.excess)) if math.isfinite(law.excess) else 0.0
     if not left > 0:
@@ -369,9 +406,7 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
 def _least_noise(hidden: Hidden, epsilon: float) -> CalibratedCount | None:
     """The noise of least error on the number of records of one class, in a small table; else None."""
     framework = hidden.framework
-    if not isinstance(framework, DatasetAttributePrivacy) or len(hidden.classes) > 2:
-        return None
-    if framework.schema.records > MOST_RECORDS_OPTIMAL:
+    if framework is None or len(hidden.classes) > 2 or framework.schema.records > MOST_RECORDS_OPTIMAL:
         return None
     asked, mechanism = count(hidden.classes.predicates[0]), OptimalMechanism()
     if mechanism.supports(framework, asked, epsilon=epsilon) is not None:
@@ -381,7 +416,6 @@ def _least_noise(hidden: Hidden, epsilon: float) -> CalibratedCount | None:
 
 def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
     """The noise on the number of records of the class whose share tells two distributions apart."""
-    assert isinstance(hidden.framework, DistributionPrivacy)
     if law.gap:
         raise RefusedError(
             "the distributions of a pair must differ in the share of one class alone",
@@ -389,9 +423,7 @@ def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
             remedy="Name the class in which they differ by shares=, or release single answers.",
         )
     left = epsilon - up(2 * max(law.excess, law.shortfall) * hidden.classes.schema.records)
-    found = calibrated_share(hidden.framework, hidden.classes, max(left, 0.0))
-    if isinstance(found, Refusal):
-        raise found.error()
+    found = plan(hidden.framework, count(hidden.classes.predicates[0]), checks.epsilon(left)).best
     return CalibratedCount(calibration=found), found.certificate.kind
 
 
@@ -399,7 +431,7 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     law = _law(hidden)
     if isinstance(law, Refusal):
         return law
-    if not delta or not 0 < law.gap < 1 or isinstance(hidden.framework, DistributionPrivacy):
+    if not delta or not 0 < law.gap < 1 or hidden.share:
         known = "a law that is known" if not law.gap else "models that may differ in every record"
         return Refusal(
             required="a table is both filled and trimmed where models differ a little in the law of a record",
@@ -438,7 +470,7 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         models=1 if framework is None else framework.models,
         source=hidden.source if framework is not None else law.text,
         kind=kind,
-        models_text=framework.models_text if isinstance(framework, DistributionPrivacy) else "",
+        models_text="" if framework is None else notion_of(framework).models_text(framework),
         beyond_text=PERSONS,
         single_values=True,
         seen=SEEN,
