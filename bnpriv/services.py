@@ -67,6 +67,7 @@ SERVICES: dict[str, str] = {
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # private tables
+    "table.answer_document": "bnpriv.views.private_table:answer_document",
     "table.beside_section": "bnpriv.views.private_table:beside_section",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",

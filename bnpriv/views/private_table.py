@@ -11,9 +11,9 @@ from bnpriv.render.document import Block, Code, Document, Fact, Paragraph, Quote
 from bnpriv.text import Json, full_text, number_text
 from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
 
-REAL_RECORDS = "Real records are handed on: this does not protect single persons."
+REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
-INSIDE = "The table stays inside; what is answered protects single persons too."
+INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
 ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
 
@@ -41,11 +41,11 @@ def _budget(guarantee: Any) -> str:
     return f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
 
 
-def _facts(rule: Any) -> tuple[Fact, ...]:
+def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tuple[Fact, ...]:
     guarantee = rule.guarantee
     return (
         protected_fact(guarantee.secrets),
-        observer_fact(guarantee.observer, "the table, or whatever is made of it,"),
+        observer_fact(guarantee.observer, seen),
         fact("How it is made", how_text(rule)),
         sureness_fact(guarantee),
     )
@@ -66,8 +66,7 @@ def table_document(made: Any) -> Document:
     )
     return Document(
         kind="private table",
-        kicker=REAL_RECORDS,
-        headline=f"A private table of {sum(made.sizes):,} records: {_budget(rule.guarantee)}, whatever is made of it",
+        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         answer=(Quote(rule.guarantee.sentence),),
         facts=_facts(rule),
@@ -138,8 +137,7 @@ def plan_document(plan: Any) -> Document:
         )
     return Document(
         kind="table plan",
-        kicker=REAL_RECORDS,
-        headline=f"A private table can be handed on: {best.form}, {_budget(best.guarantee)}"
+        headline=f"{REAL_RECORDS}: a private table, {best.form}, {_budget(best.guarantee)}"
         if best is not None
         else "No private table of this kind can be handed on",
         lead=ANY_USE if possible else "",
@@ -208,13 +206,45 @@ def beside_section(beside: Any) -> Section:
 
 
 def hidden_document(kept: Any) -> Document:
-    """What the answers of a hidden table promise."""
-    rule = kept.rule
+    """What the answers of a hidden table promise, and what they have told of single records by now."""
+    rule, spent = kept.rule, kept.spent_records
     return Document(
         kind="hidden table",
-        kicker=INSIDE,
-        headline=f"A hidden table: {_budget(rule.guarantee)} for what is hidden of the table as a whole",
-        answer=(Quote(rule.guarantee.sentence),),
-        facts=_facts(rule),
-        data={"form": rule.form, "guarantee": rule.guarantee.to_json()},
+        headline=f"{_protected(spent)}: a hidden table, {_budget(rule.guarantee)} for the numbers that it hides",
+        lead=INSIDE,
+        answer=(Quote(kept.guarantee.sentence), Quote(spent.sentence)),
+        facts=_facts(rule, "any number of answers"),
+        data={"form": rule.form, "records": _records_data(spent), "guarantee": kept.guarantee.to_json()},
     )
+
+
+def answer_document(answer: Any) -> Document:
+    """An answer of a hidden table with both promises."""
+    numbers = list(zip(answer.labels, answer.numbers, strict=True))
+    rows = [(label, number_text(value), number_text(answer.scale)) for label, value in numbers]
+    header = ("number", "answer", "mean error by the noise")
+    blocks = (Table(caption=answer.asked, header=header, rows=rows, numbers=(1, 2)),) if rows else ()
+    return Document(
+        kind="hidden answer",
+        headline=f"{_protected(answer.records)}: the answer to {answer.asked}",
+        answer=(*blocks, Quote(answer.guarantee.sentence), Quote(answer.records.sentence)),
+        facts=(fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),
+        data={
+            "asked": answer.asked,
+            "numbers": [{"label": label, "value": value} for label, value in numbers],
+            "scale": answer.scale,
+            "epsilon_records": answer.epsilon_records,
+            "delta_records": answer.delta_records,
+            "alone": _records_data(answer.alone),
+            "records": _records_data(answer.records),
+            "guarantee": answer.guarantee.to_json(),
+        },
+    )
+
+
+def _protected(told: Any) -> str:
+    return f"Single persons are protected, {told.numbers} for {told.answers:,} answer{'' if told.answers == 1 else 's'}"
+
+
+def _records_data(told: Any) -> Json:
+    return {"epsilon": told.epsilon, "delta": told.delta, "answers": told.answers, "sentence": told.sentence}

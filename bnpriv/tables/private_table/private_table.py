@@ -26,7 +26,7 @@ from bnpriv.render.outputs import outputs
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
-from bnpriv.tables.private_table.hidden import HiddenTable
+from bnpriv.tables.private_table.hidden import HiddenTable, loss_of_counts
 from bnpriv.tables.private_table.rows import classed_rows
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
@@ -138,7 +138,8 @@ class PrivateTable(Shown):
         return service("table.document")(self)
 
     def __repr__(self) -> str:
-        return f"PrivateTable({self.rule.form!r}, {sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g})"
+        told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
+        return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
 
 
 def private_table(
@@ -218,10 +219,14 @@ def private_table(
             found="nobody who said that they need not be",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
+    if hidden and output is not None:
+        raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
     rule = chosen_rule(asked, form, epsilon, delta)
+    if hidden:
+        loss_of_counts(rule)  # refuses before any data are read
     made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
-    return HiddenTable(table=made.table, rule=rule, sizes=made.sizes) if hidden else made
+    return HiddenTable(made, sampler) if hidden else made
 
 
 def made_by(

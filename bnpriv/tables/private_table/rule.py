@@ -64,6 +64,10 @@ class TableRule:
     law : RecordLaw or None
         Where records that are missing are drawn from.
     guarantee : Guarantee
+
+    Notes
+    -----
+    docs/claims/private_table_fill.md and private_table_trim.md; of tables that stay inside private_table_hidden.md.
     """
 
     classes: Classes
