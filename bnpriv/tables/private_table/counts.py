@@ -45,7 +45,7 @@ AT_ONCE = 8
 TAIL_ROUNDING = 1e-9
 """More than what rounding takes from a tail that is summed from positive numbers, relative to it."""
 
-MOST_MASSES = 2**24
+MOST_CHANCES = 2**24
 """The most probabilities of one class that are summed."""
 
 FARTHEST_SUMMED = 60.0
@@ -166,9 +166,9 @@ class MoveNoise:
         # the sum of many numbers is far from 0 where a class gains much: about two scales for each
         far = FARTHEST_SUMMED + 4 * self.classes
         size = largest + math.ceil(far * self.scale) + 1
-        if size > MOST_MASSES:
+        if size > MOST_CHANCES:
             raise RefusedError(
-                f"{self.classes} classes are hidden up to a scale of about {MOST_MASSES / 2 / far:,.0f} records",
+                f"{self.classes} classes are hidden up to a scale of about {MOST_CHANCES / 2 / far:,.0f} records",
                 found=f"a scale of {self.scale:,.0f}",
                 remedy="Choose fewer records between two secrets, a larger epsilon, or two classes.",
             )
