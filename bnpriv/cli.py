@@ -244,7 +244,10 @@ def table(
         require_writable(output, reading)
         reading.append(output)
     made: PrivateTable | None = None
-    with noting(lambda: _left_of_table(made)), outputs(html, _file(json), reading=reading) as out:
+    with (
+        noting(lambda: _left_behind(made, f"its table is in {output}.")),
+        outputs(html, _file(json), reading=reading) as out,
+    ):
         hidden, schema, network = read_hidden(framework)
         known: object = network if law is None else law
         if plan:
@@ -257,22 +260,10 @@ def table(
             return
         out.reserve(ROOM * 256)
         with working("reading the table"):
-            found = private_table(
-                hidden,
-                data,
-                epsilon,
-                delta,
-                form,
-                schema=schema,
-                law=known,
-                records_may_be_seen=True,
-                output=output,
-                ledger=ledger,
-                budget=None if budget is None else Budget(budget, delta),
-                name=account,
-                key=key,
-            )
-        made = cast("PrivateTable", found)
+            most = None if budget is None else Budget(budget, delta)
+            counted: dict[str, Any] = {"ledger": ledger, "budget": most, "name": account, "key": key}
+            options: dict[str, Any] = {"schema": schema, "law": known, "records_may_be_seen": True, "output": output}
+            made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
         if html is not None:
             out.put(html, made.to_html())
         _show(str(made), made.to_json(), json, out)
@@ -566,7 +557,7 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
-def _left_behind(released: Release | None) -> str:
+def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
     from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
 
@@ -574,43 +565,27 @@ def _left_behind(released: Release | None) -> str:
         return NOTHING_CHARGED
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
-    return charged_text(released.mark.account, released.mark.number, "the ledger keeps its answer.")
+    return charged_text(released.mark.account, released.mark.number, kept)
 
 
 def _refuse_half_asked(*, plan: bool, data: str | None, output: Path | None, seen: bool) -> None:
     """Refuse a private table without what it needs, and a plan with what it does not touch."""
-    if plan:
-        if data is not None or output is not None:
-            raise ParameterError(
-                "a plan touches no data", found="a table or an output", remedy="Leave them out, or leave out --plan."
-            )
-        return
-    if data is None or output is None:
+    if plan and not (data is None and output is None):
+        raise ParameterError(
+            "a plan touches no data", found="a table or an output", remedy="Leave out these, or --plan."
+        )
+    if not plan and (data is None or output is None):
         raise ParameterError(
             "a private table is made of a table, and written to a file",
             found="no table" if data is None else "no file",
             remedy="Write bnpriv table FRAMEWORK.toml DATA -o OUT.parquet; or --plan, to see what it would be like.",
         )
-    if not seen:
+    if not plan and not seen:
         raise RefusedError(
             "real records are handed on, so that single persons are not protected",
             found="nobody who said that they need not be",
             remedy="Add --records-may-be-seen.",
         )
-
-
-def _left_of_table(made: PrivateTable | None) -> str:
-    """Return what Ctrl-C leaves behind of a private table, where nothing further inside says it."""
-    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
-
-    if made is None:
-        return NOTHING_CHARGED
-    there = f"its table is in {made.table}."
-    return (
-        f"Nothing is kept in a ledger; {there}"
-        if made.mark is None
-        else charged_text(made.mark.account, made.mark.number, there)
-    )
 
 
 def _file(target: str | None) -> Path | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
@@ -29,6 +29,7 @@ from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
 from bnpriv.ledger.ledger import Ledger, name_charge
+from bnpriv.ledger.rules import Admit
 from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs
@@ -214,56 +215,53 @@ def charged_table(
     key: str | None,
 ) -> PrivateTable:
     """Make a private table that a ledger counts: `bnpriv.private_table` with a ledger."""
+    receipt, schema, target = None, rule.classes.schema, None if output is None else user_path(output)
     try:
-        schema, target = rule.classes.schema, None if output is None else user_path(output)
         check_rows(tuple(schema.columns), schema, data)
         if asked.framework is not None:
             refuse_learned(asked.framework, schema, data)
-        charge = _table_charge(rule, asked, ledger, budget, name)
-        return _charged_table(rule, data, target, inside, sampler, charge, key)
+        entry = _table_entry(rule)
+        where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
+        charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)
+        if key is not None and key in where.book(account).keys:
+            receipt = charge()
+            return _opened_again(rule, receipt, target)
+        with outputs(target, reading=() if target is None else read_files(data, target)) as out:
+            receipt = charge()
+            if receipt.answer is not None:
+                raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
+            place = None if target is None else out.beside(target)
+            made = made_by(rule, None, data, output=place, sampler=sampler)
+            told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
+            written = None if place is None else _file_hash(place)
+            answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})
+        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
     except BaseException as error:
-        name_charge(error, name, None)
+        charged = None if receipt is None or receipt.answer is not None else receipt.charge
+        name_charge(error, name, charged)
         raise
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class _Charge:
-    """How a private table is charged, and where."""
-
-    ledger: Ledger
-    account: Account
-    entry: Entry
-    admitted: Callable[[str | None], Receipt]
-
-    def is_known(self, key: str | None) -> bool:
-        """Whether a table was charged under a key: then nothing is made, and no output replaced."""
-        return key is not None and key in self.ledger.book(self.account).keys
-
-
-def _table_charge(
-    rule: TableRule, asked: Hidden, ledger: str | Path | CountedAccount, budget: float | Budget | None, name: str
-) -> _Charge:
-    """Open the account of a framework, or that of secrets by themselves, which nothing else is counted on."""
-    entry, framework = _table_entry(rule), asked.framework
+def _table_account(
+    rule: TableRule,
+    asked: Hidden,
+    entry: Entry,
+    ledger: str | Path | CountedAccount,
+    budget: float | Budget | None,
+    name: str,
+) -> tuple[Ledger, Account, Admit]:
+    """Open the account of a framework, or that of secrets by themselves, on which nothing else is counted."""
     if budget is not None and entry.delta > as_budget(budget).delta:
         raise no_bound(entry).error()
-    if framework is not None:
-        held = ledger if isinstance(ledger, CountedAccount) else None
-        held = held or CountedAccount.opened(framework, cast("str | Path", ledger), budget, name)
-        return _Charge(
-            ledger=held.ledger, account=held.account, entry=entry, admitted=partial(held.charge_entry, entry)
-        )
+    if isinstance(ledger, CountedAccount):
+        return ledger.ledger, ledger.account, ledger.admit
+    if asked.framework is not None:
+        opened = CountedAccount.opened(asked.framework, ledger, budget, name)
+        return opened.ledger, opened.account, opened.admit
     classes = rule.classes
     secrets = sha256(repr((list(map(str, classes.predicates)), classes.moved)))
-    where, account = open_account(secrets, classes.schema, cast("str | Path", ledger), budget, name)
-    admit = alone(account.budget)
-    return _Charge(
-        ledger=where,
-        account=account,
-        entry=entry,
-        admitted=lambda key: where.charge(account, entry.to_json(), key=key, admit=admit),
-    )
+    where, account = open_account(secrets, classes.schema, ledger, budget, name)
+    return where, account, alone(account.budget)
 
 
 def _table_entry(rule: TableRule) -> Entry:
@@ -284,45 +282,12 @@ def _table_entry(rule: TableRule) -> Entry:
     )
 
 
-def _charged_table(
-    rule: TableRule,
-    data: object,
-    target: Path | None,
-    inside: bool,
-    sampler: Sampler | None,
-    charge: _Charge,
-    key: str | None,
-) -> PrivateTable:
-    """Charge, make, store, and only then let the file appear; what is there already is opened again."""
-    receipt, reading = None, () if target is None else read_files(data, target)
-    try:
-        if charge.is_known(key):
-            receipt = charge.admitted(key)
-            return _opened_again(rule, receipt, target)
-        with outputs(target, reading=reading) as out:
-            receipt = charge.admitted(key)
-            if receipt.answer is not None:
-                raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
-            place = None if target is None else out.beside(target)
-            made = made_by(rule, None, data, output=place, sampler=sampler)
-            told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
-            written = None if place is None else _file_hash(place)
-            answer = charge.ledger.store(receipt, {"form": rule.form, "sha256": written, **told})
-        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
-    except BaseException as error:
-        charged = None if receipt is None or receipt.answer is not None else receipt.charge
-        name_charge(error, charge.account.name, charged)
-        raise
-
-
 def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> PrivateTable:
     """Return the table that was made under a key, if its file is what was written."""
     assert receipt.answer is not None
     kept = receipt.answer.content
-    if kept.get("sha256") is None or "noisy" not in kept:
-        raise _not_here(
-            "one that no file was written of", "Use it in the process that made it, or ask its owner for a copy of it."
-        )
+    if kept.get("sha256") is None:
+        raise _not_here("one that no file was written of", "Use it in the process that made it.")
     if target is None or not target.is_file() or _file_hash(target) != kept["sha256"]:
         found = "no output" if target is None else "another file, or none"
         raise _not_here(found, "Pass as output= the file that was written, unchanged.")

@@ -161,31 +161,22 @@ class CountedAccount(Uncopied):
         refusal = self._last.foreign(calibration)
         if refusal is not None:
             raise refusal.error()
-        return self.charge_entry(Entry.of(calibration), key)
+        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=self.admit)
 
-    def charge_entry(self, entry: Entry, key: str | None) -> Receipt:
-        """Charge what the accountant keeps of a release for the framework of this account.
+    def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+        """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.
 
         Parameters
         ----------
-        entry : Entry
-        key : str or None
-
-        Raises
-        ------
-        BudgetError, RefusedError, LedgerError
-            As `charge`.
+        entries : sequence of mapping
+        new : mapping
         """
-
-        def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
-            before = self._counted(entries)
-            counted = before.with_entry(Entry.from_json(new))  # what is counted is what is stored
-            if isinstance(counted, Refusal):
-                return beside_table(counted, before.entries)
-            total = total_of(counted, self.budget)
-            return no_bound(entry) if total is None else total
-
-        return self.ledger.charge(self.account, entry.to_json(), key=key, admit=admit)
+        entry, before = Entry.from_json(new), self._counted(entries)  # what is counted is what is stored
+        counted = before.with_entry(entry)
+        if isinstance(counted, Refusal):
+            return beside_table(counted, before.entries)
+        total = total_of(counted, self.budget)
+        return no_bound(entry) if total is None else total
 
     def _counted(self, entries: Sequence[Mapping[str, object]]) -> Accountant:
         """Return the accountant of these first entries of the account, and of no others.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import cast, final
+from typing import Any, cast, final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -197,19 +197,9 @@ class Session(Uncopied, Shown):
         for asked, named, made in self._tables:
             if asked == (epsilon, delta, form) and key in (None, named):
                 return made if output is None else self._written(made, user_path(output))
-        made = private_table(
-            self.framework,
-            self.data,
-            epsilon,
-            delta,
-            form,
-            records_may_be_seen=records_may_be_seen,
-            output=output,
-            sampler=sampler,
-            ledger=self._account,
-            name=self._account.account.name,
-            key=key,
-        )
+        counted: Mapping[str, Any] = {"ledger": self._account, "name": self._account.account.name, "key": key}
+        options: Mapping[str, Any] = {"records_may_be_seen": records_may_be_seen, "output": output, "sampler": sampler}
+        made = private_table(self.framework, self.data, epsilon, delta, form, **options, **counted)
         assert isinstance(made, PrivateTable)
         self._tables.append(((epsilon, delta, form), key, made))
         return made

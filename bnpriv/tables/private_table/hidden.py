@@ -367,7 +367,7 @@ LEAST_SCALE = 1e-300
 """Of noise on what no record moves."""
 
 
-class ExactAnswer(NamedTuple):
+class AnswerEstimate(NamedTuple):
     """The answer to a query for the true table, and how far a record of the hidden one moves it in the 1-norm.
 
     Where records have weights, half as far as two of them do, of two classes.
@@ -390,7 +390,7 @@ def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
     return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
 
 
-def estimate(table: HiddenTable, query: Query) -> ExactAnswer:
+def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
     """Work out how a query is answered from a hidden table, without reading it.
 
     Raises
@@ -407,7 +407,9 @@ def estimate(table: HiddenTable, query: Query) -> ExactAnswer:
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
     form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
     if not shows_counts(table.rule):
-        return ExactAnswer(form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values])
+        return AnswerEstimate(
+            form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values]
+        )
     # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
     left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
     weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
@@ -417,7 +419,7 @@ def estimate(table: HiddenTable, query: Query) -> ExactAnswer:
         for row, shift in zip(form.rows, form.offset, strict=True)
     ]
     reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
-    return ExactAnswer(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
+    return AnswerEstimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -479,7 +481,7 @@ def _at_once(value: Any) -> Any:
     return value
 
 
-def _answer(found: ExactAnswer, domain: Any) -> Callable[[], Any]:
+def _answer(found: AnswerEstimate, domain: Any) -> Callable[[], Any]:
     """The answer to a query, to go into a measurement of a number or a vector."""
     single, numbers = not hasattr(domain, "element_domain"), len(found.labels)
     size = 1 if single else domain.size or numbers
