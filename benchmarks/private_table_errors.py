@@ -4,7 +4,7 @@ Run: python -m benchmarks.private_table_errors [tables]
 
 The tables of hospital and census are drawn anew from the declared network each time; that of Adult is the private half
 of the real one, and its network is learned from the other half: what is planned for it is as right as that network. All
-answers of a table share its noise. Planned errors of several numbers are upper ends: a little more than the mean 2-norm.
+answers of a table share its noise. Planned errors of several numbers are upper ends, a little above the mean 2-norm.
 """
 
 from __future__ import annotations
