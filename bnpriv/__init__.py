@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from bnpriv.lab.simulate import simulate
 
     # hand on a table
+    from bnpriv.tables.private_table.open_columns import open_columns
     from bnpriv.tables.private_table.plan import plan_table
     from bnpriv.tables.private_table.private_table import private_table
 
@@ -129,6 +130,7 @@ __all__ = [
     "model_class",
     "moments",
     "noise",
+    "open_columns",
     "pairs",
     "parse_query",
     "plan",

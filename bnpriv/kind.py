@@ -310,7 +310,7 @@ class PrivacyNotion(Overrides):
         """The query that a framework is about; None where it leaves the query open."""
         return None
 
-    def hidden(self, framework: Any, law: Any, shares: Any) -> Any:
+    def hidden(self, framework: Any, shares: Any) -> Any:
         """What a private table hides, the `Hidden` numbers of records; refused by default."""
         raise NO_CLASSES.error()
 

@@ -52,6 +52,10 @@ SERVICES: dict[str, str] = {
     "network.resampled": "bnpriv.kinds.density.network:resampled",
     "network.document": "bnpriv.views.cards:network_document",
     "network.to_file": "bnpriv.io.networks.texts:write_network",
+    # columns that may go out as they are
+    "open_columns.table_document": "bnpriv.views.open_columns:open_table_document",
+    "open_columns.document": "bnpriv.views.open_columns:open_columns_document",
+    "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
     "query.document": "bnpriv.views.cards:query_document",
     "query.parse": "bnpriv.io.query_text:parse_query",
@@ -69,6 +73,7 @@ SERVICES: dict[str, str] = {
     # private tables
     "table.answer_document": "bnpriv.views.private_table:answer_document",
     "table.beside_section": "bnpriv.views.private_table:beside_section",
+    "table.charged": "bnpriv.ledger.charged:charged_table",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",

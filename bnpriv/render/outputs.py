@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO, final
 
-from bnpriv.errors import FileError, LongDrawingWarning
+from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
 from bnpriv.text import visible
 
@@ -52,6 +52,21 @@ def outputs(*paths: Path | None, reading: Iterable[Path] = ()) -> Generator[Outp
         opened.appear()
     finally:
         opened.discard()
+
+
+def require_writable(path: Path, reading: Iterable[Path] = ()) -> None:
+    """Refuse what cannot be an output, before anything is done that would be lost; `outputs` looks again.
+
+    Raises
+    ------
+    FileError
+        As `outputs`.
+    """
+    probe = Outputs()
+    try:
+        probe.add(path, reading)
+    finally:
+        probe.discard()
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -115,6 +130,10 @@ class Outputs:
         with _refusing(path):
             write(self._open[path].beside)
 
+    def beside(self, path: Path) -> Path:
+        """Return the file that takes the place of one of the files in the end, for whatever fills it by itself."""
+        return self._open[path].beside
+
     def appear(self) -> None:
         """Let all files take their places, or none."""
         done: list[_Output] = []
@@ -147,7 +166,7 @@ def _refusing(path: Path) -> Generator[None]:
     """Turn errors of the system into a refusal that names the file."""
     try:
         yield
-    except FileError:
+    except BnprivError:
         raise
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not os.path.exists(user_path(path).parent):

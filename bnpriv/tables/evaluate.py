@@ -68,7 +68,11 @@ def _inside(value: nw.Expr, column: NumberColumn, constant: Written) -> nw.Expr:
     rest = nw.when(~value.is_nan() & (value > high)).then(_literal(high)).otherwise(_literal(missing))
     below = nw.when(value >= low).then(value).otherwise(_literal(low))
     inside = nw.when(value <= high).then(below).otherwise(rest)
-    return (inside + 0.5).floor().cast(nw.Float64) if is_whole(column) else inside
+    if not is_whole(column):
+        return inside
+    whole = (inside + 0.5).floor().cast(nw.Float64)
+    # Ibis holds whole numbers of 64 bits, and the mark of a gap is none
+    return nw.when(inside > _literal(missing)).then(whole).otherwise(_literal(missing)) if has_gaps(column) else whole
 
 
 def _literal(constant: Any) -> nw.Expr:

@@ -5,7 +5,6 @@ Imported only when data are at hand: narwhals stays out of ``import bnpriv``.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from bnpriv.core.schema import Column
 from bnpriv.errors import DataError, InstallationError
 from bnpriv.tables.databases import database_frame
 from bnpriv.tables.files import file_frame, identifier, is_database, with_imports_named
-from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, number, reading
+from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, labelled, number, reading
 
 
 @contextmanager
@@ -87,7 +86,7 @@ def source(
             yield found
         return
     frame = _table(in_memory(data, columns))
-    if _is_spark(frame):
+    if is_spark(frame):
         yield frame, list(frame.to_native().columns)
     elif frame.implementation.is_duckdb():
         import duckdb
@@ -100,7 +99,8 @@ def source(
         yield frame, frame.collect_schema().names() if isinstance(frame, nw.LazyFrame) else frame.columns
 
 
-def _is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
+    """Whether a table is one of Spark, classic or Connect."""
     return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
 
 
@@ -143,7 +143,7 @@ def chosen(
     # Spark reads dots and backquotes in names, and not their case; Polars before 2 takes a name that starts with ^ and
     # ends in $ for a pattern, which finds other columns
     numbered: Any = None
-    if _is_spark(frame):
+    if is_spark(frame):
         numbered = native.toDF(*(f"p{place}" for place in range(len(names))))
     elif frame.implementation.is_polars():
         numbered = native.rename({name: f"p{place}" for place, name in enumerate(names)})
@@ -211,18 +211,28 @@ def _plain_arrow(table: Any) -> Any:
 
 def _polars_column(series: nw.Series[Any], column: Column, writing: Writing) -> nw.Series[Any]:
     values = series.to_list()
+    kind: Any = {float: nw.Float64, str: nw.String, bool: nw.Boolean}[_kind(column)]
+    return nw.new_series(series.name, _read_singly(values, column, writing), kind, backend="polars")
+
+
+def _kind(column: Column) -> type:
+    """Return what values of a column are read as: numbers, texts or truth values."""
+    kind = type(column.categories[0]) if isinstance(column, Categorical) else float
+    return float if kind is int else kind
+
+
+def _read_singly(values: Sequence[object], column: Column, writing: Writing) -> Sequence[object]:
     if not isinstance(column, Categorical):
-        numbers = [number(value, writing) for value in values]
-        return nw.new_series(series.name, numbers, nw.Float64(), backend="polars")
-    kind: Any = {str: nw.String, int: nw.Int64, bool: nw.Boolean}[type(column.categories[0])]
-    return nw.new_series(series.name, categories(values, column), kind, backend="polars")
+        return [number(value, writing) for value in values]
+    kind = _kind(column)
+    return [*map(number, values)] if kind is float else (labelled if kind is str else categories)(values, column)
 
 
 def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
     """Return the values as doubles, nullable truth values or texts, whatever dtype pandas inferred for them."""
     import pandas as pd
 
-    dtype, kind = series.dtype, type(column.categories[0]) if isinstance(column, Categorical) else float
+    dtype, kind = series.dtype, _kind(column)
     held = pd.api.types
     if held.is_bool_dtype(dtype) and kind in (bool, str) and not held.is_object_dtype(dtype):
         return series.astype("boolean").array
@@ -230,11 +240,9 @@ def _pandas_column(series: Any, column: Column, writing: Writing) -> Any:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     if kind is str and isinstance(dtype, pd.StringDtype):
         return series.array
-    if not isinstance(column, Categorical):
-        return np.array([number(value, writing) for value in series.tolist()], dtype=np.float64)
-    found = categories(series.tolist(), column)
-    if kind is int:
-        return np.array([math.nan if value is None else value for value in found], dtype=np.float64)
+    found = _read_singly(series.tolist(), column, writing)
+    if kind is float:
+        return np.array(found, dtype=np.float64)
     return pd.Series(cast(Any, found), dtype=cast(Any, "boolean" if kind is bool else "string")).array
 
 

@@ -380,6 +380,22 @@ def categories(values: Iterable[object], column: Categorical) -> list[Category |
     return [_text_category(value, texts, numbers, truths) for value in values]
 
 
+def labelled(values: Iterable[object], column: Categorical) -> list[Category | None]:
+    """Return values of a column of texts: texts without the blanks around them, others as the category they write.
+
+    Half a character, which no engine takes, is no text of its own.
+    """
+    exact, *keys = frozenset(with_blanks(column)), *(keys_of(column, kind) for kind in (str, float, bool))
+    found: list[Category | None] = []
+    for value in values:
+        text = str(value) if issubclass(type(value), str) else None
+        if text is None or text.encode(errors="ignore").decode() != text:
+            found.append(_text_category(value, *keys))
+        else:
+            found.append(text if text in exact else text.strip(BLANKS))
+    return found
+
+
 def _text_category(
     value: object, texts: Mapping[Any, Category], numbers: Mapping[Any, Category], truths: Mapping[Any, Category]
 ) -> Category | None:

@@ -17,12 +17,12 @@ INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is a
 
 ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
 
-NOT_SHOWN = (
+KEPT_NOWHERE = (
     "Which records were left out or made up, and the noise, were drawn from the system's randomness and are kept "
     "nowhere: whoever knew them would know the true numbers."
 )
 
-HOW: dict[str, str] = {
+HOW_MADE: dict[str, str] = {
     "fill": "Records that are too many in a class are left out at random; missing ones are drawn from {law}, given the "
     "class. Then all are shuffled.",
     "trim": "Of every class {given_up:,} records are left out at random, and as many more or less as the noise says. "
@@ -34,7 +34,7 @@ HOW: dict[str, str] = {
 
 def how_text(rule: Any) -> str:
     """Return how a table of a form is made, in words."""
-    return HOW[rule.form].format(law="" if rule.law is None else rule.law.text, given_up=rule.given_up)
+    return HOW_MADE[rule.form].format(law="" if rule.law is None else rule.law.text, given_up=rule.given_up)
 
 
 def _budget(guarantee: Any) -> str:
@@ -69,9 +69,9 @@ def table_document(made: Any) -> Document:
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         answer=(Quote(rule.guarantee.sentence),),
-        facts=_facts(rule),
+        facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
-            Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(NOT_SHOWN, soft=True))),
+            Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(KEPT_NOWHERE, soft=True))),
             belief_section(rule.guarantee),
         ),
         data=table_data(made),
@@ -94,9 +94,18 @@ def table_data(made: Any) -> Json:
         ],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
-        "law": None
-        if rule.law is None
-        else {"text": rule.law.text, "excess": rule.law.excess, "shortfall": rule.law.shortfall, "gap": rule.law.gap},
+        "law": None if rule.law is None else law_data(rule.law),
+        "ledger": None if made.mark is None else made.mark.to_json(),
+    }
+
+
+def law_data(law: Any) -> Json:
+    """Return how far the law that records are made up from is off from that of any model, as plain values."""
+    logs = {"excess": law.excess, "shortfall": law.shortfall}
+    return {
+        "text": law.text,
+        "gap": law.gap,
+        **{name: log if math.isfinite(log) else None for name, log in logs.items()},
     }
 
 

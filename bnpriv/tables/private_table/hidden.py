@@ -28,7 +28,7 @@ from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import canonical_table, evaluate, guarded
 from bnpriv.tables.private_table.counts import MoveNoise
-from bnpriv.tables.private_table.rule import TableRule
+from bnpriv.tables.private_table.rule import TableRule, scale_of
 from bnpriv.tables.reader import collected
 from bnpriv.text import number_text, rounded_up, visible
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # What single records lose: the theorem of docs/claims/private_table_hidden.md in numbers.
 # --------------------------------------------------------------------------------------------------
 
-Loss = tuple[Fraction, Fraction, int]
+RecordLoss = tuple[Fraction, Fraction, int]
 """Epsilon, delta, and how many answers they are for."""
 
 
@@ -52,11 +52,11 @@ def shows_counts(rule: TableRule) -> bool:
     return rule.form != "fill" or not isinstance(rule.noise, MoveNoise)
 
 
-def _sum(one: Loss, other: Loss) -> Loss:
+def _sum(one: RecordLoss, other: RecordLoss) -> RecordLoss:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def loss_of_counts(rule: TableRule) -> Loss:
+def loss_of_counts(rule: TableRule) -> RecordLoss:
     """What single records lose to the noisy numbers of records, once for all answers.
 
     Raises
@@ -79,6 +79,20 @@ def loss_of_counts(rule: TableRule) -> Loss:
     )
 
 
+def for_records(rule: TableRule, *, share: bool) -> TableRule:
+    """A rule that protects single records too: with noise on moves where the least noise on a count was made otherwise.
+
+    Raises
+    ------
+    RefusedError
+        As `loss_of_counts`, where the secret is a share.
+    """
+    if share or isinstance(rule.noise, MoveNoise):
+        loss_of_counts(rule)
+        return rule
+    return replace(rule, noise=MoveNoise(classes=2, scale=scale_of(rule.classes.moved, rule.guarantee.epsilon)))
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class RecordPrivacy:
@@ -97,7 +111,7 @@ class RecordPrivacy:
     answers: int
 
     @classmethod
-    def of(cls, lost: Loss) -> RecordPrivacy:
+    def of(cls, lost: RecordLoss) -> RecordPrivacy:
         """An exact loss, rounded up."""
         epsilon, delta, answers = lost
         return cls(epsilon=up(float(epsilon)), delta=min(1.0, up(float(delta))), answers=answers)
@@ -224,6 +238,14 @@ class HiddenTable(Shown):
     Notes
     -----
     docs/claims/private_table_hidden.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> kept = bp.private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, hidden=True)
+    >>> answer = kept.ask("mean(days)", epsilon_records=0.5)
+    >>> 2 < answer.value < 4, kept.spent_records.numbers
+    (True, 'epsilon 0.5')
     """
 
     def __init__(self, made: Any, sampler: Sampler | None = None) -> None:
@@ -317,7 +339,7 @@ class HiddenTable(Shown):
             records=RecordPrivacy.of(spent),
         )
 
-    def _loss(self, epsilon: float, delta: float) -> Loss:
+    def _loss(self, epsilon: float, delta: float) -> RecordLoss:
         """What records of the true table lose to an answer: where counts are shown, what two of the kept one do."""
         if not shows_counts(self.rule):
             return Fraction(epsilon), Fraction(delta), 1
@@ -345,7 +367,7 @@ LEAST_SCALE = 1e-300
 """Of noise on what no record moves."""
 
 
-class Estimate(NamedTuple):
+class AnswerEstimate(NamedTuple):
     """The answer to a query for the true table, and how far a record of the hidden one moves it in the 1-norm.
 
     Where records have weights, half as far as two of them do, of two classes.
@@ -368,7 +390,7 @@ def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
     return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
 
 
-def estimate(table: HiddenTable, query: Query) -> Estimate:
+def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
     """Work out how a query is answered from a hidden table, without reading it.
 
     Raises
@@ -385,7 +407,9 @@ def estimate(table: HiddenTable, query: Query) -> Estimate:
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
     form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
     if not shows_counts(table.rule):
-        return Estimate(form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values])
+        return AnswerEstimate(
+            form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values]
+        )
     # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
     left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
     weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
@@ -395,7 +419,7 @@ def estimate(table: HiddenTable, query: Query) -> Estimate:
         for row, shift in zip(form.rows, form.offset, strict=True)
     ]
     reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
-    return Estimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
+    return AnswerEstimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -440,19 +464,24 @@ def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: obje
         None,
         epsilon,
         checks.delta(delta),
-        lambda: _withheld(lambda: _outcome(asked(going_in()))),
+        lambda: _at_once(_withheld(lambda: _collected(asked(going_in())))),
     )
 
 
-def _outcome(value: Any) -> Any:
+def _collected(value: Any) -> Any:
     """What a measurement returned; a frame that may be collected once is."""
-    from opendp.mod import Queryable
-
-    assert not isinstance(value, Queryable)  # it keeps the table, and goes on answering
     return value.collect() if type(value).__name__ == "OnceFrame" else value
 
 
-def _answer(found: Estimate, domain: Any) -> Callable[[], Any]:
+def _at_once(value: Any) -> Any:
+    """Refuse what holds the table and goes on answering."""
+    parts = (value, *(checks.listed(value) or ()))
+    if any(type(part).__name__ in ("Queryable", "OdometerQueryable", "OnceFrame") for part in parts):
+        raise _refused("measurements that answer at once", "a queryable", "Ask one by one. It counts as asked.")
+    return value
+
+
+def _answer(found: AnswerEstimate, domain: Any) -> Callable[[], Any]:
     """The answer to a query, to go into a measurement of a number or a vector."""
     single, numbers = not hasattr(domain, "element_domain"), len(found.labels)
     size = 1 if single else domain.size or numbers
@@ -468,9 +497,10 @@ def _columns(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any
 
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
     records, of_frame = sum(made.sizes), isinstance(domain, LazyFrameDomain)
-    names = list(
-        cast("Iterable[str]", [given] if isinstance(given, str) else given or (of_frame and domain.columns) or ())
+    listed = (
+        (given,) if isinstance(given, str) else domain.columns if of_frame and given is None else checks.listed(given)
     )
+    names = cast("Sequence[str]", listed or ())
     checks.subset("columns", names, schema.columns, error=ParameterError)
     elements: Mapping[str, Any] = {}
     if of_frame and sorted(names) == sorted(domain.columns) and _margin_holds(domain, records):

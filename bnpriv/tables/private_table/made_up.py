@@ -45,7 +45,7 @@ from bnpriv.core.queries.normal_form import NormalForm, Steps, columns_of, norma
 from bnpriv.core.queries.predicates import Comparison, IsIn, Predicate, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import WholeLaw
-from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, NetworkError, Refusal, RefusedError, SizeError
 from bnpriv.kind import is_framework, kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords
 
@@ -53,10 +53,10 @@ from bnpriv.kinds.public_records import PublicRecords
 # The law of one record given its class, as others see it.
 # --------------------------------------------------------------------------------------------------
 
-RAREST = 1e-5
+RAREST_CLASS = 1e-5
 """The least probability of a class: about a second for each record of a rarer one."""
 
-DRAWN_AT_ONCE = 2**14
+MADE_AT_ONCE = 2**14
 
 ALIKE = 1e-9
 """Up to this log ratio models are alike given the class: it counts as an error of the law, not as another law."""
@@ -64,14 +64,12 @@ ALIKE = 1e-9
 LARGEST_LOG = 1e5
 """The largest size of a log probability: whole numbers of so many nats are still drawn fast."""
 
-LEAST_MASS = math.ulp(0.0)
-
 UNIT = 2**1074
 """All doubles are whole numbers of 1 / UNIT."""
 
 IMPOSSIBLE = Refusal(
     required="noise may ask for a record of any class: each must be possible where records are made up",
-    found=f"a class with a probability below {RAREST:g} in the model, or without a record in the public table",
+    found=f"a class with a probability below {RAREST_CLASS:g} in the model, or without a record in the public table",
     remedy="Join it with another class, or use form='trim', which makes nothing up.",
 )
 
@@ -210,7 +208,7 @@ def _declared(
     if is_framework(model):
         try:  # only tables of independent records have a law of one record
             notion_of(model).record_law(model, count(predicates[0]), 0)
-        except BnprivError as error:
+        except (NetworkError, RefusedError) as error:
             return replace(NO_LAW, found=error.found)
         return _Declared(schema, network, model.column_laws, model.public_records, model.source)
     held = Schema(schema.records, {name: schema[name] for name in read})
@@ -255,11 +253,11 @@ class _Value(NamedTuple):
     handed: Any
 
 
-Draw = Callable[[Sampler], _Value]
+DrawValue = Callable[[Sampler], _Value]
 
 
 def _choice(masses: Iterable[Fraction]) -> Callable[[Sampler], int]:
-    """Draw a place by masses of any sum, exactly."""
+    """DrawValue a place by masses of any sum, exactly."""
     exact = list(masses)
     if len(exact) == 1:
         return lambda sampler: 0
@@ -287,7 +285,7 @@ def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
     if is_whole(column):
         counted = math.floor(value + 0.5)
         return _Value(counted, counted)
-    return _Value(value, on_grid(column, column.step(value)) if rounded else float(value))
+    return _Value(value, on_grid(column, column.step(value)) if rounded else float(value) + 0.0)
 
 
 def _on_steps(column: Column, laws: Iterable[ColumnLaw]) -> bool:
@@ -297,7 +295,7 @@ def _on_steps(column: Column, laws: Iterable[ColumnLaw]) -> bool:
     )
 
 
-def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tuple[Draw, float]:
+def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tuple[DrawValue, float]:
     """Draws of a column by its law, and a bound on the error of the log of a mass."""
     if isinstance(law, UniformLaw):
         return _uniform(cast(NumberColumn, form.schema[name]), law), 0.0
@@ -328,7 +326,7 @@ def _values_alone(name: str, column: Column, states: Sequence[State]) -> list[Fi
     return [FiniteLaw(values=(value,), probabilities=(1.0,)) for value in state_cells(name, column, states).values]
 
 
-def _uniform(column: NumberColumn, law: UniformLaw) -> Draw:
+def _uniform(column: NumberColumn, law: UniformLaw) -> DrawValue:
     unit = 1 if law.whole else UNIT
     first, end = int(Fraction(law.lower) * unit), int(Fraction(law.upper) * unit) + law.whole
 
@@ -354,13 +352,13 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     nodes, parents, above = network.graph.nodes, network.graph.parents, network.graph.ancestral
     form = _with_class(count(predicates[0]), schema, predicates)
     shares = _moments(declared, form, 0, len(predicates))[0]
-    if min(shares) < RAREST:
+    if min(shares) < RAREST_CLASS:
         return IMPOSSIBLE
     asked = [name for name in nodes if any(name in each.columns for each in predicates)]
     early = [name for name in nodes if name in above(asked)]
     late = [name for name in nodes if name in above(columns) and name not in early]
     rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name], laws.get(name, ())))
-    valued, error = dict[str, Sequence[Draw]](), 0.0
+    valued, error = dict[str, Sequence[DrawValue]](), 0.0
     for name in {*asked, *columns}:
         known = laws.get(name) or _values_alone(name, schema[name], network.states[name])
         valued[name], errors = zip(*(_draw_of(form, name, law, name in rounded) for law in known), strict=True)
@@ -386,7 +384,7 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
         kept: list[list[tuple[Sequence[int], Sequence[_Value]]]] = [[] for _ in numbers]
         while any(short := [max(0, number - len(held)) for number, held in zip(numbers, kept, strict=True)]):
             states: dict[str, Sequence[int]] = {}
-            go_on(states, early, min(DRAWN_AT_ONCE, math.ceil(np.max(short / shares))), sampler)
+            go_on(states, early, min(MADE_AT_ONCE, math.ceil(np.max(short / shares))), sampler)
             deciding = zip(*(values(states, name, sampler) for name in asked), strict=True)
             for record in zip(zip(*states.values(), strict=True), deciding, strict=True):
                 chosen = class_of(tuple([value.seen for value in record[1]]))
@@ -484,15 +482,14 @@ def _apart(
     for chosen in range(classes.max() + 1):
         likely = (classes == chosen).astype(np.float64)
         for axis, name in enumerate(asked):
-            given = np.maximum(np.exp(cells[name].logs), np.where(cells[name].logs > -math.inf, LEAST_MASS, 0.0))
+            # what is possible stays possible, however small
+            given = np.where(cells[name].logs > -math.inf, np.maximum(np.exp(cells[name].logs), math.ulp(0.0)), 0.0)
             likely = np.moveaxis(np.tensordot(given, likely, (1, axis)), 0, axis)
         shape = [len(network.states[name]) if name in asked else 1 for name in kept]
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = (joint.values + np.log(likely).reshape(shape)).reshape(len(joint.values), -1)
             totals = log_sum_exp(logs, 1)[:, np.newaxis]
-            logs = (logs - totals)[
-                np.isfinite(totals[:, 0])
-            ]  # a model in which the class is impossible has no law of it
+            logs = (logs - totals)[np.isfinite(totals[:, 0])]  # a model without the class has no law given it
             differences = np.where(logs == logs[:1], 0.0, logs - logs[:1])
         steps = 2 * logs.shape[1] + FUNCTION_ERROR * (4 + math.log(logs.shape[1])) + 8 * magnitude(logs)
         off = 4 * (joint.error + error + sum(each.error for each in cells.values()) + UNIT_ROUNDOFF * steps)

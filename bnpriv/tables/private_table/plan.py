@@ -20,7 +20,7 @@ from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
-from bnpriv.tables.private_table.rule import FORMS, Form, Hidden, TableRule, chosen_rule, hidden_by, rules_of
+from bnpriv.tables.private_table.rule import FORMS, Hidden, TableForm, TableRule, chosen_rule, hidden_by, rules_of
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document, Section
@@ -49,7 +49,7 @@ class TablePlan(Shown):
     hidden: Hidden
     epsilon: float
     delta: float
-    forms: Mapping[Form, TableRule | Refusal]
+    forms: Mapping[TableForm, TableRule | Refusal]
     queries: tuple[Query, ...] = ()
 
     @property
@@ -63,13 +63,13 @@ class TablePlan(Shown):
         """
         return chosen_rule(self.hidden, None, self.epsilon, self.delta)
 
-    def left_out(self, form: Form) -> float:
+    def left_out(self, form: TableForm) -> float:
         """How many records are left out on average, as far as that is known."""
         rule = self.forms[form]
         assert isinstance(rule, TableRule)
         return rule.given_up * len(rule.classes) if rule.given_up else rule.noise.mean_moves
 
-    def made_up(self, form: Form) -> float:
+    def made_up(self, form: TableForm) -> float:
         """How many records are made up on average."""
         rule = self.forms[form]
         assert isinstance(rule, TableRule)
@@ -78,7 +78,7 @@ class TablePlan(Shown):
         return rule.noise.mean_moves if rule.form == "fill" else rule.noise.beyond(rule.given_up)
 
     @cached_property
-    def errors(self) -> Mapping[Form, tuple[float, ...]]:
+    def errors(self) -> Mapping[TableForm, tuple[float, ...]]:
         """How far the answer to every query is from the true one on average, estimated by the first model.
 
         Of several numbers the mean 2-norm, as of a calibration; nothing where no model is known.

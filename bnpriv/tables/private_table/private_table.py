@@ -8,31 +8,38 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 import narwhals as nw
 
 from bnpriv import checks
 from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.interrupts import noting
 from bnpriv.core.noise import Sampler, SecureSampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
+from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.paths import user_path
-from bnpriv.render.outputs import outputs
+from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
-from bnpriv.tables.private_table.hidden import HiddenTable, loss_of_counts
-from bnpriv.tables.private_table.rows import classed_rows
+from bnpriv.tables.private_table.hidden import HiddenTable, for_records
+from bnpriv.tables.private_table.open_columns import OpenTable, open_table
+from bnpriv.tables.private_table.rows import classed_rows, read_files
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
 
 if TYPE_CHECKING:
+    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
     from bnpriv.render.document import Document
+
+OPEN_COLUMNS = "open columns"
+"""The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
 
 
 @final
@@ -50,12 +57,15 @@ class PrivateTable(Shown):
         How many records of each class it has.
     noisy : tuple of int
         How many records of each class the true table has, with noise.
+    mark : bnpriv.ledger.values.Mark, optional
+        Where it stands in a ledger.
     """
 
     table: Any = field(repr=False)
     rule: TableRule
     sizes: tuple[int, ...]
     noisy: tuple[int, ...]
+    mark: Any = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -156,7 +166,11 @@ def private_table(
     hidden: bool = False,
     output: str | Path | None = None,
     sampler: Sampler | None = None,
-) -> PrivateTable | HiddenTable:
+    ledger: str | Path | LedgerAccount | None = None,
+    budget: float | LedgerBudget | None = None,
+    name: str = "data",
+    key: str | None = None,
+) -> PrivateTable | HiddenTable | OpenTable:
     """Make the numbers of records of some classes private once, and hand on a whole table.
 
     Given the class of every record, nothing else in a table of independent records depends on how many there are of
@@ -170,9 +184,10 @@ def private_table(
     data : table, str or path
         As of `release`.
     epsilon, delta : float
-    form : {"fill", "trim", "fill and trim"}, optional
+    form : {"fill", "trim", "fill and trim", "open columns"}, optional
         "fill" makes up records that are missing, by the law of a record given its class; "trim" makes up nothing and
-        needs no model, but a delta, and leaves out more. None takes "trim" where there is a delta, else "fill".
+        needs no model, but a delta, and leaves out more. None takes "trim" where there is a delta, else "fill". Of a
+        DistributionalAttributePrivacy "open columns": those that may go out as they are, the others drawn given these.
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
     law : network or table, optional
@@ -187,20 +202,26 @@ def private_table(
         A Parquet file to write.
     sampler : Sampler, optional
         As of `release`; which records are kept is always drawn from the system's randomness.
+    ledger, budget, name, key
+        As of `release`. With the same key, and `output` as it was written, the table is opened again and nothing is
+        charged.
 
     Returns
     -------
-    PrivateTable or HiddenTable
+    PrivateTable, HiddenTable or OpenTable
 
     Raises
     ------
     RefusedError
-        If the form cannot be, or real records may not be seen.
+        If the form cannot be, or real records may not be seen; or if it passes the budget, or cannot be counted beside
+        what was released before.
     ParameterError, SecretError, FrameworkError
         If an argument does not fit.
     DataError, FileError
         If the data cannot be read, have not the declared columns and number of records, or the output cannot be
         written; then nothing is.
+    LedgerError
+        If the ledger cannot be used as it is, or a key names another release or a table whose file is not there.
 
     Notes
     -----
@@ -219,13 +240,31 @@ def private_table(
             found="nobody who said that they need not be",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
+    if form == OPEN_COLUMNS:
+        others = {"hidden": hidden, "law": law, "shares": shares, "schema": schema, "ledger": ledger, "delta": delta}
+        if given := [name for name, value in others.items() if value]:
+            raise ParameterError(
+                "a table of open columns takes a framework, data and epsilon", found=given[0], remedy="Leave it out."
+            )
+        file = None if output is None else user_path(output)
+        return open_table(cast("DistributionalAttributePrivacy", framework_or_secret), data, epsilon, output=file)
     if hidden and output is not None:
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
     rule = chosen_rule(asked, form, epsilon, delta)
-    if hidden:
-        loss_of_counts(rule)  # refuses before any data are read
-    made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+    rule = for_records(rule, share=asked.share) if hidden else rule
+    for method in () if sampler is None else ("discrete_laplace", "below"):
+        if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
+            raise ParameterError(
+                f"a sampler draws by its method {method}", found=checks.type_text(sampler), remedy="Leave it out."
+            )
+    if ledger is None:
+        check_no_ledger(budget, key)
+        with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
+            made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+    else:
+        counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
+        made = service("table.charged")(rule, asked, data, output=output, inside=hidden, sampler=sampler, **counted)
     return HiddenTable(made, sampler) if hidden else made
 
 
@@ -236,13 +275,16 @@ def made_by(
     schema, drawing = rule.classes.schema, sampler or SecureSampler()
     if framework is not None:
         service("release.refuse_learned")(framework, schema, data)
-    names = tuple(schema.columns)
-    opened = classed_rows(data, schema, names, rule.classes.predicates, as_they_count=rule.as_they_count)
-    with opened as rows:
+    file = None if output is None else user_path(output)
+    if file is not None:
+        require_writable(file, read_files(data, file))
+    names, predicates = tuple(schema.columns), rule.classes.predicates
+    on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
+    with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
         noisy = rule.noise.noisy(rows.counts, drawing)
         keep, missing = rule.counts(rows.counts, noisy)
         made_up = {} if rule.law is None else rule.law.draw(missing, drawing)
-        table = rows.handed_on(keep, made_up, output=None if output is None else user_path(output))
+        table = rows.handed_on(keep, made_up, output=file)
     return PrivateTable(table=table, rule=rule, sizes=rule.sizes(noisy), noisy=noisy)
 
 

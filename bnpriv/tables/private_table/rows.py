@@ -8,14 +8,17 @@ record's place in the output says nothing about its class, nor how many were lef
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from importlib import import_module
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -24,32 +27,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import IntArray
-from bnpriv.core.columns import GAP_MARK, Categorical, Category
+from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical, Category
+from bnpriv.core.frozen import ReadOnly
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.predicates import Predicate
-from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
+from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
 from bnpriv.tables.files import data_files, quoted
+from bnpriv.tables.private_table.spark import SparkRecords
 from bnpriv.tables.reader import collected, opened
 from bnpriv.tables.readings import Frame, dialect_of, partitions
 
 Rows = NDArray[Any]
 """Packed records: one field for each column, and one for the class."""
 
-ROWS_AT_ONCE = 2**18
-"""Rows of a batch that is read, and of a row group that is written."""
+MadeUpRows = Mapping[str, Sequence[Any]]
+"""Values of records that are made up, by column."""
 
-BUCKET = 2**18
-"""About so many records are shuffled at once."""
+Beside = Mapping[str, Callable[[int], Sequence[Any]]]
+"""What makes so many values of a column anew."""
+
+NOTHING: Mapping[str, Any] = ReadOnly()
+
+ROWS_IN_GROUP = 2**18
+"""Rows of a batch that is read, of a bucket, about, and of a row group that is written."""
 
 IN_MEMORY = 2**26
 """Bytes of records that are kept in memory; more go to a file without a name."""
 
-GAP, LARGEST_WHOLE = -(2**63), 2**53
+GAP_PLACE, LARGEST_EXACT_WHOLE = -(2**63), 2**53
 
-MADE_UP_GAPS = (None, "not counted")
+SPARK_TYPES = {str: "string", bool: "boolean", int: "bigint", float: "double"}
+
+
+def arrow() -> Any:
+    """Return PyArrow.
+
+    Raises
+    ------
+    MissingExtraError
+        If it is not installed.
+    """
+    try:
+        return [import_module(name) for name in ("pyarrow.parquet", "pyarrow.compute", "pyarrow")][-1]
+    except ImportError:
+        remedy = 'Install it: pip install "bnpriv[tables]".'
+        raise MissingExtraError("handing on a table needs pyarrow", found="no pyarrow", remedy=remedy) from None
 
 
 # --------------------------------------------------------------------------------------------------
@@ -60,30 +85,40 @@ MADE_UP_GAPS = (None, "not counted")
 @final
 @dataclass(frozen=True)
 class PackedColumn:
-    """How the values of a column are packed: numbers as they are, texts and truth values as the place of an outcome.
+    """How the values of a column are packed: numbers as they are, categories as their place among the outcomes.
 
     Parameters
     ----------
     column : Column
     as_it_counts : bool
         Whether values are those that count, or those that are read.
+    on_grid : bool
+        Whether numbers that count are rounded to the column's grid.
     """
 
     column: Column
     as_it_counts: bool
+    on_grid: bool = False
 
     @cached_property
     def outcomes(self) -> tuple[Category, ...]:
-        """Texts or truth values that have a place; none for numbers. Labels that are coarsened come last."""
+        """Categories, or their labels; none of numbers, which may be categories that are read as they are."""
         column = self.column
-        if not isinstance(column, Categorical) or type(column.categories[0]) is int:
+        if not isinstance(column, Categorical) or (type(column.categories[0]) is int and not self.as_it_counts):
             return ()
-        return tuple(column.categories) if self.as_it_counts else tuple(column.labels)
+        return tuple(column.categories if self.as_it_counts else column.labels)
 
     @property
-    def is_text(self) -> bool:
-        """Whether it holds texts."""
-        return bool(self.outcomes) and isinstance(self.outcomes[0], str)
+    def gap(self) -> int:
+        """The place of a gap; texts that are no outcome come behind it."""
+        return len(self.outcomes)
+
+    @property
+    def kind(self) -> type:
+        """What its values are: texts, truth values, whole numbers or others."""
+        if self.outcomes:
+            return type(self.outcomes[0])
+        return int if isinstance(self.column, Categorical) or is_whole(self.column) else float
 
     @property
     def is_nullable(self) -> bool:
@@ -91,82 +126,72 @@ class PackedColumn:
         return not self.as_it_counts or has_gaps(self.column)
 
     @property
-    def gap(self) -> int:
-        """The place of a gap; what is no outcome comes behind it."""
-        return len(self.outcomes)
-
-    @property
-    def is_coded(self) -> bool:
-        """Whether values are looked up among labels when they are read."""
-        return bool(self.outcomes) or (self.as_it_counts and isinstance(self.column, Categorical))
-
-    @property
     def packed(self) -> str:
         """The type of the packed values."""
         if self.outcomes:
-            return np.min_scalar_type(self.gap + 1).str
-        return "<i8" if isinstance(self.column, Categorical) or is_whole(self.column) else "<f8"
+            return "<i4" if self.kind is str and not self.as_it_counts else np.min_scalar_type(self.gap).str
+        return "<i8" if self.kind is int else "<f8"
 
-    def labels(self, keys: Keys) -> dict[Category | float, Category]:
-        """Return which values of the table have which outcome: as texts they keep their own label, if they may."""
+    def field(self, name: str, *, encoded: bool = False) -> Any:
+        """Return the column as Arrow declares it; texts are encoded while they are written."""
+        pa = arrow()
+        kinds = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+        kind = pa.dictionary(pa.int32(), pa.string()) if encoded and self.kind is str else kinds[self.kind]
+        return pa.field(name, kind, nullable=self.is_nullable)
+
+    def labels(self, keys: Keys) -> Mapping[Any, Category]:
+        """Return which values of the table have which outcome: texts keep their own label, where they may."""
         own = not self.as_it_counts and isinstance(next(iter(keys), None), str)
-        return {label: label for label in self.outcomes} if own else dict(keys)
+        return {label: label for label in self.outcomes} if own else keys
 
-    def coded(self, places: Rows, labels: Mapping[Category | float, Category]) -> Rows:
-        """Return categories packed that are given by their places among the labels, from 1; 0 is none of them."""
-        missing = self._packed_category(self.column.missing if self.as_it_counts else None)
-        lookup = [missing, *(self._packed_category(category) for category in labels.values())]
-        return np.array(lookup, dtype=self.packed)[places]
-
-    def _packed_category(self, category: object) -> int:
-        if category in MADE_UP_GAPS:
-            return self.gap if self.outcomes else GAP
-        return self.outcomes.index(cast(Category, category)) if self.outcomes else int(cast(int, category))
+    def places(self, categories: Iterable[object]) -> Rows:
+        """Return the places of categories, and of gaps."""
+        known: dict[object, int] = {each: place for place, each in enumerate(self.outcomes)}
+        return np.array([self.gap if is_gap(each) else known[each] for each in categories], dtype=self.packed)
 
     def numbers(self, numbers: NDArray[np.float64]) -> Rows:
         """Return numbers packed, of which NaN, and what marks a gap, is none."""
-        gaps = numbers == GAP_MARK if self.as_it_counts else np.isnan(numbers)
-        if self.packed == "<f8":
-            return np.where(gaps, np.nan, numbers)
-        whole = np.where(gaps, 0, np.floor(numbers + 0.5))
-        return np.where(gaps, GAP, np.clip(whole, -LARGEST_WHOLE, LARGEST_WHOLE).astype(np.int64))
+        gaps = (numbers == GAP_MARK) | np.isnan(numbers)
+        if self.kind is int:
+            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT_WHOLE, LARGEST_EXACT_WHOLE)
+            return np.where(gaps, GAP_PLACE, whole.astype(np.int64))
+        if self.on_grid:  # one rounding for each operation, as `Real.step` says
+            column = cast(NumberColumn, self.column)
+            steps = np.floor((numbers - column.lower) * column.rate + 0.5)
+            numbers = np.minimum(column.lower + steps * float(column.grid), column.upper)
+        # a zero has no sign: made-up ones never have the other
+        return np.where(gaps, np.nan, numbers + 0.0)
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
-        if isinstance(self.column, Categorical):
-            places = {value: self._packed_category(value) for value in (*self.column.categories, *MADE_UP_GAPS)}
-            return np.array([places[value] for value in values], dtype=self.packed)
-        gap = GAP_MARK if self.as_it_counts else np.nan
-        return self.numbers(np.array([gap if x in MADE_UP_GAPS else x for x in values], dtype=np.float64))
+        if self.outcomes:
+            return self.places(values)
+        return self.numbers(np.array([np.nan if is_gap(each) else each for each in values], dtype=np.float64))
 
-    @property
-    def arrow_type(self) -> Any:
-        """The type of the column in Arrow; texts are encoded until they are handed on."""
-        import pyarrow as pa
+    def anew(self, make: Callable[[int], Sequence[Any]], count: int) -> Any:
+        """Return so many values that are made anew, as an Arrow array of a plain type."""
+        return self.unpacked(self.made_up(make(count))).cast(self.field("").type)
 
-        arrow = cast(Any, pa)
-        if self.is_text:
-            return arrow.dictionary(arrow.int32(), arrow.string())
-        return arrow.bool_() if self.outcomes else {"<i8": arrow.int64(), "<f8": arrow.float64()}[self.packed]
+    def unpacked(self, packed: Rows, others: Collection[str] = ()) -> Any:
+        """Return packed values as an Arrow array; `others` are the texts that are no outcome."""
+        pa = arrow()
+        if self.kind is float:
+            return pa.array(np.ascontiguousarray(packed), from_pandas=True)
+        found = packed == (self.gap if self.outcomes else GAP_PLACE)
+        gaps = found if self.is_nullable and found.any() else None
+        if self.kind is not str:
+            values = np.array([*self.outcomes, self.outcomes[0]])[packed] if self.outcomes else packed
+            return pa.array(np.ascontiguousarray(values), mask=gaps)
+        codes, texts = pa.array(packed.astype(np.int32), mask=gaps), pa.array(self.outcomes, pa.string())
+        if not others or not (packed > self.gap).any():
+            return pa.DictionaryArray.from_arrays(codes, texts)
+        # encoded anew: the dictionary must not tell an order, or a text that stays behind
+        return pa.array([*self.outcomes, "", *others], pa.string()).take(codes).dictionary_encode()
 
-    def unpacked(self, packed: Rows, others: Any = None) -> Any:
-        """Return packed values as an Arrow array; `others` are the texts without a place, in their order."""
-        import pyarrow as pa
 
-        arrow = cast(Any, pa)
-        if self.packed == "<f8":
-            return arrow.array(np.ascontiguousarray(packed), from_pandas=True)
-        gaps = packed == (self.gap if self.outcomes else GAP) if self.is_nullable else None
-        if not self.is_text:
-            values = np.array([*self.outcomes, False])[packed] if self.outcomes else np.ascontiguousarray(packed)
-            return arrow.array(values, mask=gaps)
-        codes = packed.astype(np.int32)
-        if others is None:
-            return arrow.DictionaryArray.from_arrays(arrow.array(codes, mask=gaps), arrow.array(self.outcomes))
-        codes[codes > self.gap] = self.gap + np.arange(len(others))
-        texts = arrow.concat_arrays([arrow.array(self.outcomes), others.cast(arrow.string())])
-        # encoded by itself: the dictionary must not tell an order, or a text that is not there
-        return texts.take(arrow.array(codes, mask=gaps)).dictionary_encode()
+def is_gap(value: object) -> bool:
+    """Whether a value that is made up is none."""
+    return value is None or value != value or (isinstance(value, str) and value == NOT_COUNTED)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -176,8 +201,7 @@ class PackedColumn:
 
 def _below(size: int, count: int) -> NDArray[np.uint64]:
     """Return independent whole numbers, uniform from 0 to below a size."""
-    last = 2**64 - 1 - 2**64 % size
-    found = np.empty(0, dtype=np.uint64)
+    last, found = 2**64 - 1 - 2**64 % size, np.empty(0, dtype=np.uint64)
     while len(found) < count:
         drawn = np.frombuffer(os.urandom(8 * (count - len(found))), dtype=np.uint64)
         found = np.concatenate([found, drawn[drawn <= np.uint64(last)] % np.uint64(size)])
@@ -196,13 +220,13 @@ def _distinct(size: int, count: int) -> IntArray:
 
 def _permutation(count: int) -> IntArray:
     """Return a uniformly random order of so many rows, fewer than 2^32."""
-    bits = np.uint64(max(count - 1, 1).bit_length())
     places = np.arange(count, dtype=np.uint64)
+    last = np.uint64(2 ** max(count - 1, 1).bit_length() - 1)
     while True:
-        keys = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> bits
-        ordered = np.sort(keys << bits | places)
-        if not np.any(ordered[1:] >> bits == ordered[:-1] >> bits):  # ties would keep the order that there was
-            return (ordered & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)
+        keys = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) & ~last | places
+        keys.sort()
+        if not np.any((keys[1:] ^ keys[:-1]) <= last):  # ties would keep the order that there was
+            return (keys & last).view(np.int64)
 
 
 def _buckets(count: int, buckets: int) -> NDArray[np.uint16]:
@@ -217,174 +241,183 @@ def _buckets(count: int, buckets: int) -> NDArray[np.uint16]:
 
 @dataclass(eq=False)
 class _Scattered:
-    """Packed records of a table, each in a bucket of its own chance."""
+    """Packed records of a table, each in a bucket of its own chance; of each batch they lie together in the file.
+
+    Texts that are no category are kept in memory, once each.
+    """
 
     columns: Mapping[str, PackedColumn]
     classes: int
     buckets: int
     file: Any
-    bounds: list[IntArray] = field(default_factory=list[IntArray])
-    texts: dict[int, list[tuple[str, IntArray, int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kinds = [(f"c{k}", column.packed) for k, column in enumerate(self.columns.values())]
+        kinds = [(f"v{k}", column.packed) for k, column in enumerate(self.columns.values())]
         self.dtype = np.dtype([*kinds, ("class", np.min_scalar_type(self.classes - 1))])
         self.counts: IntArray = np.zeros((self.buckets, self.classes), dtype=np.int64)
+        self.bounds: list[IntArray] = []
+        self.others: dict[str, dict[str, int]] = {name: {} for name in self.columns}
 
-    def add(self, batch: Any, keys: Mapping[str, Keys]) -> None:
-        """Put the rows of a batch into buckets."""
+    def packed(self, batch: Any, labels: Labels) -> Rows:
+        """Return the rows of a batch packed; p0, p1, ... are the places of values among labels, from 1, or 0."""
         rows = np.empty(batch.num_rows, dtype=self.dtype)
-        others: dict[str, tuple[Any, Any]] = {}
+        rows["class"] = batch["class"].to_numpy(zero_copy_only=False)
         for k, (name, column) in enumerate(self.columns.items()):
-            values = batch.column(k)
-            if not column.is_coded:
-                rows[f"c{k}"] = column.numbers(values.to_numpy(zero_copy_only=False))
+            values = batch[f"v{k}"]
+            if not column.outcomes:
+                rows[f"v{k}"] = column.numbers(values.to_numpy(zero_copy_only=False))
                 continue
-            labels = column.labels(keys[name])
-            places = batch[f"p{k}"].to_numpy() if f"p{k}" in batch.schema.names else _places(values, list(labels))
-            rows[f"c{k}"] = column.coded(places, labels)
-            if column.is_text and not column.as_it_counts and values.null_count < len(values):
-                found = (places == 0) & values.is_valid().to_numpy(zero_copy_only=False)
-                rows[f"c{k}"][found] = column.gap + 1
-                others[name] = values, found
-        rows["class"] = batch.column(len(self.columns)).to_numpy(zero_copy_only=False)
+            missing = cast(Categorical, column.column).missing if column.as_it_counts else None
+            places = batch[f"p{k}"].to_numpy()
+            packed = column.places([missing, *labels[f"v{k}"].values()])[places]
+            if column.packed == "<i4" and "string" in str(values.type) and values.null_count < len(values):
+                others = (places == 0) & values.is_valid().to_numpy(zero_copy_only=False)
+                known, texts = self.others[name], values.filter(arrow().array(others)).dictionary_encode()
+                found = [known.setdefault(text, column.gap + 1 + len(known)) for text in texts.dictionary.to_pylist()]
+                packed[others] = np.array(found, dtype=np.int32)[texts.indices.to_numpy()]
+            rows[f"v{k}"] = packed
+        return rows
+
+    def add(self, rows: Rows) -> None:
+        """Put packed rows into buckets."""
         bucket = _buckets(len(rows), self.buckets)
-        order = np.argsort(bucket, kind="stable")
-        ends = np.cumsum(np.bincount(bucket, minlength=self.buckets))
-        starts = np.concatenate([[0], ends])
-        for name, (values, found) in others.items():
-            self._add_texts(name, values, found[order], order, starts)
-        start = self.file.seek(0, os.SEEK_END)
-        self._write(rows.take(order))
-        self.bounds.append(start + starts * self.dtype.itemsize)
         cells = np.bincount(bucket * np.int64(self.classes) + rows["class"], minlength=self.counts.size)
-        self.counts += cells.reshape(self.counts.shape)
-
-    def _write(self, content: Any) -> None:
+        sizes = cells.reshape(self.counts.shape)
+        start = self.file.seek(0, os.SEEK_END) // self.dtype.itemsize
+        self.bounds.append(start + np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]))
+        self.counts += sizes
         try:
-            self.file.write(memoryview(content).cast("B") if len(content) else b"")
+            self.file.write(rows.take(np.argsort(bucket, kind="stable")).view(np.uint8))
         except OSError as error:
-            raise FileError(
-                "the folder of temporary files must have room for the table",
-                found=error.strerror or "an error",
-                remedy="Make room, or name another folder in the variable TMPDIR.",
-            ) from None
+            required, found = "the folder of temporary files must have room", error.strerror or "an error"
+            raise FileError(required, found=found, remedy="Make room, or name another in TMPDIR.") from None
 
-    def _add_texts(self, name: str, values: Any, found: Any, order: IntArray, starts: IntArray) -> None:
-        """Write texts that have no place behind the records, bucket by bucket, with their places in it."""
-        for bucket in np.unique(np.searchsorted(starts, np.flatnonzero(found), "right") - 1).tolist():
-            low, high = starts[bucket], starts[bucket + 1]
-            places = np.flatnonzero(found[low:high])
-            content = _serialized(values.take(_arrow(order[low:high][places])))
-            start = self.file.seek(0, os.SEEK_END)
-            self._write(content)
-            place = places + int(self.counts[bucket].sum())
-            self.texts.setdefault(bucket, []).append((name, place, start, len(content)))
-
-    def bucket(self, place: int) -> tuple[Rows, dict[str, tuple[IntArray, Any]]]:
-        """Return the records of a bucket, and of each column the texts that have no place, with where they are."""
-        rows = np.empty(int(self.counts[place].sum()), dtype=self.dtype)
-        content, filled = memoryview(rows).cast("B") if len(rows) else memoryview(b""), 0
+    def bucket(self, place: int) -> Rows:
+        """Return the records of a bucket."""
+        rows, filled = np.empty(int(self.counts[place].sum()), dtype=self.dtype), 0
         for bounds in self.bounds:
-            low, high = int(bounds[place]), int(bounds[place + 1])
-            self.file.seek(low)
-            filled += self.file.readinto(content[filled : filled + high - low])
-        assert filled == len(content)
-        texts: dict[str, list[tuple[IntArray, Any]]] = {}
-        for name, places, start, size in self.texts.get(place, ()):
-            self.file.seek(start)
-            texts.setdefault(name, []).append((places, _deserialized(self.file.read(size))))
-        return rows, {name: _joined(parts) for name, parts in texts.items()}
+            self.file.seek(int(bounds[place]) * self.dtype.itemsize)
+            piece = rows[filled : filled + int(bounds[place + 1] - bounds[place])]
+            if self.file.readinto(piece.view(np.uint8)) != piece.nbytes:
+                raise OSError("a temporary file is shorter than it was")
+            filled += len(piece)
+        return rows
 
-
-def _places(values: Any, labels: Sequence[Category | float]) -> Rows:
-    """Return the places of values among labels, from 1, and 0 for those that are none of them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found = cast(Any, pc).index_in(values, value_set=cast(Any, pa).array(labels, values.type))
-    return cast(Any, pc).fill_null(found, -1).to_numpy() + 1
-
-
-def _arrow(values: Any) -> Any:
-    import pyarrow as pa
-
-    return cast(Any, pa).array(values)
-
-
-def _serialized(texts: Any) -> bytes:
-    import pyarrow as pa
-
-    arrow = cast(Any, pa)
-    batch = arrow.record_batch([texts.cast(arrow.large_string())], names=["texts"])
-    return batch.serialize().to_pybytes()
-
-
-def _deserialized(content: bytes) -> Any:
-    import pyarrow as pa
-
-    arrow = cast(Any, pa)
-    return arrow.ipc.read_record_batch(content, arrow.schema([("texts", arrow.large_string())])).column(0)
-
-
-def _joined(parts: Sequence[tuple[IntArray, Any]]) -> tuple[IntArray, Any]:
-    import pyarrow as pa
-
-    return np.concatenate([places for places, _ in parts]), cast(Any, pa).concat_arrays([texts for _, texts in parts])
+    def unpacked(self, rows: Rows) -> list[Any]:
+        """Return the columns of packed rows as arrays of Arrow."""
+        columns = enumerate(self.columns.items())
+        return [column.unpacked(rows[f"v{k}"], self.others[name]) for k, (name, column) in columns]
 
 
 # --------------------------------------------------------------------------------------------------
 # One scan of a table of any engine, as batches of Arrow.
 # --------------------------------------------------------------------------------------------------
 
-
-def _scan(
-    data: object, schema: Schema, names: Sequence[str], predicates: Sequence[Predicate], scattered: _Scattered
-) -> None:
-    read = dict.fromkeys([*names, *sorted(frozenset[str]().union(*(each.columns for each in predicates)))])
-    columns = {name: schema[name] for name in read}
-    kept = [nw.col(f"c{k}").alias(f"r{k}") for k in range(len(names))]
-    for part in partitions(data):
-        with opened(part, columns, doubles=True, dialect=dialect_of(schema)) as frame:
-            keys = keys_in(frame, columns)
-            clean = cleaned(frame, columns, kept)
-            terms = integer_terms([Indicator(each) for each in predicates[1:]], clean, columns, schema.records)
-            number = [term * (k + 1) for k, term in enumerate(terms)]
-            code = reduce(lambda left, right: left + right, number) if number else nw.lit(0.0)
-            letter = "c" if next(iter(scattered.columns.values())).as_it_counts else "r"
-            values = [nw.col(f"{letter}{k}").alias(f"v{k}") for k in range(len(names))]
-            texts = {
-                f"v{k}": [label for label in column.labels(keys[name]) if isinstance(label, str)]
-                for k, (name, column) in enumerate(scattered.columns.items())
-                if column.is_coded
-            }
-            for batch in _ahead(_batches(clean.select(*values, code.alias("class")), texts)):
-                scattered.add(batch, keys)
+Labels = Mapping[str, Mapping[Any, Category]]
+"""Of v0, v1, ... which values are which outcome."""
 
 
-def _batches(frame: Frame, texts: Mapping[str, Sequence[str]]) -> Iterator[Any]:
-    engine, native = frame.implementation, cast(Any, frame.to_native())
-    if engine.is_duckdb():
-        return iter(_with_places(native, texts).to_arrow_reader(ROWS_AT_ONCE))
-    if engine.is_ibis():
-        return iter(native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE))
-    return iter(cast(Any, collected(frame).to_arrow()).to_batches(max_chunksize=ROWS_AT_ONCE))
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """A table that is to be handed on, with what is asked of it."""
+
+    data: object
+    schema: Schema
+    columns: Mapping[str, PackedColumn]
+    predicates: Sequence[Predicate]
+
+    @property
+    def library(self) -> str:
+        """What the data are of."""
+        native: object = nw.to_native(cast(Any, self.data), pass_through=True)
+        return type(native).__module__.partition(".")[0].lstrip("_")
+
+    def scattered(self, buckets: int, file: Any) -> _Scattered:
+        """Return room for its records."""
+        return _Scattered(self.columns, max(1, len(self.predicates)), buckets, file)
+
+    @contextmanager
+    def frame(self, part: object) -> Generator[tuple[Frame, Labels]]:
+        """Open a part of it as columns v0, v1, ..., and the number of the class of every record."""
+        asked = frozenset[str]().union(*(each.columns for each in self.predicates))
+        names = list(dict.fromkeys([*self.columns, *sorted(asked)])) or list(self.schema.columns)[:1]
+        columns = {name: self.schema[name] for name in names}
+        with opened(part, columns, doubles=True, dialect=dialect_of(self.schema)) as frame:
+            kept = [nw.col(f"c{k}").alias(f"r{k}") for k in range(len(columns))]
+            clean, keys = cleaned(frame, columns, kept), keys_in(frame, columns)
+            told = [Indicator(each) for each in self.predicates[1:]]
+            number = nw.col("c0").is_null().cast(nw.Float64) * 0
+            for code, term in enumerate(integer_terms(told, clean, columns, self.schema.records), start=1):
+                number = number + term * code
+            values = [
+                nw.col(f"{'c' if column.as_it_counts else 'r'}{k}").alias(f"v{k}")
+                for k, column in enumerate(self.columns.values())
+            ]
+            coded = enumerate(self.columns.items())
+            labels = {f"v{k}": column.labels(keys[name]) for k, (name, column) in coded if column.outcomes}
+            yield clean.select(number.alias("class"), *values), labels
+
+    def scan(self, scattered: _Scattered) -> None:
+        """Put all records into buckets."""
+        for part in partitions(self.data):
+            with self.frame(part) as (frame, labels):
+                batches = _batches(frame, labels)
+                # others are in memory, or tied to a thread
+                with closing(_ahead(batches) if frame.implementation.is_duckdb() else batches) as following:
+                    for batch in following:
+                        scattered.add(scattered.packed(batch, labels))
+
+    def in_spark(self) -> SparkRecords:
+        """Return the records of a table of Spark, as they go out."""
+        with self.frame(self.data) as (frame, labels):
+            types = {f"v{k}": SPARK_TYPES[column.kind] for k, column in enumerate(self.columns.values())}
+            return SparkRecords(frame.to_native(), types, partial(replace(self, data=None).converted, labels))
+
+    def converted(self, labels: Labels, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield batches as they go out, on a worker of Spark."""
+        pa, scattered = arrow(), self.scattered(1, io.BytesIO())
+        for batch in batches:
+            arrays = scattered.unpacked(scattered.packed(_with_places(batch, labels), labels))
+            plain = [
+                each.cast(column.field("").type) for each, column in zip(arrays, self.columns.values(), strict=True)
+            ]
+            names = ["class", *(f"v{k}" for k in range(len(plain)))]
+            yield pa.RecordBatch.from_arrays([batch["class"].cast(pa.int64()), *plain], names=names)
 
 
-def _with_places(relation: Any, texts: Mapping[str, Sequence[str]]) -> Any:
-    """Return a relation of DuckDB with the places of texts among labels, from 1, and only such texts as have none.
+def _batches(frame: Frame, labels: Labels) -> Generator[Any]:
+    native: Any = frame.to_native()
+    if frame.implementation.is_duckdb():
+        batches = _located(native, labels).to_arrow_reader(ROWS_IN_GROUP)
+    elif frame.implementation.is_ibis():
+        batches = native.to_pyarrow_batches(chunk_size=ROWS_IN_GROUP)
+    else:
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_IN_GROUP)
+    return (_with_places(batch, labels) for batch in batches)
+
+
+def _located(relation: Any, labels: Labels) -> Any:
+    """Return a relation of DuckDB with the places of texts among labels, and only such texts as have none.
 
     DuckDB looks up each text of a dictionary once, where Arrow would look up every row.
     """
-    places = {
-        name: f"list_position([{', '.join(map(quoted, labels))}], {name})" for name, labels in texts.items() if labels
-    }
-    fields = [
-        f"CASE WHEN {places[name]} IS NULL THEN {name} END AS {name}" if name in places else name
-        for name in relation.columns
-    ]
-    added = (f"coalesce({place}, 0)::INTEGER AS p{name[1:]}" for name, place in places.items())
-    return relation.project(", ".join([*fields, *added]))
+    fields, places = {name: name for name in relation.columns}, list[str]()
+    for name, known in labels.items():
+        if isinstance(next(iter(known), None), str):
+            place = f"list_position([{', '.join(map(quoted, known))}], {name})"
+            fields[name] = f"CASE WHEN {place} IS NULL THEN {name} END AS {name}"
+            places.append(f"coalesce({place}, 0)::INTEGER AS p{name[1:]}")
+    return relation.project(", ".join([*fields.values(), *places]))
+
+
+def _with_places(batch: Any, labels: Labels) -> Any:
+    """Return a batch with the places of values among labels, from 1, where they are not there yet; 0 is none."""
+    pa = arrow()
+    for name, known in labels.items():
+        if f"p{name[1:]}" not in batch.schema.names:
+            found = pa.compute.index_in(batch[name], value_set=pa.array(list(known), batch[name].type))
+            batch = batch.append_column(f"p{name[1:]}", pa.compute.add(pa.compute.fill_null(found, -1), 1))
+    return batch
 
 
 # --------------------------------------------------------------------------------------------------
@@ -401,6 +434,7 @@ def classed_rows(
     *,
     as_they_count: bool,
     folder: Path | None = None,
+    on_grid: Collection[str] = (),
 ) -> Generator[ClassedRows]:
     """Read a table once, and count the records of every class; nothing goes out yet.
 
@@ -411,7 +445,7 @@ def classed_rows(
     schema : Schema
         Columns and number of records.
     columns : sequence of str
-        Those that are handed on, at least one.
+        Those that are handed on.
     predicates : sequence of Predicate
         One for each class: every record satisfies exactly one. Without any, all records are one class.
     as_they_count : bool
@@ -419,6 +453,8 @@ def classed_rows(
         whole numbers rounded, what is no value of the column a gap, texts as they are.
     folder : Path, optional
         Where records are kept meanwhile that do not fit into memory, in a file without a name.
+    on_grid : collection of str
+        Columns of numbers that count which are rounded to their grid, as those that are made up are.
 
     Yields
     ------
@@ -442,68 +478,44 @@ def classed_rows(
     ...     sorted(rows.handed_on([1, 1], {"age": [64]}).age)[:2]
     [30, 64]
     """
-    require_arrow()
-    packed = {name: PackedColumn(schema[name], as_they_count) for name in columns}
-    buckets = 2 ** min(16, max(0, (schema.records // BUCKET).bit_length()))
-    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder) as file:
-        scattered = _Scattered(packed, max(1, len(predicates)), buckets, file)
-        guarded(data, lambda: _scan(data, schema, columns, predicates, scattered))
+    arrow()
+    packed = {name: PackedColumn(schema[name], as_they_count, name in on_grid) for name in columns}
+    table = _Table(data, schema, packed, predicates)
+    if table.library == "pyspark":
+        records = guarded(data, table.in_spark)
+        counts = guarded(data, lambda: records.counts(max(1, len(predicates))))
+        require_rows(sum(counts), schema)
+        yield ClassedRows(counts, partial(_out_of_spark, table, records))
+        return
+    with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
+        scattered = table.scattered(2 ** min(16, (schema.records // ROWS_IN_GROUP).bit_length()), file)
+        guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)
-        yield ClassedRows(data, schema, scattered)
-
-
-def require_arrow() -> None:
-    """Refuse to go on without PyArrow.
-
-    Raises
-    ------
-    MissingExtraError
-    """
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise MissingExtraError(
-            "a table that is handed on needs pyarrow",
-            found="no pyarrow",
-            remedy='Install it: pip install "bnpriv[tables]".',
-        ) from None
+        yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
 
 
 def read_files(data: object, output: Path) -> list[Path]:
     """Return the files of a table, none of which an output may replace."""
-    if not isinstance(data, (str, os.PathLike)):
-        return []
-    return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output)
+    is_path = isinstance(data, (str, os.PathLike))
+    return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output) if is_path else []
 
 
 @final
+@dataclass(eq=False)
 class ClassedRows:
     """The records of a table by class, to be handed on once.
 
     Parameters
     ----------
-    data : object
-    schema : Schema
-    scattered : object
-        The packed records.
-
-    Attributes
-    ----------
     counts : tuple of int
         The records of every class: private, not shown.
     """
 
-    def __init__(self, data: object, schema: Schema, scattered: _Scattered) -> None:
-        self._data, self._schema = data, schema
-        self._scattered: _Scattered | None = scattered
-        self.counts: tuple[int, ...] = tuple(scattered.counts.sum(axis=0).tolist())
+    counts: tuple[int, ...] = field(repr=False)
+    _out: Callable[[Sequence[int], MadeUpRows, Beside, Path | None], Any] | None = field(repr=False)
 
     def handed_on(
-        self,
-        keep: Sequence[int],
-        made_up: Mapping[str, Sequence[Any]] = {},
-        beside: Mapping[str, Callable[[int], Sequence[Any]]] = {},
-        output: Path | None = None,
+        self, keep: Sequence[int], made_up: MadeUpRows = NOTHING, beside: Beside = NOTHING, output: Path | None = None
     ) -> Any:
         """Choose records of every class by chance, add those that are made up, and shuffle all.
 
@@ -521,171 +533,144 @@ class ClassedRows:
         Returns
         -------
         table or Path
-            A table of the kind that came in, of Arrow for a path or a database; or the path of the output.
+            A table of the library that the data are of: of pandas for Dask, of Arrow for a path or a database, eager.
+            Or the path of the output.
 
         Raises
         ------
         FileError
             If the output cannot be written, or is a file of the table.
+        ParameterError
+            If more records are to be kept than there are.
         RefusedError
             If records were handed on before.
         """
-        scattered, self._scattered = self._scattered, None
-        if scattered is None:
-            raise RefusedError(
-                "the records of a table are handed on once", found="a second time", remedy="Open the table again."
-            )
+        out, self._out = self._out, None
+        if out is None:
+            raise RefusedError("records are handed on once", found="a second time", remedy="Open the table again.")
         if len(keep) != len(self.counts) or not all(0 <= kept <= n for kept, n in zip(keep, self.counts, strict=True)):
-            raise ParameterError(
-                "keep must be a number of records for each class that it has", found="another", remedy="Correct it."
-            )
-        fresh = {name: (PackedColumn(self._schema[name], True), make) for name, make in beside.items()}
-        groups = _groups(_pieces(scattered, keep, made_up), fresh)
-        columns = scattered.columns | {name: column for name, (column, _) in fresh.items()}
-        if output is None:
-            return guarded(self._data, lambda: _of_engine(_table(groups, columns), columns, self._data))
-        with outputs(output, reading=read_files(self._data, output)) as out:
-            guarded(self._data, lambda: out.fill(output, lambda path: _write(groups, columns, path)))
-        return output
+            found, remedy = "another number", "Count the records that are kept of each."
+            raise ParameterError("of each class at most its records are kept", found=found, remedy=remedy)
+        return out(keep, made_up, beside, output)
 
 
-def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: Mapping[str, Sequence[Any]]) -> Iterator[Any]:
-    """Yield every bucket shuffled, as a table of Arrow."""
-    import pyarrow as pa
+def _out(
+    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
+) -> Any:
+    fresh = {name: PackedColumn(table.schema[name], True) for name in beside}
+    groups = _groups(
+        _pieces(scattered, keep, made_up), {name: partial(fresh[name].anew, beside[name]) for name in beside}
+    )
+    columns = {**table.columns, **fresh}
+    if output is not None:
+        return _written(groups, columns, table.data, output)
+    return guarded(table.data, lambda: _of_library(table.library, groups, columns))
 
-    ends = np.cumsum(scattered.counts, axis=0)
+
+def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows) -> Iterator[Any]:
+    """Yield every bucket shuffled, as a table of Arrow that begins with a column of nothing."""
+    pa, ends = arrow(), np.cumsum(scattered.counts, axis=0)
+    starts = ends - scattered.counts
     # ranks among the records of a class, which lie in the order of their buckets
     out = [_distinct(int(n), int(n) - kept) for n, kept in zip(ends[-1], keep, strict=True)]
     new = np.empty(len(next(iter(made_up.values()), ())), dtype=scattered.dtype)
     for k, (name, column) in enumerate(scattered.columns.items() if made_up else ()):
-        new[f"c{k}"] = column.made_up(made_up[name])
+        new[f"v{k}"] = column.made_up(made_up[name])
     where = _buckets(len(new), scattered.buckets)
     for place in range(scattered.buckets):
-        rows, texts = scattered.bucket(place)
-        stays = np.ones(len(rows), dtype=np.bool_)
+        rows, added = scattered.bucket(place), new[where == place]
+        stays = np.ones(len(rows) + len(added), dtype=np.bool_)
         for code, ranks in enumerate(out):
-            end = ends[place, code]
-            low, high = np.searchsorted(ranks, [end - scattered.counts[place, code], end])
+            low, high = np.searchsorted(ranks, [starts[place, code], ends[place, code]])
             if high > low:
-                first = end - scattered.counts[place, code]
-                stays[np.flatnonzero(rows["class"] == code)[ranks[low:high] - first]] = False
-        added = new[where == place]
-        order = _permutation(len(rows) + len(added))
-        order = order[np.concatenate([stays, np.ones(len(added), dtype=np.bool_)])[order]]
-        chosen = np.concatenate([rows, added]).take(order)
-        arrays = [
-            column.unpacked(chosen[f"c{k}"], _texts_of(column, chosen[f"c{k}"], order, texts.get(name)))
-            for k, (name, column) in enumerate(scattered.columns.items())
-        ]
-        yield cast(Any, pa).table(arrays, names=list(scattered.columns))
+                stays[np.flatnonzero(rows["class"] == code)[ranks[low:high] - starts[place, code]]] = False
+        order = _permutation(len(stays))
+        chosen = (np.concatenate([rows, added]) if len(added) else rows).take(order[stays[order]])
+        yield pa.table([pa.nulls(len(chosen)), *scattered.unpacked(chosen)], names=["", *scattered.columns])
 
 
-def _texts_of(column: PackedColumn, packed: Rows, order: IntArray, texts: tuple[IntArray, Any] | None) -> Any:
-    """Return the texts without a place among the rows that are handed on, in their new order."""
-    if texts is None:
-        return None
-    places, values = texts
-    sorting = np.argsort(places)
-    wanted = order[packed == column.gap + 1]
-    return values.take(_arrow(sorting[np.searchsorted(places, wanted, sorter=sorting)]))
-
-
-def _groups(pieces: Iterable[Any], fresh: Mapping[str, tuple[PackedColumn, Any]]) -> Iterator[Any]:
+def _groups(pieces: Iterator[Any], fresh: Mapping[str, Callable[[int], Any]]) -> Iterator[Any]:
     """Yield the same rows in tables of one size, but for the last, with the columns that are made anew."""
-    import pyarrow as pa
-
-    arrow = cast(Any, pa)
-    waiting: Any = None
-    for piece in pieces:
-        waiting = piece if waiting is None else arrow.concat_tables([waiting, piece])
-        while waiting.num_rows >= ROWS_AT_ONCE:
-            yield _with_fresh(waiting.slice(0, ROWS_AT_ONCE), fresh)
-            waiting = waiting.slice(ROWS_AT_ONCE)
-    if waiting.num_rows:
-        yield _with_fresh(waiting, fresh)
+    waiting = next(pieces)
+    for piece in chain(pieces, [None]):
+        while waiting.num_rows >= ROWS_IN_GROUP or (piece is None and waiting.num_rows):
+            group, waiting = waiting.slice(0, ROWS_IN_GROUP), waiting.slice(ROWS_IN_GROUP)
+            for name, make in fresh.items():
+                group = group.append_column(name, make(group.num_rows))
+            yield group.remove_column(0)
+        if piece is not None:
+            waiting = arrow().concat_tables([waiting, piece])
 
 
-def _with_fresh(group: Any, fresh: Mapping[str, tuple[PackedColumn, Any]]) -> Any:
-    for name, (column, make) in fresh.items():
-        group = group.append_column(name, column.unpacked(column.made_up(make(group.num_rows))))
-    return group
-
-
-def _ahead(groups: Iterator[Any], most: int = 2) -> Iterator[Any]:
+def _ahead(items: Iterator[Any], most: int = 2) -> Generator[Any]:
     """Yield the same, some of which are made in another thread meanwhile."""
-    with ThreadPoolExecutor(1) as pool:
-        waiting = deque(pool.submit(next, groups, None) for _ in range(most))
-        while (group := waiting.popleft().result()) is not None:
-            waiting.append(pool.submit(next, groups, None))
-            yield group
+    pool, following = ThreadPoolExecutor(1), partial(guarded, None, partial(next, items, None))
+    try:
+        waiting = deque(pool.submit(following) for _ in range(most))
+        while (item := waiting.popleft().result()) is not None:
+            waiting.append(pool.submit(following))
+            yield item
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _schema_of(columns: Mapping[str, PackedColumn]) -> Any:
-    import pyarrow as pa
-
-    arrow = cast(Any, pa)
-    return arrow.schema([arrow.field(name, c.arrow_type, nullable=c.is_nullable) for name, c in columns.items()])
+def _written(groups: Iterator[Any], columns: Mapping[str, PackedColumn], data: object, output: Path) -> Path:
+    with outputs(output, reading=read_files(data, output)) as out:
+        guarded(data, lambda: out.fill(output, lambda path: _write(groups, columns, path)))
+    return output
 
 
 def _write(groups: Iterator[Any], columns: Mapping[str, PackedColumn], path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    schema, parquet = _schema_of(columns), cast(Any, pq)
-    texts = [name for name, column in columns.items() if column.is_text]
-    with path.open("r+b") as file:
-        with parquet.ParquetWriter(file, schema, store_schema=False, use_dictionary=texts) as writer:
-            for group in _ahead(groups):
-                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_AT_ONCE)
+    """Write tables of Arrow to a Parquet file, each as a group of rows."""
+    pa = arrow()
+    schema = pa.schema([column.field(name, encoded=True) for name, column in columns.items()])
+    # the declarations decide it all; least and largest texts are of little use, and take a fifth of the time
+    options = {
+        "use_dictionary": [name for name, column in columns.items() if column.kind is not float],
+        "write_statistics": [name for name, column in columns.items() if column.kind is not str],
+        "store_schema": False,
+    }
+    with path.open("r+b") as file, closing(_ahead(groups)) as ready:
+        with pa.parquet.ParquetWriter(file, schema, **options) as writer:
+            for group in ready:
+                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_IN_GROUP)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _table(groups: Iterator[Any], columns: Mapping[str, PackedColumn]) -> Any:
-    """Return one Arrow table, of plain types."""
-    import pyarrow as pa
-
-    arrow = cast(Any, pa)
-    schema = _schema_of(columns)
-    plain = arrow.schema([each.with_type(arrow.string()) if columns[each.name].is_text else each for each in schema])
-    return arrow.concat_tables([plain.empty_table(), *(group.cast(plain) for group in groups)])
+FROM_ARROW = {"polars": "from_arrow", "duckdb": "from_arrow", "ibis": "memtable"}
+"""What makes a table of a library from one of Arrow."""
 
 
-def _of_engine(table: Any, columns: Mapping[str, PackedColumn], data: object) -> Any:
-    """Return a table of the library that the data are of; Arrow's for a path or a database."""
-    native = cast(Any, data).to_native() if type(data).__module__.startswith("narwhals.") else data
-    match type(native).__module__.partition(".")[0].lstrip("_"):
-        case "pandas":
-            return _pandas(table, columns)
-        case "polars":
-            import polars as pl
-
-            found = cast(Any, pl).from_arrow(table)
-            return found.lazy() if type(native).__name__ == "LazyFrame" else found
-        case "duckdb":
-            import duckdb
-
-            return duckdb.from_arrow(table)
-        case "dask" | "dask_expr":
-            import dask.dataframe as dd
-
-            return cast(Any, dd).from_pandas(_pandas(table, columns), npartitions=1 + table.num_rows // ROWS_AT_ONCE)
-        case "ibis":
-            import ibis
-
-            return cast(Any, ibis).memtable(table)
-        case _:
-            return table
-
-
-def _pandas(table: Any, columns: Mapping[str, PackedColumn]) -> Any:
+def _of_library(library: str, groups: Iterator[Any], columns: Mapping[str, PackedColumn]) -> Any:
+    """Return a table of the library that the data are of; Arrow's where they are of none."""
+    pa = arrow()
+    schema = pa.schema([column.field(name) for name, column in columns.items()])
+    table = pa.concat_tables([schema.empty_table(), *(group.cast(schema) for group in groups)])
+    if library in FROM_ARROW:
+        return getattr(import_module(library), FROM_ARROW[library])(table)
+    if library not in ("pandas", "dask", "dask_expr"):
+        return table
     import pandas as pd
-    import pyarrow as pa
 
-    arrow = cast(Any, pa)
-    gaps = {arrow.int64(): pd.Int64Dtype(), arrow.bool_(): pd.BooleanDtype()}
-    return pd.DataFrame(
-        {
-            name: table[name].to_pandas(types_mapper=gaps.get if column.is_nullable else None)
-            for name, column in columns.items()
-        }
-    )
+    gaps = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    kinds = {name: gaps.get if column.is_nullable else None for name, column in columns.items()}
+    return pd.DataFrame({name: table[name].to_pandas(types_mapper=kind) for name, kind in kinds.items()})
+
+
+def _out_of_spark(
+    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
+) -> Any:
+    pa, fresh = arrow(), {name: PackedColumn(table.schema[name], True) for name in beside}
+    makers = {name: (SPARK_TYPES[fresh[name].kind], partial(fresh[name].anew, beside[name])) for name in beside}
+    lists = (table.columns[name].anew(lambda _, name=name: made_up[name], 0).to_pylist() for name in table.columns)
+    rows = list(zip(*lists, strict=True)) if made_up else []
+    found = guarded(table.data, lambda: records.handed_on(keep, rows, list(table.columns), makers))
+    if output is None:
+        return found
+    columns = {**table.columns, **fresh}
+    schema = pa.schema([pa.field("", pa.null()), *(each.field(name, encoded=True) for name, each in columns.items())])
+    local = found.toLocalIterator()  # one partition after the other
+    pieces = iter(lambda: [each.asDict() for each in islice(local, ROWS_IN_GROUP)], [])
+    tables = (pa.Table.from_pylist(piece, schema) for piece in chain([[]], pieces))
+    return _written(_groups(tables, {}), columns, table.data, output)

@@ -28,8 +28,8 @@ from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, Move
 from bnpriv.tables.private_table.made_up import RecordLaw, record_law
 from bnpriv.tables.readings import dialect_of
 
-Form = Literal["fill", "trim", "fill and trim"]
-FORMS: tuple[Form, ...] = ("fill", "trim", "fill and trim")
+TableForm = Literal["fill", "trim", "fill and trim"]
+FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
@@ -71,7 +71,7 @@ class TableRule:
     """
 
     classes: Classes
-    form: Form
+    form: TableForm
     noise: CountNoise
     given_up: int
     law: RecordLaw | None
@@ -160,7 +160,13 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
         If it is something else, or a schema is missing.
     """
     if is_framework(asked):
-        return notion_of(asked).hidden(asked, law, shares)
+        if law is not None or schema is not None:
+            raise ParameterError(
+                "a framework has its own law of a record and its own schema: its promise is about its models",
+                found="another one beside it",
+                remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
+            )
+        return notion_of(asked).hidden(asked, shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
     secrets = tuple(listed) if isinstance(listed, (list, tuple)) else tuple(_secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
@@ -178,7 +184,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
 
 
-def hidden_property(framework: DatasetAttributePrivacy, law: object, shares: object) -> Hidden:
+def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidden:
     """What is hidden of a table of independent records: the numbers of records that the secrets count.
 
     Raises
@@ -194,12 +200,11 @@ def hidden_property(framework: DatasetAttributePrivacy, law: object, shares: obj
         )
     schema = framework.schema
     classes = classes_of(tuple(framework.protect.values()), schema)
-    model = framework if law is None else _model(law, schema)
-    found = record_law(model, schema, classes.predicates, tuple(schema.columns))
+    found = record_law(framework, schema, classes.predicates, tuple(schema.columns))
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source)
 
 
-def hidden_share(framework: DistributionPrivacy, law: object, shares: object) -> Hidden:
+def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
     """What is hidden of two distributions that differ in the share of one class alone: how many records are in it.
 
     The rest of a table depends on the distribution through that number alone, if records of a class have one law.
@@ -242,7 +247,7 @@ def _secrets(given: object) -> Sequence[object]:
 # --------------------------------------------------------------------------------------------------
 
 
-def rule_of(hidden: Hidden, form: Form, epsilon: float, delta: float) -> TableRule | Refusal:
+def rule_of(hidden: Hidden, form: TableForm, epsilon: float, delta: float) -> TableRule | Refusal:
     """How a private table of a form is made, or why it cannot be.
 
     Parameters
@@ -259,7 +264,7 @@ def rule_of(hidden: Hidden, form: Form, epsilon: float, delta: float) -> TableRu
         return Refusal.of(refused)
 
 
-def rules_of(hidden: Hidden, epsilon: float, delta: float) -> Mapping[Form, TableRule | Refusal]:
+def rules_of(hidden: Hidden, epsilon: float, delta: float) -> Mapping[TableForm, TableRule | Refusal]:
     """Every form, or why it cannot be."""
     return {form: rule_of(hidden, form, epsilon, delta) for form in FORMS}
 
@@ -277,9 +282,9 @@ def chosen_rule(hidden: Hidden, form: str | None, epsilon: float, delta: float) 
         If there is no such form, or epsilon or delta is out of range.
     """
     epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
-    tried: Sequence[Form] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
+    tried: Sequence[TableForm] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
     if form is not None:
-        tried = (checks.member("the form of a private table", cast(Form, form), FORMS, error=ParameterError),)
+        tried = (checks.member("the form of a private table", cast(TableForm, form), FORMS, error=ParameterError),)
     refused: Refusal | None = None
     for each in tried:
         found = rule_of(hidden, each, epsilon, delta)

@@ -27,6 +27,7 @@ from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text
 from bnpriv.render.outputs import write_text
+from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
 from bnpriv.views.calibration import (
     calibration_data,
@@ -39,6 +40,7 @@ from bnpriv.views.calibration import (
     verdict_badge,
 )
 from bnpriv.views.curves import curve_sections
+from bnpriv.views.open_columns import open_columns_data, open_columns_section
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import (
     answer_influences,
@@ -99,6 +101,7 @@ def report_data(report: Analysis) -> Json:
         if report.laws is None
         else report.laws.to_json(),
         "further": [_further(made) for made in report.further],
+        "open_columns": None if report.open_columns is None else open_columns_data(report.open_columns),
         "beliefs": [
             {
                 "prior": each.prior,
@@ -325,6 +328,7 @@ class InfluenceReport(Analysis):
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
         yield laws_section(self)
+        yield open_columns_section(self.open_columns)
         yield from further_sections(self)
         yield network_section(self)
         if self.best is not None:
@@ -518,6 +522,7 @@ def _report(
         laws=_laws(subject, made),
         answers=() if subject.network is not None or subject.framework is None else answer_influences(subject),
         further=() if subject.network is None else kind.extra_tables(subject.network),
+        open_columns=None if epsilon is None else service("report.open_columns")(subject.framework, epsilon),
     )
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
-from typing import final
+from typing import Any, final
 
 from bnpriv.bound import Bound, Kind
 from bnpriv.core.evidence.structural import Influences, influences
@@ -498,6 +498,8 @@ class Analysis(Shown):
         For every pair of declared laws; empty where there is a network.
     further : tuple of FurtherTable
         What is known of this kind of network only.
+    open_columns : OpenColumns or None
+        Which columns may go out as they are, where the secrets are parameters and an epsilon is given.
     """
 
     network: Network | None
@@ -516,6 +518,7 @@ class Analysis(Shown):
     laws: LawDecision | Refusal | None = None
     answers: tuple[AnswerInfluence, ...] = ()
     further: tuple[FurtherTable, ...] = ()
+    open_columns: Any = None
 
     @property
     def best(self) -> Calibration | None:

@@ -20,7 +20,7 @@ import bnpriv as bp
 from bnpriv.core.noise import SecureSampler
 from bnpriv.tables.private_table.classes import Classes
 from bnpriv.tables.private_table.rows import classed_rows
-from bnpriv.tables.private_table.rule import Form, Hidden, TableRule, chosen_rule, hidden_by, rule_of, whole_sizes
+from bnpriv.tables.private_table.rule import Hidden, TableForm, TableRule, chosen_rule, hidden_by, rule_of, whole_sizes
 from tests.private_tables import (
     NOTHING,
     Counts,
@@ -51,7 +51,7 @@ WIDTH = {2: 8, 3: 4, 4: 2}
 """How many moves the window reaches in which unbounded noise is enumerated."""
 
 
-def rule(form: Form, classes: int, k: int, epsilon: float, most: float = 0.0, law: object = None) -> TableRule:
+def rule(form: TableForm, classes: int, k: int, epsilon: float, most: float = 0.0, law: object = None) -> TableRule:
     """Return the rule of the package for so many classes; the declared number of records decides nothing else."""
     schema = bp.Schema(records=10**6, columns={"kind": bp.Integer(0, classes - 1)})
     predicates = tuple(bp.col("kind") == a for a in range(classes))
@@ -219,7 +219,7 @@ def answers(random: Random, classes: int, records: int, factor: Fraction) -> Cal
 
 
 @pytest.mark.parametrize("form", ["fill", "trim"])
-def test_hidden_tables_protect_single_records_by_what_is_asked_alone(form: Form) -> None:
+def test_hidden_tables_protect_single_records_by_what_is_asked_alone(form: TableForm) -> None:
     """Two data sets with one other record: neither the noise on counts nor its delta is paid for single records."""
     random, near = Random(6), 0
     for _ in range(PROBLEMS // 2):

@@ -175,6 +175,9 @@ def test_two_distributions_that_differ_in_a_share() -> None:
     ("asked", "given", "error"),
     [
         (ILL, {}, ParameterError),
+        # its promise would be about models from which nobody knows how far that law is
+        (framework(network()), {"law": network(0.5)}, ParameterError),
+        (framework(network()), {"schema": SCHEMA}, ParameterError),
         ("ill", {"schema": SCHEMA}, ParameterError),
         ([], {"schema": SCHEMA}, ParameterError),
         (None, {"schema": SCHEMA}, ParameterError),
