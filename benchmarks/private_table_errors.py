@@ -3,7 +3,8 @@
 Run: python -m benchmarks.private_table_errors [tables]
 
 The tables of hospital and census are drawn anew from the declared network each time; that of Adult is the private half
-of the real one, and its network is learned from the other half.
+of the real one, and its network is learned from the other half: what is planned for it is as right as that network. All
+answers of a table share its noise. Planned errors of several numbers are upper ends, a little above the mean 2-norm.
 """
 
 from __future__ import annotations
@@ -281,11 +282,14 @@ def table(case: Case, tables: int) -> str:
         mean, deviation = measured[form]
         planned = np.array(plan.errors[form])
         away, ratio = np.abs(mean - planned) / deviation, np.abs(mean / planned - 1)
-        lines.append(
-            f"{form}, measured against planned: at most {away.max():.1f} standard errors apart "
-            f"({asked[int(away.argmax())]}), {np.mean(away <= 2):.0%} within 2; at most {ratio.max():.0%} "
-            f"({asked[int(ratio.argmax())]})"
-        )
+        several = np.array([len(query.outputs(schema)) > 1 for query in asked])
+        for what, chosen in (("one number", ~several), ("several numbers", several)):
+            places = np.flatnonzero(chosen)
+            far, off = places[away[places].argmax()], places[ratio[places].argmax()]
+            lines.append(
+                f"{form}, measured against planned, answers of {what}: at most {away[far]:.1f} standard errors apart "
+                f"({asked[far]}), {np.mean(away[places] <= 2):.0%} within 2; at most {ratio[off]:.0%} ({asked[off]})"
+            )
         one, all_at_once = (float(np.nanmedian(other / mean)) for other in (alone, stacked))
         lines.append(
             f"{form}, against the others: the error alone is {one:.2f} times as large, at once {all_at_once:.3g} times "
