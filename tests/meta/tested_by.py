@@ -386,6 +386,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/render/svg.py",
         "bnpriv/text.py",
     ),
+    "tests/unit/tables/private_table/test_rows.py": ("bnpriv/tables/private_table/spark.py",),
     "tests/unit/tables/test_counts.py": ("bnpriv/tables/evaluate.py",),
     "tests/unit/tables/test_data_check.py": ("bnpriv/tables/data_check.py",),
     "tests/unit/tables/test_databases.py": ("bnpriv/tables/files.py",),

@@ -34,7 +34,7 @@ from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import Outputs, outputs
-from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
+from bnpriv.tables.evaluate import LARGEST_EXACT, Keys, cleaned, guarded, integer_terms, keys_in, require_rows
 from bnpriv.tables.files import data_files, quoted
 from bnpriv.tables.private_table.spark import SparkRecords
 from bnpriv.tables.reader import collected, opened
@@ -43,7 +43,7 @@ from bnpriv.tables.readings import Frame, dialect_of, partitions
 Rows = NDArray[Any]
 """Packed records: one field for each column, and one for the class."""
 
-MadeUp = Mapping[str, Sequence[Any]]
+NewRecords = Mapping[str, Sequence[Any]]
 """Values of records that are made up, by column."""
 
 Beside = Mapping[str, Callable[[int], Sequence[Any]]]
@@ -51,13 +51,13 @@ Beside = Mapping[str, Callable[[int], Sequence[Any]]]
 
 NOTHING: Mapping[str, Any] = ReadOnly()
 
-ROWS_AT_ONCE = 2**18
+GROUP_OF_ROWS = 2**18
 """Rows of a batch that is read, of a bucket, about, and of a row group that is written."""
 
 IN_MEMORY = 2**26
 """Bytes of records that are kept in memory; more go to a file without a name."""
 
-GAP, LARGEST_WHOLE = -(2**63), 2**53
+WHOLE_GAP = -(2**63)
 
 SPARK_TYPES = {str: "string", bool: "boolean", int: "bigint", float: "double"}
 
@@ -153,8 +153,8 @@ class PackedColumn:
         """Return numbers packed, of which NaN, and what marks a gap, is none."""
         gaps = (numbers == GAP_MARK) | np.isnan(numbers)
         if self.kind is int:
-            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_WHOLE, LARGEST_WHOLE)
-            return np.where(gaps, GAP, whole.astype(np.int64))
+            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT, LARGEST_EXACT)
+            return np.where(gaps, WHOLE_GAP, whole.astype(np.int64))
         if self.on_grid:  # one rounding for each operation, as `Real.step` says
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
@@ -176,7 +176,7 @@ class PackedColumn:
         pa = arrow()
         if self.kind is float:
             return pa.array(np.ascontiguousarray(packed), from_pandas=True)
-        found = packed == (self.gap if self.outcomes else GAP)
+        found = packed == (self.gap if self.outcomes else WHOLE_GAP)
         gaps = found if self.is_nullable and found.any() else None
         if self.kind is not str:
             values = np.array([*self.outcomes, self.outcomes[0]])[packed] if self.outcomes else packed
@@ -387,11 +387,11 @@ class _Table:
 def _batches(frame: Frame, labels: Labels) -> Generator[Any]:
     native: Any = frame.to_native()
     if frame.implementation.is_duckdb():
-        batches = _located(native, labels).to_arrow_reader(ROWS_AT_ONCE)
+        batches = _located(native, labels).to_arrow_reader(GROUP_OF_ROWS)
     elif frame.implementation.is_ibis():
-        batches = native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+        batches = native.to_pyarrow_batches(chunk_size=GROUP_OF_ROWS)
     else:
-        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=GROUP_OF_ROWS)
     return (_with_places(batch, labels) for batch in batches)
 
 
@@ -487,7 +487,7 @@ def classed_rows(
         yield ClassedRows(counts, partial(_out_of_spark, table, records))
         return
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
-        scattered = table.scattered(2 ** min(16, (schema.records // ROWS_AT_ONCE).bit_length()), file)
+        scattered = table.scattered(2 ** min(16, (schema.records // GROUP_OF_ROWS).bit_length()), file)
         guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)
         yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
@@ -524,10 +524,10 @@ class ClassedRows:
     """
 
     counts: tuple[int, ...] = field(repr=False)
-    _out: Callable[[Sequence[int], MadeUp, Beside, Path | None], Any] | None = field(repr=False)
+    _out: Callable[[Sequence[int], NewRecords, Beside, Path | None], Any] | None = field(repr=False)
 
     def handed_on(
-        self, keep: Sequence[int], made_up: MadeUp = NOTHING, beside: Beside = NOTHING, output: Path | None = None
+        self, keep: Sequence[int], made_up: NewRecords = NOTHING, beside: Beside = NOTHING, output: Path | None = None
     ) -> Any:
         """Choose records of every class by chance, add those that are made up, and shuffle all.
 
@@ -567,7 +567,7 @@ class ClassedRows:
 
 
 def _out(
-    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: MadeUp, beside: Beside, output: Path | None
+    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: NewRecords, beside: Beside, output: Path | None
 ) -> Any:
     fresh = {name: PackedColumn(table.schema[name], True) for name in beside}
     groups = _groups(
@@ -579,7 +579,7 @@ def _out(
     return guarded(table.data, lambda: _of_library(table.library, groups, columns))
 
 
-def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: MadeUp) -> Iterator[Any]:
+def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: NewRecords) -> Iterator[Any]:
     """Yield every bucket shuffled, as a table of Arrow that begins with a column of nothing."""
     pa, ends = arrow(), np.cumsum(scattered.counts, axis=0)
     starts = ends - scattered.counts
@@ -605,8 +605,8 @@ def _groups(pieces: Iterator[Any], fresh: Mapping[str, Callable[[int], Any]]) ->
     """Yield the same rows in tables of one size, but for the last, with the columns that are made anew."""
     waiting = next(pieces)
     for piece in chain(pieces, [None]):
-        while waiting.num_rows >= ROWS_AT_ONCE or (piece is None and waiting.num_rows):
-            group, waiting = waiting.slice(0, ROWS_AT_ONCE), waiting.slice(ROWS_AT_ONCE)
+        while waiting.num_rows >= GROUP_OF_ROWS or (piece is None and waiting.num_rows):
+            group, waiting = waiting.slice(0, GROUP_OF_ROWS), waiting.slice(GROUP_OF_ROWS)
             for name, make in fresh.items():
                 group = group.append_column(name, make(group.num_rows))
             yield group.remove_column(0)
@@ -645,7 +645,7 @@ def _write(groups: Iterator[Any], columns: Mapping[str, PackedColumn], path: Pat
     with path.open("r+b") as file, closing(_ahead(groups)) as ready:
         with pa.parquet.ParquetWriter(file, schema, **options) as writer:
             for group in ready:
-                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_AT_ONCE)
+                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=GROUP_OF_ROWS)
         file.flush()
         os.fsync(file.fileno())
 
@@ -671,7 +671,7 @@ def _of_library(library: str, groups: Iterator[Any], columns: Mapping[str, Packe
 
 
 def _out_of_spark(
-    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: MadeUp, beside: Beside, output: Path | None
+    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: NewRecords, beside: Beside, output: Path | None
 ) -> Any:
     pa, fresh = arrow(), {name: PackedColumn(table.schema[name], True) for name in beside}
     makers = {name: (SPARK_TYPES[fresh[name].kind], partial(fresh[name].anew, beside[name])) for name in beside}
@@ -683,6 +683,6 @@ def _out_of_spark(
     columns = {**table.columns, **fresh}
     schema = pa.schema([pa.field("", pa.null()), *(each.field(name, encoded=True) for name, each in columns.items())])
     local = found.toLocalIterator()  # one partition after the other
-    pieces = iter(lambda: [each.asDict() for each in islice(local, ROWS_AT_ONCE)], [])
+    pieces = iter(lambda: [each.asDict() for each in islice(local, GROUP_OF_ROWS)], [])
     tables = (pa.Table.from_pylist(piece, schema) for piece in chain([[]], pieces))
     return _written(_groups(tables, {}), columns, table.data, output)
