@@ -81,7 +81,7 @@ def schema() -> bp.Schema:
 @cache
 def laws(about: str, gap: float = 0.1, *, common: bool = True) -> tuple[Normal, Normal]:
     """Return the laws of the answer for two shares of a property that are `gap` apart, around one half."""
-    first, second = bp.laws_by_property(
+    first, second = bp.laws.laws_by_property(
         census(),
         QUERY,
         PROPERTIES[about],

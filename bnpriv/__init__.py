@@ -21,24 +21,12 @@ if TYPE_CHECKING:
     from bnpriv.io.framework_file import read_framework, read_queries
     from bnpriv.io.pgmpy import from_pgmpy
     from bnpriv.io.pymc.read import from_pymc
-    from bnpriv.lab.laws_by_property import laws_by_property
     from bnpriv.io.starter.start import start
 
     # ask
     from bnpriv.core.queries.predicates import col
     from bnpriv.core.queries.sensitivity import column_sensitivity
-    from bnpriv.core.queries.asked import (
-        count,
-        crosstab,
-        histogram,
-        linear,
-        mean,
-        moments,
-        proportion,
-        proportion as share,
-        total,
-        total as sum,
-    )
+    from bnpriv.core.queries.asked import count, crosstab, histogram, linear, mean, moments, proportion, total
     from bnpriv.core.queries.spread import covariance, std, variance
     from bnpriv.core.queries.custom import custom
     from bnpriv.core.queries.spread import median, quantile
@@ -68,6 +56,11 @@ if TYPE_CHECKING:
     from bnpriv.core.release import release
     from bnpriv.verify.check import verify
     from bnpriv.lab.simulate import simulate
+
+    # hand on a table
+    from bnpriv.tables.private_table.open_columns import open_columns
+    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import private_table
 
     # check a table, for its owner alone
     from bnpriv.tables.data_check import check_data
@@ -127,7 +120,6 @@ __all__ = [
     "influence_report",
     "intervals",
     "laws",
-    "laws_by_property",
     "leaks",
     "linear",
     "markov_quilts",
@@ -138,9 +130,12 @@ __all__ = [
     "model_class",
     "moments",
     "noise",
+    "open_columns",
     "pairs",
     "parse_query",
     "plan",
+    "plan_table",
+    "private_table",
     "proportion",
     "quantile",
     "read_framework",
@@ -148,12 +143,10 @@ __all__ = [
     "read_queries",
     "rehearse",
     "release",
-    "share",
     "simulate",
     "stack",
     "start",
     "std",
-    "sum",
     "total",
     "tradeoff",
     "types",

@@ -16,9 +16,9 @@ from typer.core import TyperGroup
 
 from bnpriv.checks import closest, spelling
 from bnpriv.core.interrupts import noting
-from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError
+from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError, RefusedError
 from bnpriv.paths import with_journals
-from bnpriv.render.outputs import Outputs, outputs, working
+from bnpriv.render.outputs import Outputs, outputs, require_writable, working
 from bnpriv.services import service
 from bnpriv.text import lines_text, visible
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.tables.private_table.private_table import PrivateTable
     from bnpriv.tables.readings import Dialect
 
 REFUSED = 2
@@ -77,6 +78,16 @@ PublicTable = Annotated[
     typer.Option("--public", metavar="PUBLIC", help="A public table: refuse where it contradicts the model."),
 ]
 DespitePublic = Annotated[bool, typer.Option("--despite-public", help="Waive that refusal.")]
+LedgerFile = Annotated[
+    str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
+]
+BudgetNumber = Annotated[
+    float | None, typer.Option("--budget", metavar="B", help="For a new account: what all releases may tell.")
+]
+AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
+KeyText = Annotated[
+    str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
+]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -145,16 +156,10 @@ def release(
     mechanism: Annotated[
         str | None, typer.Option("--mechanism", metavar="NAME", help="One that plan lists; else that which errs least.")
     ] = None,
-    ledger: Annotated[
-        str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", metavar="B", help="For a new account: what all releases may tell.")
-    ] = None,
-    account: Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")] = "data",
-    key: Annotated[
-        str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
-    ] = None,
+    ledger: LedgerFile = None,
+    budget: BudgetNumber = None,
+    account: AccountName = "data",
+    key: KeyText = None,
     public: PublicTable = None,
     despite_public: DespitePublic = False,
     html: HtmlFile = None,
@@ -195,6 +200,73 @@ def release(
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)
+
+
+@app.command(
+    epilog="Example: bnpriv table framework.toml table.parquet -o private.parquet --epsilon 1 --delta 1e-6 "
+    "--records-may-be-seen"
+)
+def table(
+    framework: FrameworkFile,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help="A Parquet or CSV file, or a table's URL.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="OUT", help="A Parquet file.")] = None,
+    epsilon: Epsilon = ...,  # type: ignore[assignment]
+    delta: Delta = 0.0,
+    form: Annotated[str | None, typer.Option("--form", metavar="F", help="fill, trim, or fill and trim.")] = None,
+    law: Annotated[
+        str | None, typer.Option("--law", metavar="PUBLIC", help="Draw made-up records from this public table.")
+    ] = None,
+    records_may_be_seen: Annotated[
+        bool, typer.Option("--records-may-be-seen", help="Declare that single persons need no protection.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what each form would be like, and err; no data are touched.")
+    ] = False,
+    ledger: LedgerFile = None,
+    budget: BudgetNumber = None,
+    account: AccountName = "data",
+    key: KeyText = None,
+    html: HtmlFile = None,
+    json: JsonFile = None,
+) -> None:
+    """Hide numbers of records once, and hand on a whole table that may be used for anything."""
+    from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
+    from bnpriv.ledger.values import Budget
+    from bnpriv.tables.files import data_files
+    from bnpriv.tables.private_table.plan import plan_table
+    from bnpriv.tables.private_table.private_table import private_table
+
+    _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
+    written = [path for path in (output, html, _file(json)) if path is not None]
+    reading = [*framework_files(framework), *_ledger_files(ledger), *_table_files(law)]
+    reading += [] if data is None else data_files(data, *written)
+    if output is not None:
+        require_writable(output, reading)
+        reading.append(output)
+    made: PrivateTable | None = None
+    with (
+        noting(lambda: _left_behind(made, f"its table is in {output}.")),
+        outputs(html, _file(json), reading=reading) as out,
+    ):
+        hidden, schema, network = read_hidden(framework)
+        known: object = network if law is None else law
+        if plan:
+            queries = tuple(read_queries(framework).values())
+            with working("working out every form"):
+                planned = plan_table(hidden, epsilon, delta, queries=queries, schema=schema, law=known)
+                if html is not None:
+                    out.put(html, planned.to_html())
+            _show(str(planned), planned.to_json(), json, out)
+            return
+        out.reserve(ROOM * 256)
+        with working("reading the table"):
+            most = None if budget is None else Budget(budget, delta)
+            counted: dict[str, Any] = {"ledger": ledger, "budget": most, "name": account, "key": key}
+            options: dict[str, Any] = {"schema": schema, "law": known, "records_may_be_seen": True, "output": output}
+            made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
+        if html is not None:
+            out.put(html, made.to_html())
+        _show(str(made), made.to_json(), json, out)
 
 
 @ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
@@ -274,12 +346,13 @@ def simulate(
 @app.command(epilog="Example: bnpriv verify calibration.json --framework framework.toml")
 def verify(
     calibration: Annotated[
-        Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json or release --json wrote.")
+        Path,
+        typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json, or release or table --json wrote."),
     ],
     framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay a calibration by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
+    """Replay a calibration or a private table by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
     from bnpriv.io.networks.files import read_text
     from bnpriv.verify.check import verify as replay
     from bnpriv.verify.declared import MOST_BYTES
@@ -484,7 +557,7 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
-def _left_behind(released: Release | None) -> str:
+def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
     from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
 
@@ -492,7 +565,27 @@ def _left_behind(released: Release | None) -> str:
         return NOTHING_CHARGED
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
-    return charged_text(released.mark.account, released.mark.number, "the ledger keeps its answer.")
+    return charged_text(released.mark.account, released.mark.number, kept)
+
+
+def _refuse_half_asked(*, plan: bool, data: str | None, output: Path | None, seen: bool) -> None:
+    """Refuse a private table without what it needs, and a plan with what it does not touch."""
+    if plan and not (data is None and output is None):
+        raise ParameterError(
+            "a plan touches no data", found="a table or an output", remedy="Leave out these, or --plan."
+        )
+    if not plan and (data is None or output is None):
+        raise ParameterError(
+            "a private table is made of a table, and written to a file",
+            found="no table" if data is None else "no file",
+            remedy="Write bnpriv table FRAMEWORK.toml DATA -o OUT.parquet; or --plan, to see what it would be like.",
+        )
+    if not plan and not seen:
+        raise RefusedError(
+            "real records are handed on, so that single persons are not protected",
+            found="nobody who said that they need not be",
+            remedy="Add --records-may-be-seen.",
+        )
 
 
 def _file(target: str | None) -> Path | None:

@@ -11,8 +11,9 @@ module stands at the bottom, and importing their types would lead in a circle.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 from bnpriv.errors import NetworkError, Refusal
 
@@ -50,6 +51,30 @@ class Overrides:
 
 def _later(place: str) -> Callable[..., Any]:
     return lambda *args, **named: loaded(place)(*args, **named)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FurtherTable:
+    """A table about one kind of network.
+
+    Parameters
+    ----------
+    title : str
+    intro : str
+        What its numbers mean.
+    header : tuple of str
+    rows : tuple of tuple of str, int or float
+        One entry for every heading; infinite where there is no bound.
+    finding : str
+        The most important of it as a sentence, without a full stop; empty if there is none.
+    """
+
+    title: str
+    intro: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | int | float, ...], ...]
+    finding: str = ""
 
 
 class NetworkKind(Overrides):
@@ -164,7 +189,7 @@ class NetworkKind(Overrides):
         """How an influence moves with the entries of the tables, as `InfluenceGradient`, or a refusal."""
         return NO_GRADIENT
 
-    def extra_tables(self, network: Any) -> tuple[Any, ...]:
+    def extra_tables(self, network: Any) -> tuple[FurtherTable, ...]:
         """What is known of this kind only, as tables that a report shows."""
         return ()
 
@@ -285,11 +310,22 @@ class PrivacyNotion(Overrides):
         """The query that a framework is about; None where it leaves the query open."""
         return None
 
+    def hidden(self, framework: Any, shares: Any) -> Any:
+        """What a private table hides, the `Hidden` numbers of records; refused by default."""
+        raise NO_CLASSES.error()
+
 
 NO_RECORD_LAW = Refusal(
     required="a public table is compared with the law of one record, given that a property of the table counts it",
     found="secrets of another notion",
     remedy="Compare the network with it: bnpriv.check_model(network, public_table).",
+)
+
+NO_CLASSES = Refusal(
+    required="a private table hides how many records of the table are in some classes",
+    found="secrets of another notion",
+    remedy="Of a network of parameters hand on the columns that may go out, form='open columns'; else hide a count, in "
+    "a DatasetAttributePrivacy or by a Secret alone.",
 )
 
 ANY_NOTION = PrivacyNotion()

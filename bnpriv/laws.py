@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bnpriv.core.draws import Draws
     from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed, sums_bound
     from bnpriv.kinds.pairs_of_laws import add, mixture, n_fold
+    from bnpriv.lab.laws_by_property import laws_by_property
 
 __all__ = [
     "Atoms",
@@ -17,6 +18,7 @@ __all__ = [
     "Normal",
     "WholeLaw",
     "add",
+    "laws_by_property",
     "log_mixture",
     "mixture",
     "n_fold",

@@ -27,7 +27,8 @@ SERVICES: dict[str, str] = {
     "draws.refusal": "bnpriv.views.certificate:too_few_draws",
     "plan.closer": "bnpriv.views.closer_secrets:closer_secrets",
     "plan.compared": "bnpriv.lab.public_comparison:compared",
-    "plan.document": "bnpriv.views.plan:plan_document",
+    "plan.table": "bnpriv.tables.private_table.plan:table_beside",
+    "plan.document": "bnpriv.views.calibration:plan_document",
     "law_decision.plot": "bnpriv.views.curves:plot_decision",
     # guarantees, frameworks, secrets
     "framework.document": "bnpriv.views.cards:framework_document",
@@ -35,7 +36,7 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.distributional": "bnpriv.io.framework_text:distributional_parts",
     "framework.file_parts.value": "bnpriv.io.framework_text:value_parts",
     "secrets.suggested": "bnpriv.kinds.density.kind:suggested_ranges",
-    "guarantee.document": "bnpriv.views.guarantee:guarantee_document",
+    "guarantee.document": "bnpriv.views.cards:guarantee_document",
     "framework.to_file": "bnpriv.io.framework_text:write_framework",
     # networks and influence
     "influence.explanation": "bnpriv.views.influence:explanation",
@@ -45,12 +46,16 @@ SERVICES: dict[str, str] = {
     "influence.quilt_document": "bnpriv.views.influence:quilt_document",
     "influence.quilts_document": "bnpriv.views.influence:quilts_document",
     "laws.by_count": "bnpriv.kinds.pairs_of_laws:laws_by_count",
-    "laws.given_property": "bnpriv.kinds.density.laws:laws_given_property",
-    "laws.of_tables_drawn": "bnpriv.kinds.density.laws:laws_of_draws",
+    "laws.given_property": "bnpriv.kinds.draws.laws:laws_given_property",
+    "laws.of_tables_drawn": "bnpriv.kinds.draws.laws:laws_of_draws",
     "network.posterior_tables": "bnpriv.io.learning:posterior_tables",
     "network.resampled": "bnpriv.kinds.density.network:resampled",
     "network.document": "bnpriv.views.cards:network_document",
     "network.to_file": "bnpriv.io.networks.texts:write_network",
+    # columns that may go out as they are
+    "open_columns.table_document": "bnpriv.views.open_columns:open_table_document",
+    "open_columns.document": "bnpriv.views.open_columns:open_columns_document",
+    "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
     "query.document": "bnpriv.views.cards:query_document",
     "query.parse": "bnpriv.io.query_text:parse_query",
@@ -65,6 +70,13 @@ SERVICES: dict[str, str] = {
     "release.to_pandas": "bnpriv.views.release:as_pandas",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
+    # private tables
+    "table.answer_document": "bnpriv.views.private_table:answer_document",
+    "table.beside_section": "bnpriv.views.private_table:beside_section",
+    "table.charged": "bnpriv.ledger.charged:charged_table",
+    "table.document": "bnpriv.views.private_table:table_document",
+    "table.hidden_document": "bnpriv.views.private_table:hidden_document",
+    "table.plan_document": "bnpriv.views.private_table:plan_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.views.accountant:accountant_document",
     # render

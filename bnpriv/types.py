@@ -32,6 +32,10 @@ from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import Usefulness
+from bnpriv.tables.private_table.hidden import HiddenAnswer, HiddenTable
+from bnpriv.tables.private_table.open_columns import OpenColumns, OpenTable
+from bnpriv.tables.private_table.plan import TablePlan
+from bnpriv.tables.private_table.private_table import PrivateTable
 from bnpriv.tables.readings import Dialect
 from bnpriv.views.report.report import InfluenceReport
 
@@ -49,6 +53,8 @@ __all__ = [
     "FrameworkComparison",
     "GaussianNetwork",
     "Guarantee",
+    "HiddenAnswer",
+    "HiddenTable",
     "History",
     "Influence",
     "InfluenceMatrix",
@@ -62,17 +68,21 @@ __all__ = [
     "Misspecified",
     "ModelCheck",
     "Network",
+    "OpenColumns",
+    "OpenTable",
     "Plan",
     "Posterior",
     "Predicate",
     "Price",
     "PrivacyCurve",
     "PrivacyLoss",
+    "PrivateTable",
     "PublicComparison",
     "Query",
     "Rehearsal",
     "Release",
     "SecretPair",
+    "TablePlan",
     "Tradeoff",
     "Usefulness",
 ]

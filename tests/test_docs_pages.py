@@ -78,6 +78,12 @@ def run(name: str) -> dict[str, Any]:
     return namespace
 
 
+def test_the_page_on_private_tables_runs() -> None:
+    kept = run("private-tables.md")["kept"]
+    assert kept.spent_records.epsilon == pytest.approx(1.52)
+    assert "1.52" in (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
+
+
 def test_the_page_on_useless_answers_runs() -> None:
     found = run("useless-answers.md")
     text = (ROOT / "docs" / "useless-answers.md").read_text(encoding="utf-8")

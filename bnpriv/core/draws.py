@@ -255,25 +255,3 @@ def missed(draws: int, miss: float, ratio: float = 1.0) -> float:
     step = ratio * nats / (3 * draws)
     bernstein = step + math.sqrt(step**2 + 2 * variance * nats / draws)
     return up(min(hoeffding, bernstein), 16)
-
-
-def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
-    """The number of draws of each law until what they may have missed is below `delta`.
-
-    Examples
-    --------
-    >>> needed = draws_needed(0.01, 0.05)
-    >>> missed(needed, 0.05) < 0.01 <= missed(needed - 1, 0.05)
-    True
-    """
-    high = 1
-    while not missed(high, miss, ratio) < delta:
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if missed(middle, miss, ratio) < delta:
-            high = middle
-        else:
-            low = middle
-    return high

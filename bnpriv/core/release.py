@@ -364,7 +364,7 @@ def release(
     if public is not None:
         service("release.refuse_contradicted")(calibration, public, despite_public, data)
     if ledger is None:
-        _check_no_ledger(budget, key)
+        check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
     return service("release.charged")(
@@ -528,7 +528,8 @@ def _check_order(calibration: object, data: object) -> None:
     raise DataError("a calibration is needed first, then the table", found=found, remedy=remedy)
 
 
-def _check_no_ledger(budget: object, key: object) -> None:
+def check_no_ledger(budget: object, key: object) -> None:
+    """Refuse a budget or a key where there is no ledger to keep it."""
     for what, given in (("a budget", budget), ("a key", key)):
         if given is not None:
             raise ParameterError(

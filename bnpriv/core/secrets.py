@@ -16,7 +16,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Linear, Mean, Proportion, Total
+from bnpriv.core.queries.builtin import Count, Crosstab, Histogram, Linear, Mean, Proportion, Total
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
 
@@ -571,7 +571,8 @@ class Secret:
     ----------
     property : Query or str
         A `count`, `proportion`, `total` or `mean` that reads the protected column alone, or a `linear` that may read
-        further columns after it; or the text of one.
+        further columns after it; or the text of one. For private tables also a `histogram` or a `crosstab`: all of its
+        counts together, which are at most `k` apart where `k` records in other cells make the one of the other.
     pairs : SecretPairs, IntervalPairs or Apart, optional
         All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart,
         ``bnpriv.pairs((40, 50), ...)`` for chosen ones, or ``bnpriv.intervals(((30, 40), (50, 60)), ...)`` for chosen
@@ -599,9 +600,10 @@ class Secret:
     def __post_init__(self) -> None:
         object.__setattr__(self, "property", as_query(self.property))
         alone = isinstance(self.property, (Count, Proportion, Total, Mean)) and len(self.property.columns) == 1
-        if not alone and not isinstance(self.property, Linear):
+        if not alone and not isinstance(self.property, (Linear, Histogram, Crosstab)):
             raise SecretError(
-                "a secret is a count, proportion, total or mean of one column, or a linear of some",
+                "a secret is a count, proportion, total or mean of one column, a linear of some, or for private tables "
+                "a histogram or crosstab",
                 found=str(self.property),
                 remedy='Write Secret(count(col("income") == "high")).',
             )
@@ -617,7 +619,14 @@ class Secret:
         """The protected column; of a `linear` the one named first."""
         if isinstance(self.property, Linear):
             return self.property.weights[0][0]
+        if isinstance(self.property, Crosstab):
+            return self.property.axes[0][0]
         return next(iter(self.property.columns))
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether it is several counts at once, which private tables alone hide."""
+        return isinstance(self.property, (Histogram, Crosstab))
 
     @functools.cached_property
     def touching(self) -> IntervalPair | None:

@@ -284,6 +284,75 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
     return framework
 
 
+def read_hidden(path: str | os.PathLike[str]) -> tuple[Framework | tuple[Secret, ...], Schema | None, Network | None]:
+    """Read what a private table is to hide, also of a file without a network, or of several counts at once.
+
+    Parameters
+    ----------
+    path : str or path
+        A framework file; or one of the notion "dataset" with ``[records]``, ``[columns]``, ``[protect.NAME]`` and
+        perhaps ``[network]``, whose properties may be histograms and crosstabs.
+
+    Returns
+    -------
+    Framework, None and None; or tuple of Secret, Schema, and Network or None
+
+    Raises
+    ------
+    FileProblemsError, FileError, DeclarationError
+        As `read_framework`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '''notion = "dataset"
+    ... [records]
+    ... count = 100
+    ... [columns.ill]
+    ... type = "categorical"
+    ... categories = ["no", "yes"]
+    ... [protect.ill]
+    ... property = 'histogram(ill, ["no", "yes"])'
+    ... at_most = 5'''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "framework.toml")
+    ...     _ = file.write_text(text)
+    ...     print(*read_hidden(file)[0])
+    histogram(ill, ["no", "yes"]), values at most 5 apart
+    """
+    root = _load(path)
+    modelled = not {"network", "chain"}.isdisjoint(root.values)
+    if modelled and not _hides_cells(root):
+        return read_framework(path), None, None
+    root = root.only([each for each in _SECTIONS if each not in ("chain", "laws")])
+    problems = root.problems
+    notion = problems.tried(_notion, root)
+    if notion not in (None, "dataset") or "records" in _inside(root, "network"):
+        problems.note(
+            root.refusal(
+                "without a framework numbers of records of this table are hidden, and no public records are a model",
+                found=f"notion = {notion!r}" if notion != "dataset" else "[network.records]",
+                remedy='Write notion = "dataset", and leave [network.records] out.',
+                key="notion",
+            )
+        )
+    network = problems.tried(declared_network, root, "dataset", None) if modelled else None
+    schema, _ = _schema(root, "dataset")
+    note_queries(root, schema)
+    secrets = _secrets(root, _sections(root, "protect"), secret_of_table)
+    note_unfit_properties(secrets, schema)
+    problems.settle(root.label)
+    return tuple(chosen for _, chosen in secrets.values()), schema, network
+
+
+def _hides_cells(root: TomlTable) -> bool:
+    """Whether a protected section says a histogram or a crosstab, which no framework hides."""
+    said = root.values.get("protect")
+    parts = cast("Mapping[str, object]", said).values() if isinstance(said, Mapping) else ()
+    properties = [cast("Mapping[str, object]", part).get("property") for part in parts if isinstance(part, Mapping)]
+    return any(str(each).lstrip().startswith(("histogram(", "crosstab(")) for each in properties)
+
+
 def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     """Read the named queries of a framework file.
 
@@ -428,12 +497,8 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     secret = secret_of_table if notion == "dataset" else secret_of_parameter
     if network is not None and not network.states and notion == "distributional":
         secret = secret_of_continuous
-    secrets = {name: chosen for name, part in protect.items() if (chosen := problems.tried(_one, secret, part))}
-    if "protect" in root.values and not root.values["protect"]:
-        found, remedy = "no section below [protect]", "Write a section [protect.NAME], with the name of a column."
-        problems.note(root.refusal("something must be protected", found=found, remedy=remedy, key="protect"))
-        return None
-    if note_other_level(root, notion, network) or network is None or schema is None or not secrets:
+    secrets = _secrets(root, protect, secret)
+    if not protect or note_other_level(root, notion, network) or network is None or schema is None or not secrets:
         return None
 
     public = problems.tried(declared_records, root, network, schema) if notion == "dataset" else None
@@ -446,9 +511,8 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
             return ValuePrivacy(require_discrete(network, "value privacy"), schema, hidden, source=told)
         return DistributionalAttributePrivacy(network, schema, hidden, source=told, independent=independent, laws=known)
 
-    hidden = {name: (protect[name], chosen) for name, (chosen,) in secrets.items()}
-    unfit = note_unfit_properties(hidden, schema)
-    sound = {name: chosen for name, chosen in hidden.items() if name not in unfit}
+    unfit = note_unfit_properties(secrets, schema)
+    sound = {name: chosen for name, chosen in secrets.items() if name not in unfit}
     if unfit and not sound:
         return None
     framework = assembled(root, made, sound, laws)
@@ -456,9 +520,20 @@ def _over_network(root: TomlTable, notion: str | None, source: str | None, given
     return framework
 
 
-def _one(secret: Callable[[TomlTable], Any], part: TomlTable) -> tuple[Any]:
-    """Return what is hidden in a tuple, since None stands for all pairs."""
-    return (secret(part),)
+def _secrets(
+    root: TomlTable, protect: Mapping[str, TomlTable], secret: Callable[[TomlTable], Any]
+) -> dict[str, tuple[TomlTable, Any]]:
+    """Return every section [protect.NAME] that can be read, with what is hidden; that there is none is noted."""
+    if "protect" in root.values and not root.values["protect"]:
+        found, remedy = "no section below [protect]", "Write a section [protect.NAME], with the name of a column."
+        root.problems.note(root.refusal("something must be protected", found=found, remedy=remedy, key="protect"))
+
+    def read(part: TomlTable) -> tuple[TomlTable, Any]:
+        return part, secret(part)
+
+    # None stands for all pairs
+    found = {name: root.problems.tried(read, part) for name, part in protect.items()}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def _sections(root: TomlTable, key: str) -> dict[str, TomlTable]:

@@ -21,7 +21,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork, Prior
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.core.networks.graph import Graph, Parents, graph_of, parents_of
 from bnpriv.errors import DataError, ManyStatesWarning, NetworkError, SizeError
-from bnpriv.tables.fingerprint import complete_columns, fingerprint_of
+from bnpriv.tables.public import complete_columns, fingerprint_of
 from bnpriv.tables.readings import ColumnValues
 from bnpriv.text import and_text
 

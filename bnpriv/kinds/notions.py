@@ -60,6 +60,7 @@ DATASET_NOTION = PrivacyNotion(
     secret_text="a property of the whole table",
     laws="bnpriv.core.evidence.laws:laws_of_property",
     record_law="bnpriv.core.evidence.dataset:law_of_one_record",
+    hidden="bnpriv.tables.private_table.rule:hidden_property",
     subject="bnpriv.kinds.report_target:property_subject",
     impossibility="bnpriv.core.evidence.possible:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
@@ -91,6 +92,7 @@ DISTRIBUTION_NOTION = PrivacyNotion(
     laws="bnpriv.kinds.pairs_of_laws:laws_of_pairs",
     subject="bnpriv.kinds.report_target:pairs_subject",
     own_query=_own_query,
+    hidden="bnpriv.tables.private_table.rule:hidden_share",
     sampler="bnpriv.lab.sampling.game:PairSampler",
 )
 """Of `DistributionPrivacy`."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast, final
 
+import numpy as np
+
+from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, spelling
-from bnpriv.core.evidence.possible import require_possible
+from bnpriv.core.columns import State
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -15,14 +18,13 @@ from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.frameworks.value import ValuePrivacy
-from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.influence.base import Influence, impossible_secrets, influence_of
 from bnpriv.core.networks.base import Network, driven_by, drivers, modelled
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Apart, Pair, Protect, Secret, pairs, secrets_of, usual_pairs
-from bnpriv.errors import BnprivError, Refusal
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of, notion_of
-from bnpriv.kinds.edge_removal import mixture_network
 from bnpriv.text import name_text
 
 BESIDE_PUBLIC_RECORDS = (
@@ -136,13 +138,30 @@ def subject_of_network(network: Network, protect: Protect) -> ReportTarget:
             name: _of_column(network, name) if isinstance(each, Secret) else each for name, each in declared.items()
         }
     secrets = secrets_of(network, given)
-    require_possible(network, secrets)
+    _require_possible(network, secrets)
     return ReportTarget(
         network=network,
         secrets=secrets,
         protected=tuple(_in_words(network, name, chosen) for name, chosen in secrets.items()),
         source=None if network.posterior_draws is None else network.posterior_draws.source,
     )
+
+
+def _require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
+    """Refuse secrets all of whose pairs are impossible in every model.
+
+    Raises
+    ------
+    SecretError
+        If those of one attribute are.
+    """
+    for name, chosen in secrets.items():
+        try:
+            possible = influence_of(network, (), name, chosen).pair is not None
+        except (NetworkError, SizeError):
+            continue  # what needs the law of the attribute refuses its size, or this kind of network
+        if not possible:
+            raise impossible_secrets(name)
 
 
 def _of_column(network: Network, name: str) -> Apart | None:
@@ -242,3 +261,88 @@ NO_NETWORK = Refusal(
     found="laws of an answer, which name no columns",
     remedy="Declare record networks, from which the law of any answer follows.",
 )
+
+
+# --------------------------------------------------------------------------------------------------
+# Several networks as one: a new attribute, on which all others depend, says which of them holds.
+# --------------------------------------------------------------------------------------------------
+
+
+def mixture_network(networks: Sequence[DiscreteNetwork], name: str, labels: Sequence[str]) -> DiscreteNetwork:
+    """Return one network that is each of several, given the state of a new attribute.
+
+    Parameters
+    ----------
+    networks : sequence of DiscreteNetwork
+        One model each, over the same attributes; an attribute may have other parents and states in each of them.
+    name : str
+        The new attribute.
+    labels : sequence of str
+        Its states, one for every network.
+
+    Raises
+    ------
+    NetworkError
+        If the attributes differ, or the edges of all networks together form a cycle.
+
+    Examples
+    --------
+    >>> one, two = (
+    ...     DiscreteNetwork.from_tables({"ill": law}, states={"ill": ["no", "yes"]}) for law in ([1, 0], [0, 1])
+    ... )
+    >>> both = mixture_network([one, two], "which", ["one", "two"])
+    >>> both.attributes, both.probabilities("ill").tolist()
+    (('which', 'ill'), [[[1.0, 0.0], [0.0, 1.0]]])
+    """
+    first = networks[0]
+    if any(set(other.attributes) != set(first.attributes) for other in networks):
+        raise NetworkError(
+            "networks that are joined must have the same attributes", found="others", remedy="Add what is missing."
+        )
+    parents = {a: tuple(dict.fromkeys(p for each in networks for p in each.graph.parents[a])) for a in first.attributes}
+    states = {a: tuple(dict.fromkeys(s for each in networks for s in each.states[a])) for a in first.attributes}
+    tables = {a: _table(networks, a, parents[a], states) for a in first.attributes}
+    try:
+        return DiscreteNetwork.from_tables(
+            {name: np.full(len(networks), 1 / len(networks))} | tables,
+            states={name: tuple(labels)} | states,
+            parents={a: (name, *above) for a, above in parents.items()},
+            level=None if any(network.reading.level_assumed for network in networks) else first.level,
+        )
+    except BnprivError as error:
+        raise NetworkError(
+            "networks that are joined must have edges that form no cycle together",
+            found="edges that run in opposite directions",
+            remedy="Turn the edges of one of them round.",
+        ) from error
+
+
+def _table(
+    networks: Sequence[DiscreteNetwork], name: str, parents: Sequence[str], states: dict[str, tuple[State, ...]]
+) -> FloatArray:
+    """Return P(name | which network, parents), with the states and parents of all networks together."""
+    shape = [len(states[each]) for each in (name, *parents)]
+    stacked = [_spread(network, name, parents, states, shape) for network in networks]
+    return np.stack(stacked, axis=1)
+
+
+def _spread(
+    network: DiscreteNetwork,
+    name: str,
+    parents: Sequence[str],
+    states: dict[str, tuple[State, ...]],
+    shape: Sequence[int],
+) -> FloatArray:
+    """Return the table of one network, repeated over parents that it does not have."""
+    own = network.graph.parents[name]
+    table = network.probabilities(name)[0]
+    axes = (name, *(parent for parent in parents if parent in own))
+    table = table.transpose([0, *(1 + own.index(parent) for parent in axes[1:])])
+    # States that the network lacks are impossible; given impossible parents any law does.
+    full = np.zeros([len(states[axis]) for axis in axes])
+    full[0] = 1.0
+    places = [[states[axis].index(state) for state in network.states[axis]] for axis in axes]
+    full[(slice(None), *np.ix_(*places[1:]))] = 0.0
+    full[np.ix_(*places)] = table
+    inserted = full.reshape([size if each in axes else 1 for each, size in zip((name, *parents), shape, strict=True)])
+    return np.broadcast_to(inserted, shape).copy()

@@ -1,6 +1,7 @@
-"""Which rows of the tables an influence hangs on: its gradient, by one calibration of a junction tree.
+"""What an influence hangs on: which edges, by leaving one out, and which rows of the tables, by its gradient.
 
-Where columns tell most, at an assignment q, secrets a and b and one model, the influence is
+The gradient takes one calibration of a junction tree. Where columns tell most, at an assignment q, secrets a and b and
+one model, the influence is
 
     log P(q, a) - log P(a) - log P(q, b) + log P(b),
 
@@ -12,19 +13,23 @@ given states of its parents; it stays a law when an entry moves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
+from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
+from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.model_class import from_weights
 from bnpriv.core.secrets import SecretPair
-from bnpriv.errors import Refusal
+from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import kind_of
 from bnpriv.kinds.junction.messages import CliqueLaws, OutOfRangeError, summed, weights_of
 from bnpriv.kinds.junction.tree import JunctionTree
@@ -247,3 +252,59 @@ def _largest_move(change: FloatArray, law: FloatArray) -> FloatArray:
     median = np.take_along_axis(np.take_along_axis(ratio, order, axis=0), middle, axis=0)
     found: FloatArray = np.abs(change - median * law).sum(axis=0)
     return found
+
+
+# --------------------------------------------------------------------------------------------------
+# What a network would say without one of its edges.
+# --------------------------------------------------------------------------------------------------
+
+
+def edge_removal(network: DiscreteNetwork) -> Callable[[str, str], DiscreteNetwork]:
+    """From the ends of an edge to the network without it."""
+    return partial(without_edge, network)
+
+
+def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteNetwork:
+    """Return the network in which `child` no longer depends on `parent`.
+
+    The child's new table is the mean of the old one over the parent's own law.
+
+    Parameters
+    ----------
+    network : DiscreteNetwork
+    parent, child : str
+        An edge of it.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        If there is no such edge.
+
+    Examples
+    --------
+    >>> network = DiscreteNetwork.from_tables(
+    ...     {"income": [0.5, 0.5], "sat": [[0.8, 0.2], [0.2, 0.8]]},
+    ...     states={"income": ["low", "high"], "sat": ["low", "high"]},
+    ...     parents={"sat": ["income"]},
+    ... )
+    >>> without_edge(network, "income", "sat").probabilities("sat").tolist()
+    [[0.5, 0.5]]
+    """
+    above = network.graph.parents[network.require(child)]
+    if parent not in above:
+        raise NetworkError(
+            f"{parent!r} must be a parent of {child!r}",
+            found=f"the parents {listing(above)}",
+            remedy="Name an edge of the network.",
+        )
+    weights = np.exp(joint_law(network, (parent,)).values)
+    weights = np.broadcast_to(weights, (network.models, weights.shape[1]))
+    old = np.moveaxis(network.probabilities(child), 2 + above.index(parent), -1)
+    new = np.einsum("m...p,mp->m...", old, weights)
+    tables = {name: network.probabilities(name) for name in network.attributes} | {child: new}
+    parents = dict(network.graph.parents) | {child: tuple(name for name in above if name != parent)}
+    return from_weights(tables, states=network.states, parents=parents, level=network.level)

@@ -27,7 +27,6 @@ from bnpriv.core.noise import Laplace, NoNoise
 from bnpriv.core.queries.asked import as_query, stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import normal_form
-from bnpriv.core.schema import Column
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import nearest_doubles
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
@@ -37,9 +36,8 @@ from bnpriv.mechanisms.plan import plan
 from bnpriv.render.document import Cell, Code, Document, Paragraph, Section, Table, fact
 from bnpriv.render.figures import interval_bar
 from bnpriv.shown import Shown
-from bnpriv.tables.evaluate import guarded, keys_in
-from bnpriv.tables.reader import collected, opened
-from bnpriv.tables.readings import Dialect, dialect_of
+from bnpriv.tables.evaluate import guarded, values_as_they_count
+from bnpriv.tables.readings import dialect_of
 from bnpriv.text import full_text, nats_text, number_text, percent_text
 from bnpriv.views.curves import law_pairs, losses_of
 
@@ -490,16 +488,9 @@ def _records(framework: Any, public: object, query: Query) -> PublicRecords:
     names = sorted(query.columns.union(*(secret.property.columns for secret in framework.protect.values())))
     columns = {name: framework.schema[name] for name in names}
     dialect = dialect_of(framework.schema)
-    table = public_records_of(guarded(public, lambda: _values(columns, public, dialect)), columns)
+    table = public_records_of(guarded(public, lambda: values_as_they_count(public, columns, dialect)), columns)
     unread = dict.fromkeys(framework.network.attributes, np.zeros(table.records))
     return PublicRecords({**unread, **table.columns}, draws=table.draws, seed=table.seed)
-
-
-def _values(columns: Mapping[str, Column], public: object, dialect: Dialect) -> dict[str, list[Any]]:
-    with opened(public, columns, dialect=dialect) as frame:
-        keys, read = keys_in(frame, columns), collected(frame)
-    held = {name: read[f"c{k}"].to_list() for k, name in enumerate(columns)}
-    return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}
 
 
 def classes_of(framework: Any, query: Query, name: str, secret: Secret, records: PublicRecords) -> Iterator[ClassLaw]:

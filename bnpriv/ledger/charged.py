@@ -1,16 +1,19 @@
-"""A release on an account: charged before the answer is worked out, and stored before it is shown."""
+"""A release or a private table on an account: charged before the data are read, stored before it is shown."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
+from bnpriv.core.accounting.entries import Entry, typed
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.mechanisms.base import Calibration
@@ -20,16 +23,22 @@ from bnpriv.core.noise import Sampler
 from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.release import Release, check, check_sampler, drawn, with_values
 from bnpriv.core.schema import Schema
-from bnpriv.errors import DataError
+from bnpriv.digest import sha256
+from bnpriv.errors import DataError, LedgerError
 from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
-from bnpriv.ledger.counted import CountedAccount
-from bnpriv.ledger.ledger import name_charge
-from bnpriv.ledger.values import Budget
-from bnpriv.tables.evaluate import answer_labels, require_answerable
-from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
+from bnpriv.ledger.ledger import Ledger, name_charge
+from bnpriv.ledger.rules import Admit
+from bnpriv.ledger.values import Account, Budget, Receipt
+from bnpriv.paths import user_path
+from bnpriv.render.outputs import outputs
+from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
+from bnpriv.tables.private_table.private_table import PrivateTable, made_by
+from bnpriv.tables.private_table.rows import read_files
+from bnpriv.tables.private_table.rule import Hidden, TableRule
+from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
-from bnpriv.tables.rows import check_rows
 
 # --------------------------------------------------------------------------------------------------
 # Refuse to release from the very table that the models were learned from, which was said to be public.
@@ -171,10 +180,10 @@ def _charged(
     try:
         receipt = account.charge(calibration, key)
         if receipt.answer is not None:
-            return Release.from_stored(receipt.answer.content, calibration, account.mark(receipt, receipt.answer))
+            return Release.from_stored(receipt.answer.content, calibration, mark_of(receipt, receipt.answer))
         (answered,) = drawn((calibration,), data, sampler)
         answer = account.ledger.store(receipt, answered.stored)
-        return replace(answered, mark=account.mark(receipt, answer))
+        return replace(answered, mark=mark_of(receipt, answer))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, account.account.name, charged)
@@ -185,3 +194,114 @@ def _check_storable(calibration: Calibration) -> None:
     """Refuse an answer that is too long for a ledger, before it is charged; no number is longer than this one."""
     labels = answer_labels(calibration.query, calibration.framework.schema)
     canonical(with_values(calibration, (-sys.float_info.max,) * len(labels), labels).stored)
+
+
+# --------------------------------------------------------------------------------------------------
+# A private table on an account: it enters once, and is opened again as often as it is asked for.
+# --------------------------------------------------------------------------------------------------
+
+
+def charged_table(
+    rule: TableRule,
+    asked: Hidden,
+    data: object,
+    *,
+    output: str | Path | None,
+    inside: bool,
+    sampler: Sampler | None,
+    ledger: str | Path | CountedAccount,
+    budget: float | Budget | None,
+    name: str,
+    key: str | None,
+) -> PrivateTable:
+    """Make a private table that a ledger counts: `bnpriv.private_table` with a ledger."""
+    receipt, schema, target = None, rule.classes.schema, None if output is None else user_path(output)
+    try:
+        check_rows(tuple(schema.columns), schema, data)
+        if asked.framework is not None:
+            refuse_learned(asked.framework, schema, data)
+        entry = _table_entry(rule)
+        where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
+        charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)
+        if key is not None and key in where.book(account).keys:
+            receipt = charge()
+            return _opened_again(rule, receipt, target)
+        with outputs(target, reading=() if target is None else read_files(data, target)) as out:
+            receipt = charge()
+            if receipt.answer is not None:
+                raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
+            place = None if target is None else out.beside(target)
+            made = made_by(rule, None, data, output=place, sampler=sampler)
+            told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
+            written = None if place is None else _file_hash(place)
+            answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})
+        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
+    except BaseException as error:
+        charged = None if receipt is None or receipt.answer is not None else receipt.charge
+        name_charge(error, name, charged)
+        raise
+
+
+def _table_account(
+    rule: TableRule,
+    asked: Hidden,
+    entry: Entry,
+    ledger: str | Path | CountedAccount,
+    budget: float | Budget | None,
+    name: str,
+) -> tuple[Ledger, Account, Admit]:
+    """Open the account of a framework, or that of secrets by themselves, on which nothing else is counted."""
+    if budget is not None and entry.delta > as_budget(budget).delta:
+        raise no_bound(entry).error()
+    if isinstance(ledger, CountedAccount):
+        return ledger.ledger, ledger.account, ledger.admit
+    if asked.framework is not None:
+        opened = CountedAccount.opened(asked.framework, ledger, budget, name)
+        return opened.ledger, opened.account, opened.admit
+    classes = rule.classes
+    secrets = sha256(repr((list(map(str, classes.predicates)), classes.moved)))
+    where, account = open_account(secrets, classes.schema, ledger, budget, name)
+    return where, account, alone(account.budget)
+
+
+def _table_entry(rule: TableRule) -> Entry:
+    """What the accountant keeps of a private table: its own guarantee alone (theorem 2b, accountant.md)."""
+    drawn = "" if rule.law is None else f", made-up records from {rule.law.text}"
+    return Entry(
+        mechanism=PRIVATE_TABLE,
+        text=f"private table ({rule.form}) of {len(rule.classes)} classes{drawn}",
+        columns=frozenset(rule.classes.schema.columns),
+        noise=None,
+        scale=0.0,
+        moved=math.inf,
+        family="own law",
+        epsilon=typed(rule.guarantee.epsilon),
+        delta=typed(rule.guarantee.delta),
+        kind=rule.guarantee.kind,
+        alone="a private table",
+    )
+
+
+def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> PrivateTable:
+    """Return the table that was made under a key, if its file is what was written."""
+    assert receipt.answer is not None
+    kept = receipt.answer.content
+    if kept.get("sha256") is None:
+        raise _not_here("one that no file was written of", "Use it in the process that made it.")
+    if target is None or not target.is_file() or _file_hash(target) != kept["sha256"]:
+        found = "no output" if target is None else "another file, or none"
+        raise _not_here(found, "Pass as output= the file that was written, unchanged.")
+    noisy = tuple(cast("list[int]", kept["noisy"]))
+    mark = mark_of(receipt, receipt.answer)
+    return PrivateTable(table=target, rule=rule, sizes=rule.sizes(noisy), noisy=noisy, mark=mark)
+
+
+def _not_here(found: str, remedy: str) -> LedgerError:
+    return LedgerError(
+        "a private table that was charged under this key is opened again from its file", found=found, remedy=remedy
+    )
+
+
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import final
@@ -17,6 +17,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.rules import Admit
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
 
 
@@ -103,13 +104,7 @@ class CountedAccount(Uncopied):
         ParameterError
             If the budget is out of range.
         """
-        most = budget if budget is None or isinstance(budget, Budget) else Budget(budget)
-        checks.text("name of an account", name, error=ParameterError)
-        ledger = Ledger.open(where, create=most is not None)
-        prints = framework.fingerprint(), table_fingerprint(framework.schema, name)
-        if most is None:
-            most = _known_budget(ledger, name)
-        account = ledger.account(name, framework=prints[0], data=prints[1], budget=most)
+        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
 
     @property
@@ -166,33 +161,22 @@ class CountedAccount(Uncopied):
         refusal = self._last.foreign(calibration)
         if refusal is not None:
             raise refusal.error()
+        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=self.admit)
 
-        def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
-            counted = self._counted(entries).with_entry(Entry.from_json(new))  # what is counted is what is stored
-            if isinstance(counted, Refusal):
-                return counted
-            total = total_of(counted, self.budget)
-            return NOTHING_BOUNDS if total is None else total
-
-        return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=admit)
-
-    def mark(self, receipt: Receipt, answer: StoredAnswer) -> Mark:
-        """Return where a release stands.
+    def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+        """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.
 
         Parameters
         ----------
-        receipt : Receipt
-        answer : StoredAnswer
-            As it was stored.
+        entries : sequence of mapping
+        new : mapping
         """
-        return Mark(
-            account=self.account.name,
-            number=receipt.charge.number,
-            head=answer.hash,
-            total=rounded_up(receipt.charge.total),
-            budget=float(self.budget.epsilon),
-            delta=float(self.budget.delta),
-        )
+        entry, before = Entry.from_json(new), self._counted(entries)  # what is counted is what is stored
+        counted = before.with_entry(entry)
+        if isinstance(counted, Refusal):
+            return beside_table(counted, before.entries)
+        total = total_of(counted, self.budget)
+        return no_bound(entry) if total is None else total
 
     def _counted(self, entries: Sequence[Mapping[str, object]]) -> Accountant:
         """Return the accountant of these first entries of the account, and of no others.
@@ -219,11 +203,112 @@ def _after(accountant: Accountant, entries: Sequence[Mapping[str, object]]) -> A
     return accountant
 
 
+ONE_TABLE = Refusal(
+    required="of secrets by themselves an account counts one private table and nothing else",
+    found="one that was made",
+    remedy="Ask that table.",
+)
+
 NOTHING_BOUNDS = Refusal(
     required="something must bound what all releases tell together",
     found="nothing that does, at the delta of the budget",
     remedy="Ask with noise, for example by ColumnMechanism(), or for columns that tell less.",
 )
+
+
+PRIVATE_TABLE = "PrivateTable"
+"""The mechanism of an entry that stands for a private table."""
+
+
+def no_bound(entry: Entry) -> Refusal:
+    """Return why nothing bounds what releases tell together with one more, at the delta of the budget."""
+    if entry.mechanism != PRIVATE_TABLE or not entry.delta:
+        return NOTHING_BOUNDS
+    return Refusal(
+        required="the budget of a private table with a delta must have a delta, at least as large",
+        found="a smaller one, or none",
+        remedy="Open another account with budget=bp.types.Budget(epsilon, delta), or ask for form='fill' and delta 0.",
+    )
+
+
+def alone(budget: Budget) -> Admit:
+    """Return what admits a private table by its own guarantee, and nothing beside it.
+
+    Parameters
+    ----------
+    budget : Budget
+    """
+
+    def admit(entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
+        entry = Entry.from_json(new)
+        if entries:
+            return beside_table(ONE_TABLE, map(Entry.from_json, entries))
+        return entry.epsilon if entry.delta <= budget.delta else no_bound(entry)
+
+    return admit
+
+
+def beside_table(refusal: Refusal, entries: Iterable[Entry]) -> Refusal:
+    """Return why a release is not counted; where a private table was made, with the answer that costs nothing.
+
+    Parameters
+    ----------
+    refusal : Refusal
+    entries : iterable of Entry
+        Of the releases before it.
+    """
+    if all(entry.mechanism != PRIVATE_TABLE for entry in entries):
+        return refusal
+    return replace(
+        refusal, remedy="Answer it from the private table that was made: table.answer(query), which costs nothing."
+    )
+
+
+def as_budget(budget: float | Budget) -> Budget:
+    """Return a budget; a number is an epsilon."""
+    return budget if isinstance(budget, Budget) else Budget(budget)
+
+
+def open_account(
+    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str
+) -> tuple[Ledger, Account]:
+    """Open a ledger and an account of it; where a budget is given, what is not there is made.
+
+    Parameters
+    ----------
+    framework : str
+        The fingerprint of what is hidden.
+    schema : Schema
+    where, budget, name
+        As of `CountedAccount.opened`.
+    """
+    most = None if budget is None else as_budget(budget)
+    checks.text("name of an account", name, error=ParameterError)
+    ledger = Ledger.open(where, create=most is not None)
+    if most is None:
+        most = _known_budget(ledger, name)
+    data = table_fingerprint(schema, name)
+    return ledger, ledger.account(name, framework=framework, data=data, budget=most)
+
+
+def mark_of(receipt: Receipt, answer: StoredAnswer) -> Mark:
+    """Return where a release stands.
+
+    Parameters
+    ----------
+    receipt : Receipt
+    answer : StoredAnswer
+        As it was stored.
+    """
+    account = receipt.account
+    return Mark(
+        account=account.name,
+        number=receipt.charge.number,
+        head=answer.hash,
+        total=rounded_up(receipt.charge.total),
+        budget=float(account.budget.epsilon),
+        delta=float(account.budget.delta),
+    )
 
 
 def _known_budget(ledger: Ledger, name: str) -> Budget:

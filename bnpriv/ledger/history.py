@@ -12,7 +12,7 @@ from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.errors import Refusal
-from bnpriv.ledger.counted import budget_text, spent_of, total_of
+from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of
 from bnpriv.ledger.values import Budget, Charge
 from bnpriv.render import svg
 from bnpriv.render.document import Code, Document, Figure, Table
@@ -100,9 +100,8 @@ def cost_of(accountant: Accountant, calibration: Calibration, budget: Budget) ->
     before = spent_of(accountant, budget)
     refusal = accountant.refusal(calibration)
     if refusal is not None:
-        return ReleaseCost(
-            calibration=calibration, budget=budget, before=before, after=None, lasting=None, refusal=refusal
-        )
+        why = beside_table(refusal, accountant.entries)
+        return ReleaseCost(calibration=calibration, budget=budget, before=before, after=None, lasting=None, refusal=why)
     counted = accountant.record(calibration)
     return ReleaseCost(
         calibration=calibration,

@@ -19,7 +19,7 @@ from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Secti
 from bnpriv.shown import Shown
 from bnpriv.text import Json, name_text, upper_text
 from bnpriv.views.calibration import guarantee_section
-from bnpriv.views.guarantee import belief_fact
+from bnpriv.views.cards import belief_fact
 
 # --------------------------------------------------------------------------------------------------
 # The page of a session: what was asked, what it told about each protected attribute so far, what is left.

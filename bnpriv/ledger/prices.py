@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast, final
 
-from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON
+from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.mechanisms.base import Calibration, Mechanism, require_mechanism
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.queries.base import Query
@@ -166,7 +166,7 @@ class Chooser:
         """
         framework = self.accountant.framework
         if mechanism is not None:
-            require_mechanism(mechanism)
+            _require_mechanism(mechanism)
             return self.cost(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         made = plan(framework, query, epsilon, delta)
         _ = made.best
@@ -184,7 +184,7 @@ class Chooser:
         """
         framework = self.accountant.framework
         if mechanism is not None:
-            require_mechanism(mechanism)
+            _require_mechanism(mechanism)
             found = least_calibration(mechanism, framework, query, accuracy, delta)
             if isinstance(found, Refusal):
                 raise found.error()
@@ -514,3 +514,18 @@ def _scale_at_equal_cost(accountant: Accountant, cost: ReleaseCost) -> float | N
         return None
     factor = Fraction(scale_at_cost(accountant, entry, limit)) / Fraction(entry.scale)
     return cost.calibration.scale * float(factor)
+
+
+def _require_mechanism(mechanism: object) -> None:
+    """Refuse what is passed as a mechanism and is none.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError(
+            "mechanism must be a mechanism",
+            found=type_text(mechanism),
+            remedy="Pass for example mechanism=bp.ColumnMechanism(), or leave it out: the best is chosen then.",
+        )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import cast, final
+from typing import Any, cast, final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -29,11 +29,16 @@ from bnpriv.ledger.split import BudgetSplit, split
 from bnpriv.ledger.values import Budget, Uncopied
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
+from bnpriv.render.outputs import require_writable
 from bnpriv.shown import Shown
-from bnpriv.tables.evaluate import require_answerable
+from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
-from bnpriv.tables.rows import check_rows
+from bnpriv.tables.private_table.private_table import PrivateTable, private_table
+from bnpriv.tables.private_table.rows import read_files
 from bnpriv.text import visible
+
+_MadeTable = tuple[tuple[object, ...], str | None, PrivateTable]
+"""What a private table was asked for with, its key, and the table."""
 
 
 @final
@@ -92,6 +97,7 @@ class Session(Uncopied, Shown):
     name: str = "data"
     _account: CountedAccount = field(init=False)
     _open: list[bool] = field(init=False, default_factory=lambda: [True])
+    _tables: list[_MadeTable] = field(init=False, default_factory=list[_MadeTable])
 
     def __post_init__(self) -> None:
         require_framework(self.framework, "")
@@ -153,6 +159,50 @@ class Session(Uncopied, Shown):
         with noting(lambda: NOTHING_CHARGED):
             calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
         return release(calibration, self.data, sampler=sampler, ledger=self._account, key=key)
+
+    def table(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        form: str | None = None,
+        *,
+        records_may_be_seen: bool = False,
+        output: str | Path | None = None,
+        key: str | None = None,
+        sampler: Sampler | None = None,
+    ) -> PrivateTable:
+        """Charge a private table once, and hand it on; asked again in the same way it is free.
+
+        What is asked of it costs nothing: `PrivateTable.answer`, or anything at all with `PrivateTable.table`.
+
+        Parameters
+        ----------
+        epsilon, delta, form, records_may_be_seen, output, sampler
+            As of `bnpriv.private_table`.
+        key : str, optional
+            Names it: another process with the same key, and `output` as it was written, opens the same table again.
+
+        Returns
+        -------
+        PrivateTable
+
+        Raises
+        ------
+        RefusedError
+            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+        ParameterError, SecretError, FrameworkError, DataError, FileError, LedgerError
+            As `bnpriv.private_table`.
+        """
+        self._require_open()
+        for asked, named, made in self._tables:
+            if asked == (epsilon, delta, form) and key in (None, named):
+                return made if output is None else self._written(made, user_path(output))
+        counted: Mapping[str, Any] = {"ledger": self._account, "name": self._account.account.name, "key": key}
+        options: Mapping[str, Any] = {"records_may_be_seen": records_may_be_seen, "output": output, "sampler": sampler}
+        made = private_table(self.framework, self.data, epsilon, delta, form, **options, **counted)
+        assert isinstance(made, PrivateTable)
+        self._tables.append(((epsilon, delta, form), key, made))
+        return made
 
     def ask(
         self,
@@ -328,6 +378,13 @@ class Session(Uncopied, Shown):
         place = f", ledger {str(self.ledger)!r} in the working folder" if here else ""
         spent = f"budget={float(budget.epsilon):g}, remaining={left_text(budget, self._spent(self.accountant), 6)}"
         return visible(f"Session({self.name!r}, {spent}{place})")
+
+    def _written(self, made: PrivateTable, target: Path) -> PrivateTable:
+        """A table that was made before, also written to a file."""
+        if isinstance(made.table, Path) and made.table == target:
+            return made
+        require_writable(target, read_files(self.data, target))
+        return replace(made, table=made.to_parquet(target))
 
     @property
     def _chooser(self) -> Chooser:

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.draws import draws_needed
+from bnpriv.core.draws import missed
 from bnpriv.core.evidence.constraints import LawPair, plain_laws
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
@@ -205,6 +205,28 @@ def _questions(evidence: SampledLaws, epsilon: float, delta: float) -> Iterator[
         draws = max(BETTER * draws_needed(each / (1 + DELTA_MARGIN), share, math.exp(epsilon)), known.draws)
         if draws <= MOST_DRAWS:
             yield each, draws, SUGGESTED_CONFIDENCE
+
+
+def draws_needed(delta: float, miss: float, ratio: float = 1.0) -> int:
+    """The number of draws of each law until what they may have missed is below `delta`.
+
+    Examples
+    --------
+    >>> needed = draws_needed(0.01, 0.05)
+    >>> missed(needed, 0.05) < 0.01 <= missed(needed - 1, 0.05)
+    True
+    """
+    high = 1
+    while not missed(high, miss, ratio) < delta:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if missed(middle, miss, ratio) < delta:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _again(pair: LawPair, random: np.random.Generator) -> LawPair:

@@ -214,6 +214,11 @@ class Plan(Shown):
             return None
         return service("plan.closer")(self.calibrations)
 
+    @cached_property
+    def table(self) -> Any:
+        """The private table of the same strength as the best release (a `TableBeside`); None where there is none."""
+        return service("plan.table")(self.calibrations[0]) if self.calibrations else None
+
     @property
     def document(self) -> Document:
         """The mechanisms compared, and all about the best of them."""

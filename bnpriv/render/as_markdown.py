@@ -1,10 +1,13 @@
-"""Documents as Markdown without the drawings; no name in it is markup."""
+"""Documents as Markdown without the drawings; no name in it is markup: not Markdown, not HTML, not TeX."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+
 from bnpriv.render import document as doc
-from bnpriv.render import markdown as md
 from bnpriv.render.document import Block, Cell, Code, Document, Fact, Inline, Text, parts_of
+from bnpriv.text import isolated, shorten, visible
 
 
 def document_markdown(document: Document) -> str:
@@ -30,21 +33,21 @@ def inline(text: Text) -> str:
 def _part(part: Inline) -> str:
     match part:
         case doc.Name(text, most):
-            return md.name(text, most)
+            return name_of(text, most)
         case doc.Names(texts, most, nothing):
-            shown = [md.name(name) for name in sorted(texts)[:most]]
+            shown = [name_of(name) for name in sorted(texts)[:most]]
             more = [f"and {len(texts) - most} more"] if len(texts) > most else []
             return ", ".join([*shown, *more]) or nothing
         case Code(text):
-            return md.code(text)
+            return code_of(text)
         case doc.Strong(text) | doc.Badge(text):
-            return f"**{md.escape(text)}**"
+            return f"**{escape(text)}**"
         case _:
-            return md.prose(part)
+            return prose(part)
 
 
 def _fact(row: Fact) -> str:
-    return f"- **{md.prose(row.question)}**: {'; '.join(map(inline, row.lines))}"
+    return f"- **{prose(row.question)}**: {'; '.join(map(inline, row.lines))}"
 
 
 def block(made: Block, depth: int = 2) -> str:
@@ -53,7 +56,7 @@ def block(made: Block, depth: int = 2) -> str:
         case doc.Paragraph():
             return inline(made.text)
         case doc.Big():
-            return f"**{md.escape(made.words or made.text)}**"
+            return f"**{escape(made.words or made.text)}**"
         case doc.Quote():
             return f"> {inline(made.text)}"
         case doc.Items():
@@ -62,15 +65,15 @@ def block(made: Block, depth: int = 2) -> str:
             return "\n".join(map(_fact, made.facts))
         case doc.Table():
             rows = [[_cell(cell) for cell in row] for row in made.rows]
-            table = md.table([*map(_in_table, made.header)], rows, numbers=made.numbers)
+            table = table_of([*map(_in_table, made.header)], rows, numbers=made.numbers)
             return _captioned(made.caption, table, made.more)
         case doc.HeatMap():
             rows = [
-                [md.name(name), *(md.prose(cell.text) + " \\*" * cell.marked for cell in cells)]
+                [name_of(name), *(prose(cell.text) + " \\*" * cell.marked for cell in cells)]
                 for name, cells in made.rows
             ]
-            header = [md.prose(made.corner), *map(md.name, made.columns)]
-            return _captioned(made.caption, md.table(header, rows, numbers=range(1, len(header))), made.more)
+            header = [prose(made.corner), *map(name_of, made.columns)]
+            return _captioned(made.caption, table_of(header, rows, numbers=range(1, len(header))), made.more)
         case doc.Figure() | doc.Live():
             return inline(made.words)
         case doc.Section():
@@ -91,6 +94,89 @@ def _in_table(text: Text) -> str:
 
 
 def _captioned(caption: str, table: str, more: str) -> str:
-    above = f"{md.prose(caption)}:\n\n" if caption else ""
-    below = f"\n\n{md.prose(more)}" if more else ""
+    above = f"{prose(caption)}:\n\n" if caption else ""
+    below = f"\n\n{prose(more)}" if more else ""
     return f"{above}{table}{below}"
+
+
+# --------------------------------------------------------------------------------------------------
+# Texts in which nothing is markup.
+# --------------------------------------------------------------------------------------------------
+
+MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~$@:=^\"'&%/;")
+"""Every one of these may be escaped by a backslash; TeX and HTML inside Markdown lose their meaning with it."""
+
+
+def escape(text: str) -> str:
+    r"""Return text that every dialect of Markdown shows as it is.
+
+    Examples
+    --------
+    >>> print(escape(r"<b> \input{x} a_b"))
+    &lt;b&gt; \\input\{x\} a\_b
+    """
+    return "".join(_escaped(letter) for letter in visible(text))
+
+
+def _escaped(letter: str) -> str:
+    if letter in "<>&":
+        return {"<": "&lt;", ">": "&gt;", "&": "&amp;"}[letter]
+    return f"\\{letter}" if letter in MARKUP else letter
+
+
+def name_of(text: str, most: int = 40) -> str:
+    """Return a name, shortened, in its own direction."""
+    return isolated(escape(shorten(visible(text), most)))
+
+
+def code_of(text: str) -> str:
+    """Return text as code, in which nothing is markup.
+
+    Examples
+    --------
+    >>> code_of("a `b` > 1")
+    '``a `b` > 1``'
+    """
+    shown = visible(text)
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    space = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{space}{shown}{space}{fence}"
+
+
+def prose(text: str) -> str:
+    r"""Return a sentence that may hold names; the marks of ordinary sentences stay readable.
+
+    Examples
+    --------
+    >>> print(prose("a_b: 1.5 (well). www.example.org"))
+    a\_b: 1.5 (well). www\.example\.org
+    """
+    shown = visible(text)
+    return "".join(letter if _is_quiet(shown, k) else _escaped(letter) for k, letter in enumerate(shown))
+
+
+def _is_quiet(text: str, k: int) -> bool:
+    """Return whether a mark means nothing where it stands."""
+    if text[k] == ".":
+        # Elsewhere it may make a link or the number of a list.
+        after = text[k + 1 : k + 2]
+        return after.isdigit() or (after in ("", " ") and not text[:k].strip().isdigit())
+    return k > 0 and text[k] in ",:;()-%'=+\""
+
+
+def table_of(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """Return a table; header and cells are Markdown, so names in them must have been escaped.
+
+    Examples
+    --------
+    >>> print(table_of(["column", "nats"], [["sat", "1.79"]], numbers=[1]))
+    | column | nats |
+    |---|---:|
+    | sat | 1.79 |
+    """
+    rule = "|" + "|".join("---:" if k in numbers else "---" for k in range(len(header))) + "|"
+    return "\n".join([_row(header), rule, *map(_row, rows)])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell or " " for cell in cells) + " |"

@@ -483,6 +483,17 @@ def influence_bar(nats: float, longest: float, *, title: str) -> Html:
     return svg.drawing((LENGTH, THICK), box, *cut, title=title, desc=desc, class_="bar", stretch=True)
 
 
+def budget_bar(nats: float, budget: float, *, title: str) -> Html:
+    """Return an influence drawn against a budget, which takes the same part of every bar; what is longer is cut."""
+    wide = LENGTH / WHOLE
+    reach = min(LENGTH, wide * nats / budget)
+    box = (svg.rect((0, 14), (max(2.0, reach), THICK - 28), "reach"),) if nats > 0 else ()
+    cut = (_mark(1),) if wide * nats / budget > LENGTH else ()
+    parts = (svg.rect((0, 5), (wide, THICK - 10), "span"), *box, svg.line((wide, 0), (wide, THICK), "middle"), *cut)
+    desc = f"{rough_text(nats) if math.isfinite(nats) else 'more than any number of'} nats of {rough_text(budget)}"
+    return svg.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
+
+
 def _mark(end: float) -> Html:
     """Return a jagged line near the end of a bar: it goes on beyond."""
     x = LENGTH * (0.03 + 0.94 * end)

@@ -54,6 +54,21 @@ def outputs(*paths: Path | None, reading: Iterable[Path] = ()) -> Generator[Outp
         opened.discard()
 
 
+def require_writable(path: Path, reading: Iterable[Path] = ()) -> None:
+    """Refuse what cannot be an output, before anything is done that would be lost; `outputs` looks again.
+
+    Raises
+    ------
+    FileError
+        As `outputs`.
+    """
+    probe = Outputs()
+    try:
+        probe.add(path, reading)
+    finally:
+        probe.discard()
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text to a file.
 
@@ -114,6 +129,10 @@ class Outputs:
         """Fill one of the files by what writes to a path."""
         with _refusing(path):
             write(self._open[path].beside)
+
+    def beside(self, path: Path) -> Path:
+        """Return the file that takes the place of one of the files in the end, for whatever fills it by itself."""
+        return self._open[path].beside
 
     def appear(self) -> None:
         """Let all files take their places, or none."""

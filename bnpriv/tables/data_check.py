@@ -16,7 +16,7 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
-from bnpriv.tables.evaluate import guarded
+from bnpriv.tables.evaluate import guarded, row_count
 from bnpriv.tables.files import is_sqlite
 from bnpriv.tables.reader import chosen, collected, opened, source
 from bnpriv.tables.readings import (
@@ -32,7 +32,6 @@ from bnpriv.tables.readings import (
     over_partitions,
     suspected_codes,
 )
-from bnpriv.tables.rows import row_count
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------

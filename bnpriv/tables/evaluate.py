@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial, reduce
@@ -25,7 +25,7 @@ from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predi
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, is_whole
 from bnpriv.errors import BnprivError, DataError, QueryError, SizeError
 from bnpriv.tables import readings
-from bnpriv.tables.reader import collected, opened
+from bnpriv.tables.reader import chosen, collected, opened, source
 from bnpriv.tables.readings import Dialect, Frame, Type, Written, constants, over_partitions
 from bnpriv.text import shown_number
 
@@ -87,6 +87,14 @@ def keys_in(frame: Frame, columns: Mapping[str, Column]) -> dict[str, Keys]:
         for k, (name, column) in enumerate(columns.items())
         if isinstance(column, Categorical)
     }
+
+
+def values_as_they_count(data: object, columns: Mapping[str, Column], dialect: Dialect) -> dict[str, list[Any]]:
+    """Return the values of a public table: numbers as they are read, and the category that each text counts as."""
+    with opened(data, columns, dialect=dialect) as frame:
+        keys, read = keys_in(frame, columns), collected(frame)
+    held = {name: read[f"c{k}"].to_list() for k, name in enumerate(columns)}
+    return {name: [keys[name].get(each) for each in held[name]] if name in keys else held[name] for name in held}
 
 
 def _kind(dtype: Type) -> type:
@@ -735,6 +743,36 @@ def require_rows(rows: int, schema: Schema) -> None:
             found="that the row count is not the declared n",
             remedy="Check which table is meant; the number of records is a public fact.",
         )
+
+
+def check_rows(columns: Collection[str], schema: Schema, data: object) -> None:
+    """Refuse a table that cannot be read, lacks a column, or has not the declared number of rows.
+
+    Parameters
+    ----------
+    columns : collection of str
+        Those that must be there, once each.
+    schema : Schema
+    data : table, str or path
+
+    Raises
+    ------
+    DataError, FileError
+        Says nothing about the values; not even how many rows there are.
+    """
+    require_rows(guarded(data, lambda: row_count(columns, data, readings.dialect_of(schema).separator)), schema)
+
+
+def row_count(columns: Collection[str], data: object, separator: str = ",") -> int:
+    """Return how many rows a private table has, once it is known to have some columns."""
+    return sum(over_partitions(data, partial(_part_rows, sorted(columns), separator)))
+
+
+def _part_rows(columns: Collection[str], separator: str, data: object) -> int:
+    with source(data, columns, separator) as (frame, names):
+        if columns:  # engines differ in what it means to select none
+            chosen(frame, names, columns)
+        return int(collected(frame.lazy().select(nw.len().alias("rows"))).row(0)[0])
 
 
 def _custom_answers(queries: Mapping[int, Custom], schema: Schema, data: object) -> dict[int, Answer]:

@@ -1,23 +1,26 @@
-"""Public tables, with the types of their values; never a table that is to be protected."""
+"""Public tables, with the types of their values, and how one is recognized; never a table that is to be protected."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.checks import listing, type_text
 from bnpriv.checks import number as checked_number
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.interrupts import interruptible
+from bnpriv.core.networks.base import TableFingerprint
 from bnpriv.core.schema import Column, Schema
+from bnpriv.digest import sha256
 from bnpriv.errors import DataError, SchemaError
 from bnpriv.tables.files import is_csv
 from bnpriv.tables.reader import chosen, collected, source
@@ -132,6 +135,27 @@ def public_columns(data: object, names: Sequence[str]) -> dict[str, ColumnValues
                 remedy="Check the spelling; a CSV file must be separated by commas, with a header line.",
             )
     return {name: _values(table[name]) for name in names}
+
+
+def complete_columns(data: object, names: Iterable[str]) -> dict[str, ColumnValues]:
+    """Read columns of a public table that has a value in every record.
+
+    Raises
+    ------
+    DataError
+        If the data are no table, have no records, or lack a column or a value.
+    FileError
+        If a file cannot be read.
+    """
+    columns = public_columns(data, list(names))
+    for name, values in columns.items():
+        if not values or None in values:
+            raise DataError(
+                f"the column {name!r} of the public table must have a value in every record",
+                found="missing values" if values else "no records",
+                remedy="Leave such records out, or give what is missing a name of its own.",
+            )
+    return columns
 
 
 def _values(series: nw.Series[Any]) -> ColumnValues:
@@ -252,3 +276,53 @@ def bin_frequencies(
         label: {value: counts / counted.total() for value, counts in counted.items()}
         for label, counted in found.items()
     }
+
+
+# --------------------------------------------------------------------------------------------------
+# Fingerprints by which a public table is recognized.
+# --------------------------------------------------------------------------------------------------
+
+Hashes = NDArray[np.uint64]
+
+
+def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
+    """Return hashes by which a table is recognized.
+
+    Examples
+    --------
+    >>> a, b = fingerprint_of({"x": [1, 2]}), fingerprint_of({"x": [2.0, 1.0]})
+    >>> a.rows == b.rows, a.columns == b.columns
+    (True, False)
+    """
+    hashes: dict[str, Hashes] = {}
+    for name, values in columns.items():
+        known = {value: _hash(_written(value)) for value in set(values)}
+        hashes[name] = np.array([known[value] for value in values], dtype=np.uint64)
+    records = len(next(iter(hashes.values())))
+    rows: Hashes = np.zeros(records, dtype=np.uint64)
+    for name in sorted(hashes):
+        rows += _mixed(hashes[name] ^ _hash(name.encode()))
+    total = int(np.sum(_mixed(rows), dtype=np.uint64))
+    return TableFingerprint(
+        records=records,
+        columns={name: sha256(found) for name, found in sorted(hashes.items())},
+        rows=f"{total:016x}",
+    )
+
+
+def _written(value: object) -> bytes:
+    """Write a value so that True, 1 and 1.0 are alike, 0.0 and -0.0 too, and numbers and strings are not."""
+    if isinstance(value, (bool, int, float)):
+        return repr(number(value) + 0.0).encode()
+    return repr(value).encode("utf-8", "surrogatepass")
+
+
+def _hash(text: bytes) -> np.uint64:
+    return np.frombuffer(bytes.fromhex(sha256(text)[:16]), dtype=np.uint64)[0]
+
+
+def _mixed(x: Hashes) -> Hashes:
+    """Mix the bits of hashes (the finalizer of SplitMix64), so that their sums tell records apart."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

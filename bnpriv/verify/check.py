@@ -1,4 +1,6 @@
-"""Replay a stored calibration apart from the code that made it (docs/verify.md): nothing of the rest is imported.
+"""Replay a stored calibration or private table apart from the code that made it (docs/verify.md).
+
+Nothing of the rest is imported.
 
 Sums over records are whole numbers, released answers are the doubles nearest to exact fractions, and masses are
 decimals of 60 digits without a least exponent. StandIns are only added, multiplied and divided: all digits but the last
@@ -11,15 +13,16 @@ import csv
 import json
 import os
 from dataclasses import dataclass
-from decimal import Context, localcontext
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair, StoredRows
-from bnpriv.verify.declared import declared
-from bnpriv.verify.values import VALUE, ZERO, StopError, refuse, require
+from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 
@@ -68,8 +71,8 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
     Parameters
     ----------
-    calibration : Calibration or str
-        A calibration, or the JSON text that its `to_json` returns, or that of a release.
+    calibration : Calibration, PrivateTable or str
+        A calibration or a private table, or the JSON text that its `to_json` returns, or that of a release.
     framework : str or path, optional
         The framework file: it is then what counts, and what the calibration says of the model is compared with it.
 
@@ -107,8 +110,12 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
 
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
+    if record["format"] == "bnpriv report 2" and record["document"] == "private table":
+        return _table(record["data"], path, trusted)
     record = record["calibration"] if record["format"] == "bnpriv release 1" else record
-    require(record["format"] == "bnpriv calibration 1", "a text that is neither a calibration nor a release in JSON")
+    require(
+        record["format"] == "bnpriv calibration 1", "a text that is no calibration, release or private table in JSON"
+    )
     model = record["model"]
     if path is None:
         trusted.append("that the model in the calibration is the declared one: no framework file was given")
@@ -163,3 +170,93 @@ def _by_channel(claim: Claim, channel: StoredRows) -> str:
         claim.spend(2 * channel.size)
         comparison.compare(label, channel.released(first), channel.released(second))
     return claim.borne("by the rows of the channel and the laws of the exact doubles")
+
+
+# --------------------------------------------------------------------------------------------------
+# Private tables (docs/claims/private_table.md): the noise on the numbers of records of the classes, and the sizes.
+# --------------------------------------------------------------------------------------------------
+
+TABLE_TRUST = (
+    "that the classes are the cells of what is protected, and that the words say what the numbers say",
+    "that noise and records were drawn as it is said: no seed is kept, see docs/decisions/private-tables-no-seed.md",
+)
+
+
+def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
+    """In words what holds of a private table."""
+    n, k, form, classes = data["records"], data["moved"], data["form"], data["classes"]
+    law: Any = data["law"]
+    given_up, noise = data["given_up"], data["noise"]
+    sizes, noisy = ([each[name] for each in classes] for name in ("size", "noisy"))
+    whole = all(type(x) is int and abs(x) <= 2**62 for x in (n, k, given_up, *sizes, *noisy))
+    require(whole and n >= 1 and k >= 1 and 2 <= len(classes) <= 200, "numbers of records of a private table")
+    epsilon, delta = (Fraction(data["guarantee"][name]) for name in ("epsilon", "delta"))
+    require(form in ("fill", "trim", "fill and trim") and epsilon > 0 and 0 <= delta < 1, "the form of a private table")
+    trusted[:] = TABLE_TRUST
+    if path is None:
+        trusted.append(f"that the secrets are at most {k:,} records apart: no framework file was given")
+    elif not all(ours >= theirs for ours, theirs in zip((n, k, -n), declared_moves(path), strict=True)):
+        raise StopError("fails", "the framework file has another number of records, or secrets that are further apart")
+    if law is not None:
+        trusted.append(f"how far {law['text']!r:.200} may be off from the law of a record under any model")
+    if sum(noisy) != n or sizes != (_water(noisy) if form == "fill" else [max(0, x - given_up) for x in noisy]):
+        raise StopError("fails", "the numbers of records that are handed on do not follow from the noisy ones")
+    if (form == "trim") != (law is None) or (form == "fill" and (given_up or delta)):
+        raise StopError("fails", f"what a table of the form {form!r} has, or has not, is otherwise here")
+    if noise["kind"] == "calibration":
+        record = noise["calibration"]
+        require(form == "fill" and data["law"]["gap"] == 0 and len(classes) == 2, "a calibrated count of another form")
+        require(record["query"] == f"count({classes[0]['condition']})", "a calibration of another count")
+        off = 2 * n * max(Fraction(data["law"][name]) for name in ("excess", "shortfall"))
+        if Fraction(record["guarantee"]["epsilon"]) + off > epsilon or record["model"]["records"] != n:
+            raise StopError("fails", "the calibration is for other tables, or needs more than is left of epsilon")
+        require(not record["guarantee"]["delta"], "a calibrated count with a delta")
+        return _checked(record, None, trusted)
+    return _moved(data, epsilon, delta)
+
+
+def _moved(data: Any, epsilon: Fraction, delta: Fraction) -> str:
+    """In words what holds of a private table by noise that moves records between classes."""
+    k, form, given_up, noise = data["moved"], data["form"], data["given_up"], data["noise"]
+    classes = data["classes"]
+    law: Any = data["law"]
+    scale, most = Fraction(noise["scale"]), noise["most"]
+    require(noise["kind"] == "moves" and 0 < scale <= 2**62, "the noise of a private table")
+    rate = 1 / scale
+    if form == "fill":
+        excess, shortfall = (Fraction(law[name]) for name in ("excess", "shortfall"))
+        # a record less in one class and more in another, with and without made-up ones in their places
+        rate = max(rate + excess, shortfall - rate) if len(classes) == 2 else max(rate, shortfall) + excess
+    if k * rate > epsilon:
+        raise StopError(
+            "fails", f"epsilon is {float(k * rate):.9g} where {float(epsilon):.9g} is claimed, by the noise"
+        )
+    moves, low = MovedRecords(len(classes), scale), ZERO
+    high = ZERO if form == "fill" else moves.filled(given_up, k, Decimal(law["gap"])) if law else None
+    if high is None:
+        if most != given_up:
+            raise StopError("fails", "noise that is not bounded by the records that are given up")
+        low, high = moves.trimmed(most, k)
+    elif most is not None:
+        raise StopError("fails", "noise that is bounded, where records are made up")
+    if high * (1 - SLACK) > decimal(delta):
+        status = "fails" if low > decimal(delta) else UNSHOWN
+        raise StopError(status, f"delta is {high:.9g} where {float(delta):.9g} is claimed")
+    failing = f" but for delta {high:.6g}" if form != "fill" else ""
+    return f"epsilon {float(k * rate):.9g}{failing}, by the noise on the numbers of records of {len(classes)} classes"
+
+
+def _water(noisy: list[int]) -> list[int]:
+    """Numbers that are not negative, of the same sum: what is owed is taken evenly, the rest from the first."""
+    owed, filled = -sum(min(0, x) for x in noisy), [max(0, x) for x in noisy]
+    low, high = 0, max(filled)
+    while low < high:  # the largest level to which all can give
+        level = (low + high + 1) // 2
+        low, high = (level, high) if sum(min(x, level) for x in filled) <= owed else (low, level - 1)
+    rest = owed - sum(min(x, low) for x in filled)
+    found = list[int]()
+    for x in filled:
+        more = int(x > low and rest > 0)
+        rest -= more
+        found.append(x - min(x, low) - more)
+    return found

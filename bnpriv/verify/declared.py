@@ -11,16 +11,19 @@ import io
 import os
 import tomllib
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
 
 MOST_BYTES = 2**24
+CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
 NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}
 READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 
@@ -54,6 +57,25 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         both = zip(facts.get("laws", {}).get(name, []), laws, strict=False)
         _same(all(same_law(a, b) for a, b in both), f"laws of {name!r:.80}")
     return found
+
+
+def declared_moves(path: Path) -> tuple[int, int, int]:
+    """The number of records, how many of them lie between two secrets of a framework file, and minus the first."""
+    toml = _toml(path)
+    n, found = toml["records"]["count"], 0
+    require(
+        toml["notion"] == "dataset" and type(n) is int and 1 <= n <= 2**62, "a file that hides no numbers of records"
+    )
+    for secret in toml["protect"].values():
+        kind = secret["property"].split("(")[0].strip()
+        require(kind in (*CELLS, *SHARE_TEXTS, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
+        sides: list[Any] = [
+            [side if isinstance(side, list) else [side] for side in pair] for pair in secret.get("pairs", [])
+        ]
+        require(not (sides and kind in CELLS), "chosen pairs of several counts")
+        unit = Fraction(1, n if kind in SHARE_TEXTS else 1)
+        found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, n, Fraction(0), unit))
+    return n, found, -n
 
 
 def _toml(path: Path) -> Any:

@@ -1,9 +1,10 @@
-"""A calibration in words and as a document: the noise, its reasons, beliefs, trust."""
+"""A calibration in words and as a document: the noise, its reasons, beliefs, trust; and several compared, as a plan."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.mechanisms.certificate import Certificate, Decision, model_text
@@ -15,6 +16,7 @@ from bnpriv.core.queries.derived import Derived, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms.optimal.channel import OVER_ALL, Channel
+from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
@@ -32,9 +34,9 @@ from bnpriv.text import (
     upper_percent,
     upper_text,
 )
+from bnpriv.views.cards import belief_fact, belief_section, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.certificate import MOST_REASONS
 from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
-from bnpriv.views.guarantee import belief_fact, belief_section, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.words import (
     MOST_SAID_PARTS,
     from_to,
@@ -608,3 +610,39 @@ def refused(refusals: Refusals) -> tuple[Section, ...]:
     many = "1 mechanism" if len(refusals) == 1 else f"{len(refusals)} mechanisms"
     items = tuple((*names[1:], f": {reason}") for reason, names in by_reason.items())
     return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
+
+
+def plan_document(found: Plan) -> doc.Document:
+    """The comparison of a plan, and the document of its best calibration."""
+    comparison = comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
+    data: dict[str, object] = {
+        "calibrations": [calibration.to_dict() for calibration in found.calibrations],
+        "limit": found.limit.to_json(found.calibrations),
+        "refusals": [{"mechanism": str(mechanism), "reason": str(why)} for mechanism, why in found.refusals],
+    }
+    if found.baselines:
+        data["baselines"] = [calibration.to_dict() for calibration in found.baselines]
+    if found.draws is not None:
+        data["draws"] = found.draws.to_json()
+    if found.session is not None:
+        data["session"] = found.session.to_json()
+    if found.public is not None:
+        data["public"] = found.public.document.data
+    if found.closer is not None:
+        data["closer_secrets"] = [step.to_json() for step in found.closer.steps]
+    if not found.calibrations:
+        headline = "No mechanism supports this query"
+        return doc.Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
+    best = calibration_document(found.calibrations[0])
+    ahead = () if found.closer is None else (found.closer.section,)
+    if found.table is not None:
+        data["private_table"] = found.table.to_json()
+    asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
+    return replace(
+        best,
+        kind="plan",
+        kicker="bnpriv plan",
+        title=f"{found.calibrations[0].query}: mechanisms compared",
+        sections=(*ahead, comparison, *asides, *best.sections),
+        data=data,
+    )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.core.draws import draws_needed, missed
+from bnpriv.core.draws import missed
 from bnpriv.core.evidence.constraints import Laws, plain_laws
 from bnpriv.core.evidence.structural import influences
 from bnpriv.core.frameworks.question import Framework
@@ -21,6 +21,7 @@ from bnpriv.errors import Refusal, SizeError
 from bnpriv.kinds.density.network import MOST_DRAWS
 from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
+from bnpriv.mechanisms.more_draws import draws_needed
 from bnpriv.render.document import Code, Document, Items, Section, fact
 from bnpriv.text import full_text, number_text, percent_text, rough_text
 

@@ -168,7 +168,7 @@ def both(data: Any, **changed: Any) -> tuple[bool, bool]:
     given = USUAL | changed
     tables = {"shadow_tables": 10, "test_tables": 10}
     return (
-        refused(lambda: bp.laws_by_property(data, **given)),
+        refused(lambda: bp.laws.laws_by_property(data, **given)),
         refused(lambda: shadow_attack(data, **given, classifier=Guess(0), **tables)),
     )
 
@@ -213,7 +213,7 @@ def test_what_is_asked_of_public_tables(name: str) -> None:
 @pytest.mark.parametrize("name", ["schema", "covariance", "resamples", "seed"])
 def test_options_of_laws_by_property(name: str) -> None:
     for value in (*HOSTILE, 99, 10**12):
-        refused(lambda v=value: bp.laws_by_property(table(), **USUAL, **{name: v}))
+        refused(lambda v=value: bp.laws.laws_by_property(table(), **USUAL, **{name: v}))
 
 
 @pytest.mark.parametrize("name", ["defence", "shadow_tables", "test_tables", "classifier", "schema", "seed"])

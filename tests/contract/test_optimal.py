@@ -16,7 +16,6 @@ from bnpriv.core.evidence.laws import laws
 from bnpriv.core.noise import SecureSampler
 from bnpriv.mechanisms.optimal.channel import Channel, Meaning
 from bnpriv.mechanisms.optimal.laws import LawTable
-from bnpriv.mechanisms.optimal.limit import least_error
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism, pairs_of
 from bnpriv.mechanisms.optimal.supports import RATIO_BITS, Constraints, Question, optimum
 from bnpriv.verify.check import verify
@@ -245,13 +244,14 @@ def test_answers_that_rounding_does_not_tell_apart_share_a_row():
     assert all(np.array_equal(channel.numerators[k], channel.numerators[j]) for k, j in near)
 
 
-def test_least_error_is_a_bound_of_the_program():
+def test_the_bound_is_that_of_the_program():
     problem = Problem([EXAMPLE], 0.5)
-    found = least_error(laws(problem.framework, None), 0.5)
-    assert found.lower <= least(problem) * (1 + 1e-8)
-    assert found.upper - found.lower < 1e-5 * found.upper
+    found = OptimalMechanism().calibrate(problem.framework, epsilon=0.5).certificate.channel
+    assert found.bound <= least(problem) * (1 + 1e-8)
+    assert found.error - found.bound < 1e-5 * found.error
     normal = bp.DistributionPrivacy([(bp.laws.Normal(0, 1), bp.laws.Normal(1, 1))], source="invented")
-    assert isinstance(least_error(laws(normal, None), 0.5), bp.errors.Refusal)
+    with pytest.raises(bp.errors.RefusedError, match="finitely many values"):
+        OptimalMechanism().calibrate(normal, epsilon=0.5)
 
 
 @pytest.mark.parametrize("worst_case", [False, True])

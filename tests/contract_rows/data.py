@@ -255,3 +255,38 @@ def _(folder: Path) -> str:
     refusal(lambda: evaluate(bp.total("x"), ONE, folder / "bad.parquet"), kind=FileError)
     assert "for each in lowest-direct highest" in (ROOT / ".ci" / "run").read_text()
     return "InstallationError for libraries that do not fit, FileError for a file; .ci/run installs both ends"
+
+
+@row(55, "a table handed on")
+def _(folder: Path) -> str:
+    yes_no, rows = bp.Categorical(["no", "yes"]), 4_000
+    # sorted by what is hidden, with an index that counts, and a record twice
+    table = pd.DataFrame({"ill": ["yes"] * 1_000 + ["no"] * 3_000, "age": list(range(100)) * 40, "id": range(rows)})
+    table.index = pd.Index(range(7, 7 + rows), name="bed")
+    schema = bp.Schema(records=rows, columns={"ill": yes_no, "age": bp.Integer(0, 99)})
+    hidden = bp.Secret('count(ill == "yes")', pairs=bp.apart(at_most=10))
+    made = bp.private_table(hidden, table, 1.0, 1e-6, schema=schema, records_may_be_seen=True)
+    assert isinstance(made, bp.types.PrivateTable)
+    assert list(made.table.columns) == ["ill", "age"]
+    assert list(made.table.index) == list(range(len(made.table)))
+    assert made.table.index.name is None
+    ill = (made.table.ill == "yes").to_numpy()
+    half, share = len(ill) // 2, float(ill.mean())
+    assert abs(float(ill[:half].mean()) - float(ill[half:].mean())) < 6 * (share * (1 - share) * 2 / half) ** 0.5
+    files = []
+    for name in ("one.parquet", "two.parquet"):
+        output = folder / name
+        bp.private_table(hidden, table, 1.0, 1e-6, schema=schema, records_may_be_seen=True, output=output)
+        stored = pq.ParquetFile(output)
+        assert not stored.schema_arrow.metadata
+        files.append((stored.schema_arrow, stored.metadata.num_rows, stored.metadata.num_row_groups))
+    assert files[0] == files[1]
+    source = folder / "source.parquet"
+    table.to_parquet(source)
+    before = source.read_bytes()
+    given = {"schema": schema, "records_may_be_seen": True}
+    refusal(lambda: bp.private_table(hidden, str(source), 1.0, 1e-6, output=source, **given))
+    refusal(lambda: bp.private_table(hidden, str(source), 1.0, 1e-6, output=folder / "none" / "x.parquet", **given))
+    assert source.read_bytes() == before
+    assert sorted(path.name for path in folder.iterdir()) == ["one.parquet", "source.parquet", "two.parquet"]
+    return f"{rows:,} sorted rows: no order, index or identity left; two files of one form; a failure writes nothing"

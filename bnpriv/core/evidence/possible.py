@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from bnpriv.core.evidence.dataset import can_vary
 from bnpriv.core.evidence.structural import structural_evidence
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.value import ValuePrivacy
-from bnpriv.core.influence.base import impossible_secrets, influence_of
-from bnpriv.core.networks.base import Network
-from bnpriv.core.secrets import Pair
-from bnpriv.errors import BnprivError, NetworkError, Refusal, SizeError
+from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kind import notion_of
 
 
@@ -72,27 +67,3 @@ def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
                 remedy="Correct the model, or choose another secret.",
             )
     return None
-
-
-def require_possible(network: Network, secrets: Mapping[str, Sequence[Pair]]) -> None:
-    """Refuse secrets all of whose pairs are impossible in every model.
-
-    Parameters
-    ----------
-    network : network
-        Of any kind.
-    secrets : mapping from str to sequence of Pair
-        The pairs of every protected attribute.
-
-    Raises
-    ------
-    SecretError
-        If those of one attribute are.
-    """
-    for name, pairs in secrets.items():
-        try:
-            possible = influence_of(network, (), name, pairs).pair is not None
-        except (NetworkError, SizeError):
-            continue  # what needs the law of the attribute refuses its size, or this kind of network
-        if not possible:
-            raise impossible_secrets(name)

@@ -217,6 +217,12 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
             found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
             remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
         )
+    if secret.of_cells:
+        raise SecretError(
+            "a framework hides one number of every protected column",
+            found=f"several counts at once, {secret.property}",
+            remedy="Hand on a private table, which hides them: private_table(secret, data, epsilon, schema=schema).",
+        )
     for column in sorted(secret.property.columns):
         checks.member("a column of a secret", column, known, error=SecretError)
     shared = secret.touching if network.states or forward is not None else None

@@ -147,6 +147,8 @@ class Guarantee(HasCard):
         For baselines: an epsilon that holds whatever the model is, where `epsilon` rests on it.
     answers : int
         How many answers the adversary sees.
+    seen : str
+        What the adversary sees, where it is no answer.
 
     Notes
     -----
@@ -167,6 +169,7 @@ class Guarantee(HasCard):
     baseline_text: str = ""
     without_model: float | None = None
     answers: int = 1
+    seen: str = ""
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -217,14 +220,6 @@ class Guarantee(HasCard):
         return odds_text(self.nats)
 
     @property
-    def belief_caption(self) -> str:
-        """The caption of a table of beliefs before and after the answer."""
-        names = " or of ".join(map(name_text, self.with_belief))
-        rare = f", except with probability {upper_chance(self.failure)}" if self.delta else ""
-        told = "the answer and at most after it" if self.answers == 1 else f"{self._seen} and at most after them"
-        return f"A belief in one secret of {names}, before {told}{rare}"
-
-    @property
     def odds_text(self) -> str:
         """How far odds move, where nothing more is bounded."""
         rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""
@@ -267,7 +262,7 @@ class Guarantee(HasCard):
     @property
     def _seen(self) -> str:
         """Which answers the adversary sees."""
-        return "this answer" if self.answers == 1 else f"all {self.answers:,} answers"
+        return self.seen or "this answer" if self.answers == 1 else f"all {self.answers:,} answers"
 
     @property
     def _moves(self) -> str:

@@ -478,21 +478,6 @@ def _require_instance(mechanism: object) -> None:
         )
 
 
-def require_mechanism(mechanism: object) -> None:
-    """Refuse what is passed as a mechanism and is none.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if not isinstance(mechanism, Mechanism):
-        raise ParameterError(
-            "mechanism must be a mechanism",
-            found=checks.type_text(mechanism),
-            remedy="Pass for example mechanism=bp.ColumnMechanism(), or leave it out: the best is chosen then.",
-        )
-
-
 def _question(
     mechanism: object, framework: Framework, query: Query | str | None, epsilon: object, delta: object
 ) -> tuple[Query | None, float, float]:

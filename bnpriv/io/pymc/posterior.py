@@ -17,7 +17,7 @@ from bnpriv.io.pymc.finite import finite_states
 from bnpriv.io.pymc.roles import Roles, models_that_fit
 from bnpriv.io.pymc.structure import Structure, entry_names, halves
 from bnpriv.kinds.draws.parameter_draws import DrawReading, ParameterDraws
-from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.tables.public import fingerprint_of
 
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""

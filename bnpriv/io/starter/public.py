@@ -534,8 +534,7 @@ def _shape(data: object) -> tuple[Sequence[str], int]:
 
 
 def _fingerprint(data: object, names: Sequence[str]) -> TableFingerprint:
-    from bnpriv.tables.fingerprint import fingerprint_of
-    from bnpriv.tables.public import public_columns
+    from bnpriv.tables.public import fingerprint_of, public_columns
 
     return fingerprint_of({name: _said(values) for name, values in public_columns(data, names).items()})
 

@@ -12,11 +12,10 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import subset
 from bnpriv.core.influence.base import Influence, plain_text, worst_place
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.core.influence.losses import PureLosses
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
-from bnpriv.kind import kind_of
+from bnpriv.kind import FurtherTable, kind_of
 from bnpriv.kinds.chain.network import LEAST, MarkovChain
 from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale, together
 from bnpriv.kinds.chain.steps import Step, stationary_error

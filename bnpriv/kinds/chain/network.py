@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +18,7 @@ from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, NetworkMethods
 from bnpriv.core.networks.graph import Graph
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.kind import NetworkKind
 
 Start = Literal["given", "stationary", "any"]
 
@@ -33,6 +34,24 @@ REVERSIBLE = 1e-12
 
 COLUMN = "value"
 """What the column of a chain is called that was declared without one."""
+
+
+def _frontier(network: MarkovChain, protected: str, columns: Iterable[str]) -> tuple[str, ...]:
+    """The column itself: the other values of it tell about one."""
+    return (network.column,) if set(columns) and max(network.length) > 1 else ()
+
+
+CHAIN_KIND = NetworkKind(
+    whole_column=True,
+    influence="bnpriv.kinds.chain.column:chain_influence",
+    losses="bnpriv.kinds.chain.column:chain_losses",
+    explain="bnpriv.kinds.chain.column:explain_place",
+    conditional="bnpriv.kinds.chain.column:no_conditional",
+    frontier=_frontier,
+    extra_tables="bnpriv.kinds.chain.column:chain_tables",
+    sampler="bnpriv.lab.sampling.answers:ChainSampler",
+    section="bnpriv.io.framework_text:chain_section",
+)
 
 
 @final
@@ -68,7 +87,7 @@ class MarkovChain(NetworkMethods):
     ([[0.5, 0.5]], [True])
     """
 
-    kind = "bnpriv.kinds.chain.kind:CHAIN_KIND"
+    kind = CHAIN_KIND
 
     transition: FloatArray
     initial: FloatArray

@@ -201,6 +201,6 @@ DENSITY_KIND = NetworkKind(
     pairs=_pairs,
     usual_pairs=_usual_pairs,
     protected_secret=_protected_secret,
-    laws_of_parameters="bnpriv.kinds.density.laws:laws_of_densities",
+    laws_of_parameters="bnpriv.kinds.draws.laws:laws_of_densities",
     sampler="bnpriv.lab.sampling.drawn:DensitySampler",
 )

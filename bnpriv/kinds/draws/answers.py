@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, final
 
@@ -11,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray
+from bnpriv.core import progress
 from bnpriv.core.column_laws import ColumnLaw
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.draws import Draws
-from bnpriv.core.progress import DrawTime, draw_time, paced
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval
@@ -22,6 +25,96 @@ from bnpriv.errors import RefusedError
 from bnpriv.kinds.density.network import DensityNetwork, Given, Sampling
 from bnpriv.kinds.draws.conditions import Condition, SecretSide, inside, side_words
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers, weighted_rows, weighted_size
+
+# --------------------------------------------------------------------------------------------------
+# How long drawing tables takes: told in advance, and shown on a terminal on the way.
+# --------------------------------------------------------------------------------------------------
+
+TRIAL_TABLES = 32
+"""Tables that are drawn, and not used, to measure how long one takes."""
+
+LONGEST_TRIAL, MORE = 1.0, 8
+"""Seconds that a trial may take, and the factor by which it grows where a few tables foretell a long time."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DrawTime:
+    """How long drawing tables will take.
+
+    Parameters
+    ----------
+    tables : int
+    seconds : float
+        As a few tables took.
+
+    Examples
+    --------
+    >>> str(DrawTime(tables=20_000, seconds=95.0))
+    '20,000 tables take about 1.6 min to draw'
+    """
+
+    tables: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return progress.time_text(f"{self.tables:,} tables", self.seconds)
+
+
+def draw_time(draw: Callable[[int], object], tables: int) -> DrawTime:
+    """How long tables will take, from how long a few do.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws so many tables; at least twice, as what is compiled on the way is compiled once.
+    tables : int
+    """
+    few = min(TRIAL_TABLES, tables)
+    draw(1)
+    taken = _taken(draw, few, tables)
+    # fixed costs dominate a small trial: if it foretells a long time, a larger one is made
+    while taken / few * tables >= progress.LONG_SECONDS and taken < LONGEST_TRIAL / MORE and few * MORE <= tables:
+        few *= MORE
+        taken = _taken(draw, few, tables)
+    return DrawTime(tables=tables, seconds=taken / few * tables)
+
+
+def _taken(draw: Callable[[int], object], few: int, tables: int) -> float:
+    """How long a few tables take; a time that foretells a long wait is measured twice, as machines are shared."""
+    taken = _seconds(draw, few)
+    if taken / few * tables < progress.LONG_SECONDS or taken >= LONGEST_TRIAL:
+        return taken
+    return min(taken, _seconds(draw, few))
+
+
+def _seconds(draw: Callable[[int], object], tables: int) -> float:
+    start = time.perf_counter()
+    draw(tables)
+    return time.perf_counter() - start
+
+
+@contextmanager
+def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
+    """Announce a long time in advance, and show on a terminal how far drawing has come.
+
+    Yields
+    ------
+    callable
+        To be called with the number of tables that were drawn.
+    """
+    progress.tell(f"{expected.tables:,} tables", expected.seconds)
+    if expected.seconds < progress.LONG_SECONDS or not sys.stderr.isatty():
+        yield lambda drawn: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("drawing tables", total=expected.tables)
+        yield lambda drawn: shown.advance(task, drawn)
+
 
 # --------------------------------------------------------------------------------------------------
 # What draws answers: the members that it has, and one that draws from an exact law.

@@ -11,20 +11,20 @@ from typing import cast, final
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.draws import Draws, gathered
-from bnpriv.core.evidence.constraints import Constraint, DrawFacts, LawPair
+from bnpriv.core.evidence.constraints import Constraint, DrawFacts, LawPair, Laws
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.networks.base import drivers
-from bnpriv.core.progress import DrawTime, paced
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Interval, IntervalPair, Pair, Secret, SecretPair
 from bnpriv.digest import first_digest
 from bnpriv.errors import BnprivError, Refusal
+from bnpriv.kind import kind_of
 from bnpriv.kinds.density.network import DensityNetwork, Parameter, Sampling
-from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource
+from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource, DrawTime, paced
 from bnpriv.kinds.draws.believed import confidence_refusal, effective_of, size_refusal
 from bnpriv.kinds.draws.conditions import Condition, OfParameter, OfProperty, SecretSide
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
@@ -448,3 +448,41 @@ def property_condition(secret: Secret, schema: Schema) -> OfProperty:
     """Return the condition that a property of a table has some value."""
     form = normal_form(secret.property, schema)
     return OfProperty(form=form, columns=tuple(sorted(secret.property.columns)), name=str(secret.property))
+
+
+# --------------------------------------------------------------------------------------------------
+# Which laws of answers are learned from draws: those of networks of densities, given a parameter or a property.
+# --------------------------------------------------------------------------------------------------
+
+MOST_LEARNED_MODELS = 100
+"""Draws of a posterior for each of which laws of an answer are learned."""
+
+
+def laws_of_densities(framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
+    """The laws of an answer of a network of densities, learned from draws."""
+    return sampled_laws(framework, cast(DensityNetwork, framework.network), query)
+
+
+def too_many_draws(forward: DensityNetwork) -> Refusal | None:
+    """Return why laws of an answer are not learned for so many draws, each a model; None if they are."""
+    if forward.models <= MOST_LEARNED_MODELS:
+        return None
+    return Refusal(
+        required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
+        found=f"{forward.models:,}, and an answer whose law has no closed form",
+        remedy=f"Take fewer: from_pymc(..., thin={-(-forward.models // 25)}), or use MarkovQuiltMechanism.",
+    )
+
+
+def laws_given_property(framework: DatasetAttributePrivacy, query: Query) -> Laws | Refusal:
+    """Return the laws of an answer given properties of tables that are drawn as a whole."""
+    forward = framework.forward
+    assert forward is not None
+    # a linear model keeps all draws, for laws in closed form: there are none given a property
+    many = too_many_draws(forward) if kind_of(framework.network).keeps_draws else None
+    return many or property_laws(framework, forward, query)
+
+
+def laws_of_draws(framework: DistributionalAttributePrivacy, forward: DensityNetwork, query: Query) -> Laws | Refusal:
+    """The laws of an answer of columns that parameters drive, learned from draws of them."""
+    return too_many_draws(forward) or sampled_laws(framework, forward, query)

@@ -15,7 +15,7 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
-from bnpriv.kinds.density.laws import laws_of_draws
+from bnpriv.kinds.draws.laws import laws_of_draws
 from bnpriv.kinds.gaussian.columns import normal_column_laws
 from bnpriv.kinds.gaussian.network import GaussianNetwork
 from bnpriv.kinds.gaussian.normal import LinearForm, NormalLaws, NormalSecret, plausible_values

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeVar, cast, final
 
 import numpy as np
@@ -24,7 +26,9 @@ from bnpriv.core.networks.base import (
     level_of,
 )
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import ValuesApart
 from bnpriv.errors import NetworkError
+from bnpriv.kind import NetworkKind
 from bnpriv.kinds.density.network import USUAL_CELLS, DensityNetwork, resampled
 
 # --------------------------------------------------------------------------------------------------
@@ -115,6 +119,39 @@ LEAST_VARIANCE = 2.0**-800
 _NONSINGULAR = "Leave out attributes that are functions of others, or give them noise of their own."
 
 
+def _usual_pairs(network: GaussianNetwork, attribute: str) -> tuple[ValuesApart, ...]:
+    """Any two values as far apart as the largest standard deviation of the attribute under any model."""
+    place = network.attributes.index(attribute)
+    return (ValuesApart(math.sqrt(float(network.covariance[:, place, place].max()))),)
+
+
+def _assumptions(network: GaussianNetwork) -> tuple[str, ...]:
+    return ("All parameters together are normal under every model.",)
+
+
+def _centred(network: GaussianNetwork) -> tuple[str, ...]:
+    return network.attributes
+
+
+GAUSSIAN_KIND = NetworkKind(
+    keeps_draws=True,
+    forward=attrgetter("forward"),
+    unfixed=attrgetter("unfixed"),
+    influence="bnpriv.kinds.gaussian.influence:gaussian_influence",
+    mu="bnpriv.kinds.gaussian.influence:largest_distance",
+    losses="bnpriv.kinds.gaussian.influence:gaussian_losses",
+    explain="bnpriv.kinds.gaussian.influence:explain_distance",
+    conditional="bnpriv.kinds.gaussian.influence:two_normals",
+    assumptions=_assumptions,
+    usual_pairs=_usual_pairs,
+    centred=_centred,
+    laws_of_records="bnpriv.kinds.gaussian.laws:laws_of_normal_records",
+    laws_of_parameters="bnpriv.kinds.gaussian.laws:laws_of_normal_parameters",
+    sampler="bnpriv.lab.sampling.drawn:GaussianSampler",
+    section="bnpriv.io.framework_text:regressions_section",
+)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class GaussianNetwork(NetworkMethods):
@@ -146,7 +183,7 @@ class GaussianNetwork(NetworkMethods):
     GaussianNetwork(attributes=2, edges=1, models=1)
     """
 
-    kind = "bnpriv.kinds.gaussian.kind:GAUSSIAN_KIND"
+    kind = GAUSSIAN_KIND
 
     attributes: tuple[str, ...]
     mean: FloatArray

@@ -76,7 +76,7 @@ Group = tuple[tuple[str, ...], tuple[int, ...]]
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecordLaw:
+class GroupLaw:
     """What one record adds to the terms of a group.
 
     Parameters
@@ -119,7 +119,7 @@ def groups(form: NormalForm) -> tuple[Group, ...]:
     return tuple((tuple(sorted(names)), tuple(sorted(places))) for names, places in found)
 
 
-def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) -> RecordLaw:
+def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) -> GroupLaw:
     """What one record adds to a group of terms, given the laws of its columns.
 
     Raises
@@ -171,7 +171,7 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
             within[i, j] = float((mean_of(both) - values[i] * values[j]) @ chances)
     covariance = (values * chances) @ values.T - np.outer(mean, mean) + within
     most = np.array([float(most_of(term, form.schema)) for term in terms])
-    law = RecordLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
+    law = GroupLaw(mean=mean, covariance=covariance, most=most, cells=None, probabilities=None)
     if not all(parts[name].single for name in summed):
         return law
     cells, alike = np.unique(values, axis=1, return_inverse=True)
@@ -320,8 +320,8 @@ class Answers:
 
     framework: DistributionalAttributePrivacy
     form: NormalForm
-    _known: dict[tuple[Group, tuple[int, ...]], RecordLaw] = field(
-        default_factory=dict[tuple[Group, tuple[int, ...]], RecordLaw]
+    _known: dict[tuple[Group, tuple[int, ...]], GroupLaw] = field(
+        default_factory=dict[tuple[Group, tuple[int, ...]], GroupLaw]
     )
 
     def draw(self, states: Mapping[str, int], draws: int, random: np.random.Generator) -> FloatArray:
@@ -365,9 +365,9 @@ class Answers:
     def _offset(self) -> FloatArray:
         return np.array([float(shift) for shift in self.form.offset])
 
-    def _parts(self, states: Mapping[str, int]) -> list[tuple[FloatArray, RecordLaw]]:
+    def _parts(self, states: Mapping[str, int]) -> list[tuple[FloatArray, GroupLaw]]:
         """The law of each group of terms, given the states of the parameters, and the weights of these terms."""
-        parts: list[tuple[FloatArray, RecordLaw]] = []
+        parts: list[tuple[FloatArray, GroupLaw]] = []
         for group in self._groups:
             columns, terms = group
             places = tuple(self.framework.law_place(name, states) for name in columns)

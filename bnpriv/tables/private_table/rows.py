@@ -33,8 +33,8 @@ from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.errors import FileError, MissingExtraError, ParameterError, RefusedError
-from bnpriv.render.outputs import Outputs, outputs
-from bnpriv.tables.evaluate import LARGEST_EXACT, Keys, cleaned, guarded, integer_terms, keys_in, require_rows
+from bnpriv.render.outputs import outputs
+from bnpriv.tables.evaluate import Keys, cleaned, guarded, integer_terms, keys_in, require_rows
 from bnpriv.tables.files import data_files, quoted
 from bnpriv.tables.private_table.spark import SparkRecords
 from bnpriv.tables.reader import collected, opened
@@ -43,7 +43,7 @@ from bnpriv.tables.readings import Frame, dialect_of, partitions
 Rows = NDArray[Any]
 """Packed records: one field for each column, and one for the class."""
 
-NewRecords = Mapping[str, Sequence[Any]]
+MadeUpRows = Mapping[str, Sequence[Any]]
 """Values of records that are made up, by column."""
 
 Beside = Mapping[str, Callable[[int], Sequence[Any]]]
@@ -51,13 +51,13 @@ Beside = Mapping[str, Callable[[int], Sequence[Any]]]
 
 NOTHING: Mapping[str, Any] = ReadOnly()
 
-GROUP_OF_ROWS = 2**18
+ROWS_IN_GROUP = 2**18
 """Rows of a batch that is read, of a bucket, about, and of a row group that is written."""
 
 IN_MEMORY = 2**26
 """Bytes of records that are kept in memory; more go to a file without a name."""
 
-WHOLE_GAP = -(2**63)
+GAP_PLACE, LARGEST_EXACT_WHOLE = -(2**63), 2**53
 
 SPARK_TYPES = {str: "string", bool: "boolean", int: "bigint", float: "double"}
 
@@ -153,13 +153,14 @@ class PackedColumn:
         """Return numbers packed, of which NaN, and what marks a gap, is none."""
         gaps = (numbers == GAP_MARK) | np.isnan(numbers)
         if self.kind is int:
-            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT, LARGEST_EXACT)
-            return np.where(gaps, WHOLE_GAP, whole.astype(np.int64))
+            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT_WHOLE, LARGEST_EXACT_WHOLE)
+            return np.where(gaps, GAP_PLACE, whole.astype(np.int64))
         if self.on_grid:  # one rounding for each operation, as `Real.step` says
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
             numbers = np.minimum(column.lower + steps * float(column.grid), column.upper)
-        return np.where(gaps, np.nan, numbers)
+        # a zero has no sign: made-up ones never have the other
+        return np.where(gaps, np.nan, numbers + 0.0)
 
     def made_up(self, values: Sequence[Any]) -> Rows:
         """Return values packed that are numbers or categories, or a gap."""
@@ -176,7 +177,7 @@ class PackedColumn:
         pa = arrow()
         if self.kind is float:
             return pa.array(np.ascontiguousarray(packed), from_pandas=True)
-        found = packed == (self.gap if self.outcomes else WHOLE_GAP)
+        found = packed == (self.gap if self.outcomes else GAP_PLACE)
         gaps = found if self.is_nullable and found.any() else None
         if self.kind is not str:
             values = np.array([*self.outcomes, self.outcomes[0]])[packed] if self.outcomes else packed
@@ -387,11 +388,11 @@ class _Table:
 def _batches(frame: Frame, labels: Labels) -> Generator[Any]:
     native: Any = frame.to_native()
     if frame.implementation.is_duckdb():
-        batches = _located(native, labels).to_arrow_reader(GROUP_OF_ROWS)
+        batches = _located(native, labels).to_arrow_reader(ROWS_IN_GROUP)
     elif frame.implementation.is_ibis():
-        batches = native.to_pyarrow_batches(chunk_size=GROUP_OF_ROWS)
+        batches = native.to_pyarrow_batches(chunk_size=ROWS_IN_GROUP)
     else:
-        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=GROUP_OF_ROWS)
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_IN_GROUP)
     return (_with_places(batch, labels) for batch in batches)
 
 
@@ -487,27 +488,14 @@ def classed_rows(
         yield ClassedRows(counts, partial(_out_of_spark, table, records))
         return
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
-        scattered = table.scattered(2 ** min(16, (schema.records // GROUP_OF_ROWS).bit_length()), file)
+        scattered = table.scattered(2 ** min(16, (schema.records // ROWS_IN_GROUP).bit_length()), file)
         guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)
         yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
 
 
-def require_output(output: Path, data: object) -> None:
-    """Refuse a file that cannot be written, or is one of the table, before anything is read.
-
-    Raises
-    ------
-    FileError
-    """
-    opened = Outputs()
-    try:
-        opened.add(output, _files_of(data, output))
-    finally:
-        opened.discard()
-
-
-def _files_of(data: object, output: Path) -> list[Path]:
+def read_files(data: object, output: Path) -> list[Path]:
+    """Return the files of a table, none of which an output may replace."""
     is_path = isinstance(data, (str, os.PathLike))
     return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output) if is_path else []
 
@@ -524,10 +512,10 @@ class ClassedRows:
     """
 
     counts: tuple[int, ...] = field(repr=False)
-    _out: Callable[[Sequence[int], NewRecords, Beside, Path | None], Any] | None = field(repr=False)
+    _out: Callable[[Sequence[int], MadeUpRows, Beside, Path | None], Any] | None = field(repr=False)
 
     def handed_on(
-        self, keep: Sequence[int], made_up: NewRecords = NOTHING, beside: Beside = NOTHING, output: Path | None = None
+        self, keep: Sequence[int], made_up: MadeUpRows = NOTHING, beside: Beside = NOTHING, output: Path | None = None
     ) -> Any:
         """Choose records of every class by chance, add those that are made up, and shuffle all.
 
@@ -567,7 +555,7 @@ class ClassedRows:
 
 
 def _out(
-    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: NewRecords, beside: Beside, output: Path | None
+    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
 ) -> Any:
     fresh = {name: PackedColumn(table.schema[name], True) for name in beside}
     groups = _groups(
@@ -579,7 +567,7 @@ def _out(
     return guarded(table.data, lambda: _of_library(table.library, groups, columns))
 
 
-def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: NewRecords) -> Iterator[Any]:
+def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows) -> Iterator[Any]:
     """Yield every bucket shuffled, as a table of Arrow that begins with a column of nothing."""
     pa, ends = arrow(), np.cumsum(scattered.counts, axis=0)
     starts = ends - scattered.counts
@@ -605,8 +593,8 @@ def _groups(pieces: Iterator[Any], fresh: Mapping[str, Callable[[int], Any]]) ->
     """Yield the same rows in tables of one size, but for the last, with the columns that are made anew."""
     waiting = next(pieces)
     for piece in chain(pieces, [None]):
-        while waiting.num_rows >= GROUP_OF_ROWS or (piece is None and waiting.num_rows):
-            group, waiting = waiting.slice(0, GROUP_OF_ROWS), waiting.slice(GROUP_OF_ROWS)
+        while waiting.num_rows >= ROWS_IN_GROUP or (piece is None and waiting.num_rows):
+            group, waiting = waiting.slice(0, ROWS_IN_GROUP), waiting.slice(ROWS_IN_GROUP)
             for name, make in fresh.items():
                 group = group.append_column(name, make(group.num_rows))
             yield group.remove_column(0)
@@ -627,7 +615,7 @@ def _ahead(items: Iterator[Any], most: int = 2) -> Generator[Any]:
 
 
 def _written(groups: Iterator[Any], columns: Mapping[str, PackedColumn], data: object, output: Path) -> Path:
-    with outputs(output, reading=_files_of(data, output)) as out:
+    with outputs(output, reading=read_files(data, output)) as out:
         guarded(data, lambda: out.fill(output, lambda path: _write(groups, columns, path)))
     return output
 
@@ -645,7 +633,7 @@ def _write(groups: Iterator[Any], columns: Mapping[str, PackedColumn], path: Pat
     with path.open("r+b") as file, closing(_ahead(groups)) as ready:
         with pa.parquet.ParquetWriter(file, schema, **options) as writer:
             for group in ready:
-                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=GROUP_OF_ROWS)
+                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_IN_GROUP)
         file.flush()
         os.fsync(file.fileno())
 
@@ -671,7 +659,7 @@ def _of_library(library: str, groups: Iterator[Any], columns: Mapping[str, Packe
 
 
 def _out_of_spark(
-    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: NewRecords, beside: Beside, output: Path | None
+    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
 ) -> Any:
     pa, fresh = arrow(), {name: PackedColumn(table.schema[name], True) for name in beside}
     makers = {name: (SPARK_TYPES[fresh[name].kind], partial(fresh[name].anew, beside[name])) for name in beside}
@@ -683,6 +671,6 @@ def _out_of_spark(
     columns = {**table.columns, **fresh}
     schema = pa.schema([pa.field("", pa.null()), *(each.field(name, encoded=True) for name, each in columns.items())])
     local = found.toLocalIterator()  # one partition after the other
-    pieces = iter(lambda: [each.asDict() for each in islice(local, GROUP_OF_ROWS)], [])
+    pieces = iter(lambda: [each.asDict() for each in islice(local, ROWS_IN_GROUP)], [])
     tables = (pa.Table.from_pylist(piece, schema) for piece in chain([[]], pieces))
     return _written(_groups(tables, {}), columns, table.data, output)

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.errors import Refusal
+from bnpriv.kind import FurtherTable
 from bnpriv.kinds.sensitivity import influence_gradient
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text

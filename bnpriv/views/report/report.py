@@ -13,7 +13,6 @@ from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
 from bnpriv.core.frameworks.question import Framework, own_query, require_framework
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
@@ -21,13 +20,14 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
-from bnpriv.kind import is_framework, kind_of
+from bnpriv.kind import FurtherTable, is_framework, kind_of
 from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_network
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text
 from bnpriv.render.outputs import write_text
+from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
 from bnpriv.views.calibration import (
     calibration_data,
@@ -40,6 +40,7 @@ from bnpriv.views.calibration import (
     verdict_badge,
 )
 from bnpriv.views.curves import curve_sections
+from bnpriv.views.open_columns import open_columns_data, open_columns_section
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import (
     answer_influences,
@@ -100,6 +101,7 @@ def report_data(report: Analysis) -> Json:
         if report.laws is None
         else report.laws.to_json(),
         "further": [_further(made) for made in report.further],
+        "open_columns": None if report.open_columns is None else open_columns_data(report.open_columns),
         "beliefs": [
             {
                 "prior": each.prior,
@@ -326,6 +328,7 @@ class InfluenceReport(Analysis):
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
         yield laws_section(self)
+        yield open_columns_section(self.open_columns)
         yield from further_sections(self)
         yield network_section(self)
         if self.best is not None:
@@ -334,6 +337,8 @@ class InfluenceReport(Analysis):
             yield Section(title="What another epsilon would do", blocks=(Paragraph(SLIDER_NOTE, soft=True),), id=SLIDER)
         if self.plan is not None:
             yield comparison_section(self.plan.calibrations, self.plan.refusals, self.plan.limit)
+            if self.plan.table is not None:
+                yield self.plan.table.section
         if self.best is not None:
             yield guarantee_section(self.best.guarantee)
         yield beliefs_section(self)
@@ -517,6 +522,7 @@ def _report(
         laws=_laws(subject, made),
         answers=() if subject.network is not None or subject.framework is None else answer_influences(subject),
         further=() if subject.network is None else kind.extra_tables(subject.network),
+        open_columns=None if epsilon is None else service("report.open_columns")(subject.framework, epsilon),
     )
 
 

@@ -13,9 +13,9 @@ from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
 from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
+from bnpriv.views.cards import belief_fact as of_guarantee
+from bnpriv.views.cards import belief_table, even_text, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.curves import law_drawing
-from bnpriv.views.guarantee import belief_fact as of_guarantee
-from bnpriv.views.guarantee import belief_table, even_text, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
-from typing import final
+from typing import Any, final
 
 from bnpriv.bound import Bound, Kind
 from bnpriv.core.evidence.structural import Influences, influences
@@ -14,7 +14,6 @@ from bnpriv.core.frameworks.pairs import NO_TABLE
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.further import FurtherTable
 from bnpriv.core.influence.losses import LEAST_MARGIN
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.mechanisms.base import Calibration
@@ -23,6 +22,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import Refusal, SizeError
+from bnpriv.kind import FurtherTable
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
 from bnpriv.shown import Shown
@@ -498,6 +498,8 @@ class Analysis(Shown):
         For every pair of declared laws; empty where there is a network.
     further : tuple of FurtherTable
         What is known of this kind of network only.
+    open_columns : OpenColumns or None
+        Which columns may go out as they are, where the secrets are parameters and an epsilon is given.
     """
 
     network: Network | None
@@ -516,6 +518,7 @@ class Analysis(Shown):
     laws: LawDecision | Refusal | None = None
     answers: tuple[AnswerInfluence, ...] = ()
     further: tuple[FurtherTable, ...] = ()
+    open_columns: Any = None
 
     @property
     def best(self) -> Calibration | None:

@@ -15,9 +15,10 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core import progress as pace
-from bnpriv.core.progress import DrawTime, draw_time, paced, watched
+from bnpriv.core.progress import watched
 from bnpriv.errors import LongDrawingWarning
 from bnpriv.kinds.draws import answers as forward
+from bnpriv.kinds.draws.answers import DrawTime, draw_time, paced
 from tests.later import optional
 
 pm = optional("pymc")

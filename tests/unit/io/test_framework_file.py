@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ from bnpriv.errors import (
 )
 from bnpriv.io import framework_file
 from bnpriv.io import framework_sections as framework_network
-from bnpriv.io.framework_file import read_framework, read_queries
+from bnpriv.io.examples import example_path
+from bnpriv.io.framework_file import read_framework, read_hidden, read_queries
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.query_text import parse_query
 from bnpriv.io.toml import key_lines, line_of
@@ -511,3 +513,44 @@ def test_a_file_says_how_the_texts_of_its_table_are_written(tmp_path: Path) -> N
     assert plain.fingerprint() != framework.fingerprint()
     *_, file = framework.to_file(tmp_path / "again.toml")
     assert read_framework(file).fingerprint() == framework.fingerprint()
+
+
+def hospital(folder: Path) -> Path:
+    """Copy the example to a folder, with and without its network."""
+    for file in example_path("hospital").parent.iterdir():
+        shutil.copy(file, folder)
+    text = (folder / "framework.toml").read_text(encoding="utf-8")
+    start, end = text.index("[network]"), text.index("[records]")
+    without = (text[:start] + text[end:]).replace("at_most = 100", "at_most = 10")
+    (folder / "none.toml").write_text(without, encoding="utf-8")
+    return folder
+
+
+def test_a_file_without_a_network_is_read_whole(tmp_path: Path) -> None:
+    here = hospital(tmp_path)
+    (secret,), schema, network = read_hidden(here / "none.toml")  # type: ignore[misc]
+    assert (str(secret), network) == ('count(disease == "yes"), values at most 10 apart', None)
+    assert schema == read_framework(here / "framework.toml").schema
+    whole = read_hidden(here / "framework.toml")
+    assert isinstance(whole[0], DatasetAttributePrivacy)
+    assert whole[1:] == (None, None)
+
+
+def test_what_is_wrong_with_it_is_told_at_once(tmp_path: Path) -> None:
+    here = hospital(tmp_path)
+    text = (here / "none.toml").read_text(encoding="utf-8")
+    wrong = text.replace('notion = "dataset"', 'notion = "value"').replace("count = 10_000", "count = 0")
+    (here / "wrong.toml").write_text(wrong.replace("at_most", "at_mots"), encoding="utf-8")
+    with pytest.raises(FileProblemsError) as kept:
+        read_hidden(here / "wrong.toml")
+    for part in ("notion = 'value'", "at_mots", "records"):
+        assert part in str(kept.value)
+    (here / "wrong.toml").write_text(text + "\n[laws.days]\nnormal = [3, 1]\n", encoding="utf-8")
+    with pytest.raises(FileError, match="laws"):
+        read_hidden(here / "wrong.toml")
+    (here / "wrong.toml").write_text(text[: text.index("[protect")] + "[protect]\n", encoding="utf-8")
+    with pytest.raises(FileError, match="something must be protected"):
+        read_hidden(here / "wrong.toml")
+    (here / "wrong.toml").write_text(text[: text.index("[protect")], encoding="utf-8")
+    with pytest.raises(FileError, match="protect"):
+        read_hidden(here / "wrong.toml")

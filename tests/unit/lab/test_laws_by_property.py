@@ -30,7 +30,7 @@ def test_moments_are_those_of_all_tables(seed: int) -> None:
             chosen = table.iloc[[*inside, *outside]]
             both = int(((chosen.y) & (chosen.x > 20_000)).sum())
             answers.append([chosen.x.mean(), both, chosen.x.sum()])
-    (law,) = bp.laws_by_property(table, query, bp.col("rich") == 1, [0.5], records=4)
+    (law,) = bp.laws.laws_by_property(table, query, bp.col("rich") == 1, [0.5], records=4)
     assert law.kind == "exact"
     assert law.mean == pytest.approx(np.mean(answers, axis=0), rel=1e-6)
     assert law.covariance == pytest.approx(np.cov(np.array(answers).T, ddof=0), rel=1e-5, abs=1e-6)
@@ -38,13 +38,13 @@ def test_moments_are_those_of_all_tables(seed: int) -> None:
 
 def test_a_count_is_a_property_too_and_estimates_say_so() -> None:
     table = pd.DataFrame({"x": range(100), "rich": [0, 1] * 50})
-    share = bp.laws_by_property(table, "mean(x)", bp.col("rich") == 1, [0.2, 0.4], records=10)
-    count = bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10)
+    share = bp.laws.laws_by_property(table, "mean(x)", bp.col("rich") == 1, [0.2, 0.4], records=10)
+    count = bp.laws.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10)
     assert [law.mean.tolist() for law in share] == [law.mean.tolist() for law in count]
-    common = bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10, covariance="mean")
+    common = bp.laws.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10, covariance="mean")
     assert common[0].covariance == common[1].covariance
     assert common[0].covariance == pytest.approx((count[0].covariance + count[1].covariance) / 2)
-    drawn = bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10, resamples=4000)
+    drawn = bp.laws.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10, resamples=4000)
     assert {law.kind for law in (*common, *drawn)} == {"estimate"}
     for one, other in zip(drawn, count, strict=True):
         assert one.mean == pytest.approx(other.mean, abs=4.5 * float(np.sqrt(other.covariance[0, 0] / 4000)))
@@ -55,7 +55,9 @@ def test_a_count_is_a_property_too_and_estimates_say_so() -> None:
 def test_a_guarantee_that_rests_on_estimated_laws_says_so() -> None:
     table = pd.DataFrame({"x": range(100), "rich": [0, 1] * 50})
     for resamples, kind in ((None, "exact"), (500, "estimate")):
-        few, many = bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2, 4], records=10, resamples=resamples)
+        few, many = bp.laws.laws_by_property(
+            table, "mean(x)", "count(rich == 1)", [2, 4], records=10, resamples=resamples
+        )
         pair = (few, Normal(many.mean, few.covariance, kind=many.kind))
         framework = bp.DistributionPrivacy([pair], source="a public table")
         calibration = bp.WassersteinMechanism().calibrate(framework, epsilon=1.0)
@@ -65,18 +67,18 @@ def test_a_guarantee_that_rests_on_estimated_laws_says_so() -> None:
 def test_a_declared_schema_bounds_the_values() -> None:
     table = pd.DataFrame({"x": [0.0, 10.0, 1000.0, 20.0], "rich": [0, 0, 1, 1]})
     schema = bp.Schema(records=2, columns={"x": bp.Real(0, 100), "rich": bp.Integer(0, 1)})
-    (law,) = bp.laws_by_property(table, "mean(x)", bp.col("rich") == 1, [1.0], records=2, schema=schema)
+    (law,) = bp.laws.laws_by_property(table, "mean(x)", bp.col("rich") == 1, [1.0], records=2, schema=schema)
     assert law.mean[0] == pytest.approx(60.0)
 
 
 def test_what_cannot_be_is_refused() -> None:
     table = pd.DataFrame({"x": range(100), "rich": [0, 1] * 50, "id": [f"n{k}" for k in range(100)]})
     with pytest.raises(ParameterError, match="covariance"):
-        bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2], records=10, covariance="both")  # type: ignore[arg-type]
+        bp.laws.laws_by_property(table, "mean(x)", "count(rich == 1)", [2], records=10, covariance="both")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="resamples"):
-        bp.laws_by_property(table, "mean(x)", "count(rich == 1)", [2], records=10, resamples=3)
+        bp.laws.laws_by_property(table, "mean(x)", "count(rich == 1)", [2], records=10, resamples=3)
     with pytest.raises(DataError, match="must have values"):
-        bp.laws_by_property(table.assign(x=None), "mean(x)", "count(rich == 1)", [2], records=10)
+        bp.laws.laws_by_property(table.assign(x=None), "mean(x)", "count(rich == 1)", [2], records=10)
     with pytest.raises(LawError, match="kind"):
         Normal(0.0, 1.0, kind="sure")  # type: ignore[arg-type]
 
@@ -92,7 +94,9 @@ def test_what_cannot_be_is_refused() -> None:
 def test_the_gaps_of_the_census_income_study(condition: bp.types.Predicate, gaps: tuple[float, float, float]) -> None:
     table = adult_study.census()
     assert len(table) == 45_222
-    few, many = bp.laws_by_property(table, adult_study.QUERY, condition, (0.45, 0.55), records=100, covariance="mean")
+    few, many = bp.laws.laws_by_property(
+        table, adult_study.QUERY, condition, (0.45, 0.55), records=100, covariance="mean"
+    )
     gap = few.mean - many.mean
     far = np.sqrt(gap @ np.linalg.solve(few.covariance, gap))
     assert (np.abs(gap).sum(), np.linalg.norm(gap), far) == pytest.approx(gaps, rel=1e-4)

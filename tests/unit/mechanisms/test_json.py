@@ -15,6 +15,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
+from bnpriv.tables.private_table.open_columns import open_columns
 from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
@@ -61,8 +62,10 @@ def fits(value: object, kind: str) -> bool:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Things of every kind that between them have every field."""
+    import opendp.prelude as dp
     import pandas as pd
 
+    dp.enable_features("contrib")
     student, hospital = bp.example("student"), bp.example("hospital")
     patients = bp.simulate(hospital, 200)
     coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
@@ -78,6 +81,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0)
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
+    kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
+    counted = (
+        (dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance())
+        >> dp.t.then_count()
+        >> dp.m.then_laplace(4.0)
+    )
     beside = bp.plan(hospital, "count(days >= 8)", 1.0, public=patients)
     return {
         "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless, beside],
@@ -96,6 +105,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "privacy curve": [curve],
         "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
         "influence matrix": [bp.types.InfluenceMatrix.of(certain)],
+        "open columns": [open_columns(student, 1.0)],
+        "hidden table": [kept],
+        "hidden answer": [kept.ask('count(smoker == "yes")', 1.0), kept.ask(counted, columns="days")],
     }
 
 
@@ -116,6 +128,9 @@ KINDS = (
     "privacy curve",
     "privacy loss",
     "influence matrix",
+    "open columns",
+    "hidden table",
+    "hidden answer",
 )
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.draws import missed
+from bnpriv.mechanisms.more_draws import draws_needed
 from tests.unit.core.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
 
 TIGHT = bp.TightMechanism(large_delta=True)
@@ -68,3 +70,9 @@ def test_chains_are_promised_no_confidence_and_told_how_many_draws_do() -> None:
 
 def test_laws_that_were_computed_need_no_draws() -> None:
     assert bp.plan(bp.example("student"), "count(height > 180)", 1.0).draws is None
+
+
+def test_the_draws_needed_are_the_least() -> None:
+    for delta, ratio in ((0.1, 1.0), (0.003, 2.0), (0.5, 40.0)):
+        needed = draws_needed(delta, 0.01, ratio)
+        assert missed(needed, 0.01, ratio) < delta <= missed(needed - 1, 0.01, ratio)

@@ -14,8 +14,7 @@ import bnpriv as bp
 from bnpriv.errors import DataError, FileError
 from bnpriv.io.learning import parameters_by_group
 from bnpriv.lab.check_model import check_model
-from bnpriv.tables.fingerprint import fingerprint_of
-from bnpriv.tables.public import inferred_schema, public_columns, public_table
+from bnpriv.tables.public import fingerprint_of, inferred_schema, public_columns, public_table
 from tests.later import Later
 
 pa = Later("pyarrow")

@@ -16,7 +16,7 @@ from bnpriv.core.frameworks.base import fingerprint
 from bnpriv.core.influence.base import draw_points
 from bnpriv.core.networks.base import Posterior
 from bnpriv.io.learning import log_gamma_draws, parameters_by_group
-from bnpriv.tables.fingerprint import fingerprint_of
+from bnpriv.tables.public import fingerprint_of
 from tests.later import Later
 
 pd = Later("pandas")

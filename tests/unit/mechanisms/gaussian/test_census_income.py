@@ -40,7 +40,7 @@ def framework() -> bp.DistributionPrivacy:
     table = pd.concat(read).dropna()
     table["income"] = table["income"].str.rstrip(".")
     condition = bp.col("income") == ">50K"
-    pair = bp.laws_by_property(table, QUERY, condition, (0.45, 0.55), records=100, covariance="mean")
+    pair = bp.laws.laws_by_property(table, QUERY, condition, (0.45, 0.55), records=100, covariance="mean")
     return bp.DistributionPrivacy([pair], source="census income files of the UCI repository")
 
 

@@ -23,9 +23,10 @@ from bnpriv.core.columns import Binned, Categorical, Integer, Real
 from bnpriv.core.queries.predicates import Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError, RefusedError
+from bnpriv.render.outputs import require_writable
 from bnpriv.tables.private_table import rows as handing
 from bnpriv.tables.private_table import spark as spreading
-from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, require_output
+from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, read_files
 from tests.later import Later
 
 dd = Later("dask.dataframe")
@@ -380,7 +381,7 @@ def test_wrong_choices_and_orders_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("seeded")
 def test_a_whole_table_says_nothing_by_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Places of a class, and of neighbours of the table, through the whole road, in many batches and buckets."""
-    monkeypatch.setattr(handing, "GROUP_OF_ROWS", 64)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 64)
     rows = 2000
     table = pd.DataFrame({"age": [100 if k % 4 == 0 else 10 for k in range(rows)], "id": range(rows)})
     schema = Schema(records=rows, columns={"age": Integer(0, 120), "id": Integer(0, rows)})
@@ -432,7 +433,7 @@ def test_chance_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_types_and_files_do_not_depend_on_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handing, "GROUP_OF_ROWS", 3)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 3)
     quiet = {name: [each[0]] * 7 for name, each in HELD.items()}
     for count in (False, True):
         facts: list[object] = []
@@ -497,7 +498,7 @@ def test_whole_numbers_that_no_double_holds_stay_in_their_class() -> None:
 
 
 def test_columns_that_are_made_anew_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handing, "GROUP_OF_ROWS", 4)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 4)
     asked: list[int] = []
 
     def codes(count: int) -> list[int]:
@@ -619,14 +620,14 @@ def test_a_table_replaces_none_of_its_files(tmp_path: Path) -> None:
     left = sorted(tmp_path.iterdir())
     for data, output in places:
         with pytest.raises(FileError):
-            require_output(output, data)
+            require_writable(output, read_files(data, output))
         if data is not tmp_path:
             opening = classed_rows(data, SCHEMA, ["age"], (), as_they_count=True)
             with opening as rows, pytest.raises(FileError):
                 rows.handed_on([7], output=output)
     assert sorted(tmp_path.iterdir()) == left
     assert path.read_bytes() == before
-    require_output(tmp_path / "out.parquet", path)
+    require_writable(tmp_path / "out.parquet", read_files(path, tmp_path / "out.parquet"))
     assert sorted(tmp_path.iterdir()) == left
 
 
@@ -638,7 +639,7 @@ class Stopped(KeyboardInterrupt):
 def test_what_ends_halfway_leaves_what_was_there(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handing, "GROUP_OF_ROWS", 3)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 3)
     path, output, written = file_of(tmp_path), tmp_path / "out.parquet", []
     output.write_bytes(b"before")
     whole = pq.ParquetWriter.write_table
@@ -683,3 +684,8 @@ def test_arrow_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     opening = classed_rows(pd.DataFrame({"age": range(6)}), AGES, ["age"], (), as_they_count=True)
     with pytest.raises(MissingExtraError, match=r"bnpriv\[tables\]"), opening:
         pass
+
+
+def test_a_zero_that_is_handed_on_has_no_sign() -> None:
+    packed = PackedColumn(Real(-1, 1), True).numbers(np.array([-0.0, 0.0, -0.5]))
+    assert not np.signbit(packed[:2]).any()

@@ -17,7 +17,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.render import markdown
+from bnpriv.render.as_markdown import name_of
 from bnpriv.render.html import Html, data_block, element, escape, join, name, names, page
 from bnpriv.text import csv_text, shorten, table_text, visible, width
 
@@ -236,8 +236,8 @@ def test_markdown_holds_no_markup_of_names(things, kind: str) -> None:
     assert "www.example" not in outside
     for block in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.strip().splitlines()}) == 1
-    assert markdown.name(HOSTILE[1]) == "\\\\input\\{x\\}"
-    assert markdown.name(HOSTILE[1]) in text or kind == "tradeoff"  # which names no attribute
+    assert name_of(HOSTILE[1]) == "\\\\input\\{x\\}"
+    assert name_of(HOSTILE[1]) in text or kind == "tradeoff"  # which names no attribute
 
 
 def test_json_keeps_names_as_they_are(things, framework) -> None:

@@ -13,7 +13,7 @@ import bnpriv as bp
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import NetworkError
-from bnpriv.kinds.edge_removal import mixture_network
+from bnpriv.kinds.report_target import mixture_network
 from tests import oracles
 from tests.kinds import COUGHS, HEALTH, KINDS, SOURCE, patients
 

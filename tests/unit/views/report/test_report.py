@@ -20,7 +20,7 @@ from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair, all_pairs
 from bnpriv.errors import ParameterError, RefusedError
-from bnpriv.kinds.edge_removal import without_edge
+from bnpriv.kinds.sensitivity import without_edge
 from bnpriv.views.report.advice import LIMIT, useful_from
 from bnpriv.views.report.analysis import edges_between, leak_path, likely_influence
 from bnpriv.views.report.values import epsilon_at, noise_curves

@@ -16,7 +16,7 @@ from bnpriv.render.document import Block, Paragraph, Section
 from bnpriv.render.figures import cut_text
 from bnpriv.text import number_text, upper_chance, upper_text
 from bnpriv.views.calibration import arithmetic_text
-from bnpriv.views.guarantee import belief_fact
+from bnpriv.views.cards import belief_fact
 from bnpriv.views.report.sections import MOST_VARIABLES, reading_section
 from tests import kinds
 

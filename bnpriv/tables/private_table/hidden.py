@@ -1,0 +1,562 @@
+"""A private table that stays inside: asked with record-level differential privacy, it protects single persons too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast, final
+
+import narwhals as nw
+
+from bnpriv import checks
+from bnpriv.bound import up
+from bnpriv.core.columns import Categorical
+from bnpriv.core.frameworks.guarantee import Guarantee, factor_text
+from bnpriv.core.noise import DiscreteLaplace, Laplace, Sampler, SecureSampler
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.normal_form import most_of, normal_form
+from bnpriv.core.queries.sensitivity import record_sensitivity
+from bnpriv.core.schema import Column, has_gaps, is_whole
+from bnpriv.errors import DataError, ParameterError, RefusedError
+from bnpriv.services import service
+from bnpriv.shown import Shown
+from bnpriv.tables.evaluate import canonical_table, evaluate, guarded
+from bnpriv.tables.private_table.counts import MoveNoise
+from bnpriv.tables.private_table.rule import TableRule, scale_of
+from bnpriv.tables.reader import collected
+from bnpriv.text import number_text, rounded_up, visible
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
+
+# --------------------------------------------------------------------------------------------------
+# What single records lose: the theorem of docs/claims/private_table_hidden.md in numbers.
+# --------------------------------------------------------------------------------------------------
+
+RecordLoss = tuple[Fraction, Fraction, int]
+"""Epsilon, delta, and how many answers they are for."""
+
+
+def shows_counts(rule: TableRule) -> bool:
+    """Whether the noisy numbers of records are shown, because answers need them as weights.
+
+    They stay inside where the table is filled: all records count once, and two tables that differ in one record become
+    two that differ in one.
+    """
+    return rule.form != "fill" or not isinstance(rule.noise, MoveNoise)
+
+
+def _sum(one: RecordLoss, other: RecordLoss) -> RecordLoss:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def loss_of_counts(rule: TableRule) -> RecordLoss:
+    """What single records lose to the noisy numbers of records, once for all answers.
+
+    Raises
+    ------
+    RefusedError
+        If it is not known for the noise of a calibration.
+    """
+    noise = rule.noise
+    if not shows_counts(rule):
+        return Fraction(0), Fraction(0), 0
+    if isinstance(noise, MoveNoise):
+        return Fraction(up(1 / noise.scale)), Fraction(0.0 if noise.most is None else noise.delta(1)), 0
+    drawn = cast(Any, noise).calibration.noise
+    if isinstance(drawn, (Laplace, DiscreteLaplace)):
+        return Fraction(up(1 / min(drawn.scales))), Fraction(0), 0
+    raise RefusedError(
+        "a hidden table needs noise on the number of records that protects single ones",
+        found=f"{type(drawn).__name__}, which is made for the two distributions alone",
+        remedy="Hide a count: pass a bp.Secret.",
+    )
+
+
+def for_records(rule: TableRule, *, share: bool) -> TableRule:
+    """A rule that protects single records too: with noise on moves where the least noise on a count was made otherwise.
+
+    Raises
+    ------
+    RefusedError
+        As `loss_of_counts`, where the secret is a share.
+    """
+    if share or isinstance(rule.noise, MoveNoise):
+        loss_of_counts(rule)
+        return rule
+    return replace(rule, noise=MoveNoise(classes=2, scale=scale_of(rule.classes.moved, rule.guarantee.epsilon)))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RecordPrivacy:
+    """How well single records of the true table are protected, whatever the law of records is.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of differential privacy for replacing one record.
+    answers : int
+        How many answers are seen.
+    """
+
+    epsilon: float
+    delta: float
+    answers: int
+
+    @classmethod
+    def of(cls, lost: RecordLoss) -> RecordPrivacy:
+        """An exact loss, rounded up."""
+        epsilon, delta, answers = lost
+        return cls(epsilon=up(float(epsilon)), delta=min(1.0, up(float(delta))), answers=answers)
+
+    @property
+    def numbers(self) -> str:
+        """Epsilon and delta, in words."""
+        told = f", delta {number_text(rounded_up(self.delta), 3)}" if self.delta else ""
+        return f"epsilon {number_text(rounded_up(self.epsilon, 4))}{told}"
+
+    @property
+    def sentence(self) -> str:
+        """The promise, in words."""
+        seen = "one answer" if self.answers == 1 else f"{self.answers:,} answers"
+        factor, rare = factor_text(self.epsilon), number_text(rounded_up(self.delta), 3)
+        told = f"the odds between any two values of one record move by at most a factor {factor}"
+        if self.delta:
+            told = (
+                "any set of answers that has probability p where one record has one value has at most "
+                f"{factor} p + {rare} where it has another"
+            )
+        return f"Single records: to somebody who knows all others of the true table and sees {seen}, {told}."
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class HiddenAnswer(Shown):
+    """An answer of a hidden table; all of it may be published.
+
+    Parameters
+    ----------
+    asked : str
+        What was asked.
+    value : object
+        A number, or a tuple of them, one for each label; of a measurement what it returned.
+    labels : tuple of str
+        Empty for a measurement.
+    scale : float or None
+        Of the Laplace noise on each number; None for a measurement.
+    epsilon_records, delta_records : float
+        What it tells of one record of the table that stays inside.
+    guarantee : Guarantee
+        For what is hidden of the true table as a whole: of all answers together, once.
+    alone : RecordPrivacy
+        For single records of the true table, where this answer is the only one.
+    records : RecordPrivacy
+        The same of this answer and all that were asked before.
+    """
+
+    asked: str
+    value: Any
+    labels: tuple[str, ...]
+    scale: float | None
+    epsilon_records: float
+    delta_records: float
+    guarantee: Guarantee
+    alone: RecordPrivacy
+    records: RecordPrivacy
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The answer to a query, one number for each label; none of a measurement."""
+        return () if not self.labels else (self.value,) if len(self.labels) == 1 else self.value
+
+    @property
+    def document(self) -> Document:
+        """The answer, and both promises."""
+        return service("table.answer_document")(self)
+
+    def __repr__(self) -> str:
+        shown = visible(str(self.value)) if self.labels else type(self.value).__name__
+        return f"HiddenAnswer(single persons protected: {self.records.numbers}; {shown})"
+
+
+# --------------------------------------------------------------------------------------------------
+# The table, which nothing hands on.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+class _Kept:
+    """A private table that no text, copy or pickle holds."""
+
+    __slots__ = ("made",)
+
+    def __init__(self, made: Any) -> None:
+        # a table of Arrow never changes, is read by several threads at once, and leaves nothing in the caller's engine
+        frame: Any = nw.from_native(made.table)
+        whole: Any = collected(frame) if hasattr(frame, "collect") else frame
+        self.made: Any = replace(made, table=whole.to_arrow())
+
+    def __repr__(self) -> str:
+        return "<a table that stays inside>"
+
+    def __reduce__(self) -> NoReturn:
+        raise RefusedError("a hidden table stays inside", found="an attempt to copy or store it", remedy="Ask it.")
+
+
+class _Question(NamedTuple):
+    """What is asked, found right before anything is charged or read."""
+
+    asked: str
+    labels: tuple[str, ...]
+    scale: float | None
+    epsilon: float
+    delta: float
+    answer: Callable[[], Any]
+
+
+@final
+class HiddenTable(Shown):
+    """A private table that nobody sees, which answers with differential privacy for single records.
+
+    Whatever is asked, one guarantee holds for what the table as a whole hides. What single records lose adds up:
+    `spent_records` says how much it is by now. Several threads may ask at once: each answer is charged before it is
+    computed, as if they had asked in turn. The records are kept in memory.
+
+    Parameters
+    ----------
+    made : PrivateTable
+    sampler : Sampler, optional
+        As of `bnpriv.release`.
+
+    Notes
+    -----
+    docs/claims/private_table_hidden.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> kept = bp.private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, hidden=True)
+    >>> answer = kept.ask("mean(days)", epsilon_records=0.5)
+    >>> 2 < answer.value < 4, kept.spent_records.numbers
+    (True, 'epsilon 0.5')
+    """
+
+    def __init__(self, made: Any, sampler: Sampler | None = None) -> None:
+        self.rule: TableRule = made.rule
+        self._base = loss_of_counts(self.rule)
+        self._kept = _Kept(made)
+        self._sampler: Sampler = sampler or SecureSampler()
+        self._spent, self._lock = self._base, Lock()
+
+    def __reduce__(self) -> NoReturn:
+        return self._kept.__reduce__()
+
+    def __repr__(self) -> str:
+        promised = f"epsilon={self.guarantee.epsilon:g}"
+        return f"HiddenTable(single persons protected: {self.spent_records.numbers}; {promised})"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What nobody can conclude from all answers together, however many there are."""
+        return replace(self.rule.guarantee, beyond_text="", seen="all that is answered on the hidden table")
+
+    @property
+    def spent_records(self) -> RecordPrivacy:
+        """What single records of the true table have lost to all answers so far."""
+        return RecordPrivacy.of(self._spent)
+
+    @property
+    def document(self) -> Document:
+        """How it was made, and what its answers promise."""
+        return service("table.hidden_document")(self)
+
+    def ask(
+        self,
+        asked: object,
+        epsilon_records: float | None = None,
+        *,
+        columns: str | Sequence[str] | None = None,
+        query: Query | str | None = None,
+    ) -> HiddenAnswer:
+        """Answer a query, or let a measurement of OpenDP answer; single records are protected too.
+
+        Parameters
+        ----------
+        asked : Query, str or opendp.mod.Measurement
+            A built-in query, answered for the true table with Laplace noise; or a measurement of the values of a
+            column, of a LazyFrame of columns, or of the answer to a query.
+        epsilon_records : float, optional
+            The epsilon of the answer as a computation on the table that stays inside. Needed for a query; a measurement
+            says it by its map, and is refused where it needs more.
+        columns : str or sequence of str, optional
+            What goes into a measurement, values as they count: one column for a vector.
+        query : Query or str, optional
+            Whose exact answer goes into a measurement of a number, or of a vector by its 1-norm.
+
+        Returns
+        -------
+        HiddenAnswer
+
+        Raises
+        ------
+        ParameterError, QueryError
+            If an argument does not fit; nothing is charged.
+        RefusedError
+            If a measurement is of other values than the schema allows, of another metric or measure, or needs a larger
+            epsilon; nothing is charged.
+        DataError
+            If a measurement fails, without its own error, which may quote the table. It stays charged.
+        """
+        from opendp.mod import Measurement
+
+        if isinstance(asked, Measurement):
+            found = _of_measurement(self, asked, columns, query)
+            if epsilon_records is not None and found.epsilon > checks.epsilon(epsilon_records):
+                raise _refused(f"an epsilon of at most {epsilon_records:g}", f"{found.epsilon:g}", "Build it anew.")
+        elif columns is None and query is None:
+            found = _of_query(self, as_query(asked), checks.epsilon(epsilon_records))
+        else:
+            raise _refused("a measurement where columns or query are given", checks.type_text(asked), "Leave them out.")
+        loss = self._loss(found.epsilon, found.delta)
+        with self._lock:
+            self._spent = spent = _sum(self._spent, loss)
+        return HiddenAnswer(
+            asked=found.asked,
+            value=found.answer(),
+            labels=found.labels,
+            scale=found.scale,
+            epsilon_records=found.epsilon,
+            delta_records=found.delta,
+            guarantee=self.guarantee,
+            alone=RecordPrivacy.of(_sum(self._base, loss)),
+            records=RecordPrivacy.of(spent),
+        )
+
+    def _loss(self, epsilon: float, delta: float) -> RecordLoss:
+        """What records of the true table lose to an answer: where counts are shown, what two of the kept one do."""
+        if not shows_counts(self.rule):
+            return Fraction(epsilon), Fraction(delta), 1
+        return 2 * Fraction(epsilon), Fraction(up((1 + math.exp(min(epsilon, 700.0))) * delta)), 1
+
+
+def _withheld(work: Callable[[], Any]) -> Any:
+    """Do what may fail with an error that quotes the table."""
+    with suppress(Exception):
+        return work()
+    # raised here, not in a handler: an error that is handled stays reachable as __context__
+    raise DataError(
+        "what is asked must be answered, whatever the table holds",
+        found="an error, which is withheld because it may quote the table",
+        remedy="Try it on made-up records with the same columns. It counts as asked.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Queries: the exact answer for the true table, as far as the hidden one tells it, with Laplace noise.
+# --------------------------------------------------------------------------------------------------
+
+
+LEAST_SCALE = 1e-300
+"""Of noise on what no record moves."""
+
+
+class AnswerEstimate(NamedTuple):
+    """The answer to a query for the true table, and how far a record of the hidden one moves it in the 1-norm.
+
+    Where records have weights, half as far as two of them do, of two classes.
+    """
+
+    labels: tuple[str, ...]
+    reach: float
+    exact: Callable[[], list[float]]
+
+
+def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
+    labels, reach, exact = estimate(table, query)
+    noise = Laplace(max(up(reach / epsilon), LEAST_SCALE), len(labels))
+
+    def answer() -> Any:
+        values = exact()
+        noisy = _withheld(lambda: noise.sample(values, table._sampler))  # pyright: ignore[reportPrivateUsage]
+        return noisy[0] if len(noisy) == 1 else noisy
+
+    return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
+
+
+def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
+    """Work out how a query is answered from a hidden table, without reading it.
+
+    Raises
+    ------
+    ParameterError, QueryError
+        If the query does not fit.
+    """
+    if isinstance(query, Custom):
+        raise ParameterError(
+            "a hidden table answers sums of what records add",
+            found="a function of your own",
+            remedy="Make it a measurement of OpenDP, which says what it tells of one record.",
+        )
+    schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
+    form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
+    if not shows_counts(table.rule):
+        return AnswerEstimate(
+            form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values]
+        )
+    # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
+    left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
+    weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
+    largest = [
+        abs(shift)
+        + sum((abs(weight) * records * most_of(form.terms[j], schema) for j, weight in row.items()), Fraction())
+        for row, shift in zip(form.rows, form.offset, strict=True)
+    ]
+    reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
+    return AnswerEstimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
+
+
+# --------------------------------------------------------------------------------------------------
+# Measurements of OpenDP: what may go in is decided by the schema, never by the records.
+# --------------------------------------------------------------------------------------------------
+
+REPLACED = {"ChangeOneDistance": 1, "HammingDistance": 1, "SymmetricDistance": 2, "InsertDeleteDistance": 2}
+"""How far two tables are that differ in one record."""
+
+OF_ANSWERS = ("AbsoluteDistance<f64>", "L1Distance<f64>")
+
+ATOMS = {"f64": "Float64", "f32": "Float32", "i64": "Int64", "i32": "Int32", "String": "String", "bool": "Boolean"}
+"""The types of values that go in, in Polars."""
+
+
+def _refused(needed: str, found: object, remedy: str) -> RefusedError:
+    return RefusedError(f"asking a hidden table needs {needed}", found=visible(str(found)), remedy=remedy)
+
+
+def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: object) -> _Question:
+    metric, measure = str(asked.input_metric.type), str(asked.output_measure.type)
+    if metric not in ((*REPLACED,) if query is None else OF_ANSWERS):
+        known = checks.listing([*REPLACED, *(f"{each} with query=" for each in OF_ANSWERS)])
+        raise _refused(f"one of the metrics {known}", metric, "Build the measurement with symmetric_distance().")
+    if measure not in ("MaxDivergence", "Approximate<MaxDivergence>"):
+        remedy = "Convert it, for example by make_zCDP_to_approxDP and make_fix_delta."
+        raise _refused("a measurement of MaxDivergence or Approximate(MaxDivergence)", measure, remedy)
+    if query is None:
+        going_in, distance = _columns(table, asked.input_domain, columns), REPLACED[metric]
+    else:
+        found = estimate(table, as_query(query))
+        going_in, distance = _answer(found, asked.input_domain), found.reach
+    told: Any = None
+    with suppress(Exception):
+        told = asked.map(distance)
+    epsilon, delta = cast("tuple[Any, Any]", told if isinstance(told, tuple) else (told, 0.0))
+    if not isinstance(epsilon, float) or not 0 <= epsilon < math.inf:
+        raise _refused("a measurement of finite epsilon for one record", epsilon, "Bound its input, or add noise.")
+    return _Question(
+        f"a measurement on {asked.input_domain}",
+        (),
+        None,
+        epsilon,
+        checks.delta(delta),
+        lambda: _at_once(_withheld(lambda: _collected(asked(going_in())))),
+    )
+
+
+def _collected(value: Any) -> Any:
+    """What a measurement returned; a frame that may be collected once is."""
+    return value.collect() if type(value).__name__ == "OnceFrame" else value
+
+
+def _at_once(value: Any) -> Any:
+    """Refuse what holds the table and goes on answering."""
+    parts = (value, *(checks.listed(value) or ()))
+    if any(type(part).__name__ in ("Queryable", "OdometerQueryable", "OnceFrame") for part in parts):
+        raise _refused("measurements that answer at once", "a queryable", "Ask one by one. It counts as asked.")
+    return value
+
+
+def _answer(found: AnswerEstimate, domain: Any) -> Callable[[], Any]:
+    """The answer to a query, to go into a measurement of a number or a vector."""
+    single, numbers = not hasattr(domain, "element_domain"), len(found.labels)
+    size = 1 if single else domain.size or numbers
+    if size != numbers or not _fits(domain if single else domain.element_domain, [-1e300, 1e300]):
+        remedy = "Build it on atom_domain(T=float, nan=False), in a vector_domain for several."
+        raise _refused(f"a domain of {numbers:,} doubles without bounds", domain, remedy)
+    return lambda: found.exact()[0] if single else found.exact()
+
+
+def _columns(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any]:
+    """Columns, to go into a measurement; every value that the schema allows must be in its domain."""
+    from opendp.mod import LazyFrameDomain, VectorDomain
+
+    schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
+    records, of_frame = sum(made.sizes), isinstance(domain, LazyFrameDomain)
+    listed = (
+        (given,) if isinstance(given, str) else domain.columns if of_frame and given is None else checks.listed(given)
+    )
+    names = cast("Sequence[str]", listed or ())
+    checks.subset("columns", names, schema.columns, error=ParameterError)
+    elements: Mapping[str, Any] = {}
+    if of_frame and sorted(names) == sorted(domain.columns) and _margin_holds(domain, records):
+        elements = {name: domain.get_series_domain(name).element_domain for name in domain.columns}
+    elif isinstance(domain, VectorDomain) and len(names) == 1 and domain.size in (None, records):
+        elements = {names[0]: domain.element_domain}
+    if not elements or not all(_holds(element, schema[name]) for name, element in elements.items()):
+        remedy = f"Allow what the schema does, for {records:,} records, and pass columns=."
+        raise _refused("a domain of all that the columns may hold, with no other margins", domain, remedy)
+
+    def going_in() -> Any:
+        values = canonical_table({name: schema[name] for name in elements}, made.table)
+        kinds = {name: str(element.carrier_type) for name, element in elements.items()}
+        atoms = {name: _atoms(values[name].tolist(), schema[name], kind) for name, kind in kinds.items()}
+        if not of_frame:
+            return atoms[names[0]]
+        import polars as pl
+
+        polars = cast(Any, pl)
+        dtypes = {name: getattr(polars, ATOMS[kind]) for name, kind in kinds.items()}
+        return polars.LazyFrame(atoms, schema=dtypes)
+
+    return going_in
+
+
+def _margin_holds(domain: Any, records: int) -> bool:
+    """Whether a domain knows nothing of its frames but how many records they have at most, and that is right."""
+    if not repr(domain).endswith(("margins=[])", "margins=[{}])")):
+        return False
+    most = domain.get_margin([]).max_length
+    return most is None or most >= records
+
+
+def _holds(element: Any, column: Column) -> bool:
+    """Whether every value of a column, as it counts, is a member of a domain; a gap is NaN, or its mark."""
+    ends = column.outcomes if isinstance(column, Categorical) else [column.lower, column.upper]
+    gap = [math.nan] if has_gaps(column) and not isinstance(column, Categorical) else []
+    kind = str(element.carrier_type)
+    with suppress(ValueError):
+        return kind in ATOMS and _fits(element, _atoms([*ends, *gap], column, kind))
+    return False
+
+
+def _fits(element: Any, values: Sequence[Any]) -> bool:
+    """Whether declared values are members of a domain of atoms: bounds are intervals, so that ends tell for all."""
+    from opendp import domains
+    from opendp.mod import AtomDomain
+
+    opendp = cast(Any, domains)
+    with suppress(Exception):
+        return isinstance(element, AtomDomain) and bool(opendp._member(opendp.vector_domain(element), list(values)))
+    return False
+
+
+def _atoms(values: Iterable[Any], column: Column, kind: str) -> list[Any]:
+    """Values in the type of an atom."""
+    if kind in ("f64", "f32"):
+        return list(map(float, values))
+    return list(map(int, values)) if is_whole(column) and kind in ("i64", "i32") else list(values)

@@ -1,0 +1,316 @@
+"""Private tables: a whole table that may be handed on, because what is hidden was made private once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast, final
+
+import narwhals as nw
+
+from bnpriv import checks
+from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.interrupts import noting
+from bnpriv.core.noise import Sampler, SecureSampler
+from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.base import Indicator, Query
+from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
+from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
+from bnpriv.core.schema import Schema
+from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.paths import user_path
+from bnpriv.render.outputs import outputs, require_writable
+from bnpriv.services import service
+from bnpriv.shown import Shown
+from bnpriv.tables.evaluate import cleaned, integer_terms
+from bnpriv.tables.private_table.hidden import HiddenTable, for_records
+from bnpriv.tables.private_table.open_columns import OpenTable, open_table
+from bnpriv.tables.private_table.rows import classed_rows, read_files
+from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
+from bnpriv.tables.reader import collected, opened
+
+if TYPE_CHECKING:
+    from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+    from bnpriv.render.document import Document
+
+OPEN_COLUMNS = "open columns"
+"""The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class PrivateTable(Shown):
+    """A table that may be handed on, for any use, any number of times.
+
+    Parameters
+    ----------
+    table : table or Path
+        Of the engine of the data; or the file that was written.
+    rule : TableRule
+        How it was made.
+    sizes : tuple of int
+        How many records of each class it has.
+    noisy : tuple of int
+        How many records of each class the true table has, with noise.
+    mark : bnpriv.ledger.values.Mark, optional
+        Where it stands in a ledger.
+    """
+
+    table: Any = field(repr=False)
+    rule: TableRule
+    sizes: tuple[int, ...]
+    noisy: tuple[int, ...]
+    mark: Any = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What nobody can conclude from it, whatever is made of it."""
+        return self.rule.guarantee
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table, and its number of records."""
+        declared = self.rule.classes.schema
+        return Schema(records=sum(self.sizes), columns=declared.columns, dialect=declared.dialect)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """How many records of the true table each one of a class stands for: 1 in a filled table."""
+        labels = self.rule.classes.labels
+        return {label: float(weight) for label, weight in zip(labels, self._weights, strict=True)}
+
+    @cached_property
+    def _weights(self) -> tuple[Fraction, ...]:
+        # where nothing is left of a class nothing stands for it
+        both = zip(self.noisy, self.sizes, strict=True)
+        return tuple(Fraction(noisy, size) if size else Fraction(1) for noisy, size in both)
+
+    def answer(self, query: Query | str) -> tuple[float, ...]:
+        """An answer for the true table, estimated from this one; it costs nothing.
+
+        Every record counts as often as the true table has records of its class for each one here.
+
+        Parameters
+        ----------
+        query : Query or str
+            Of the built-in ones.
+
+        Returns
+        -------
+        tuple of float
+
+        Raises
+        ------
+        QueryError
+            If the query does not fit the schema.
+        ParameterError
+            If it is a function of the caller's own: apply it to `table`.
+        """
+        asked = as_query(query)
+        if isinstance(asked, Custom):
+            raise ParameterError(
+                "an answer is estimated by counting records",
+                found="a function of your own",
+                remedy="Apply it to .table.",
+            )
+        form = normal_form(asked, self.rule.classes.schema)
+        sums = _sums_by_class(self, form.terms)
+        weighted = [
+            sum(weight * Fraction(each) for weight, each in zip(self._weights, row, strict=True)) for row in sums
+        ]
+        return tuple(float(number) for number in form.answer(weighted))
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the table to a Parquet file.
+
+        Raises
+        ------
+        FileError
+            If it cannot be written; what was there before stays.
+        """
+        target = user_path(path)
+        with outputs(target, reading=[self.table] if isinstance(self.table, Path) else []) as out:
+            out.fill(target, lambda place: _written(self.table, place))
+        return target
+
+    def explain(self) -> str:
+        """How it was made, and what it promises, in words."""
+        return self.text
+
+    @property
+    def document(self) -> Document:
+        """How it was made, and what it promises."""
+        return service("table.document")(self)
+
+    def __repr__(self) -> str:
+        told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
+        return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
+
+
+def private_table(
+    framework_or_secret: object,
+    data: object,
+    epsilon: float,
+    delta: float = 0.0,
+    form: str | None = None,
+    *,
+    schema: Schema | None = None,
+    law: object = None,
+    shares: Query | str | None = None,
+    records_may_be_seen: bool = False,
+    hidden: bool = False,
+    output: str | Path | None = None,
+    sampler: Sampler | None = None,
+    ledger: str | Path | LedgerAccount | None = None,
+    budget: float | LedgerBudget | None = None,
+    name: str = "data",
+    key: str | None = None,
+) -> PrivateTable | HiddenTable | OpenTable:
+    """Make the numbers of records of some classes private once, and hand on a whole table.
+
+    Given the class of every record, nothing else in a table of independent records depends on how many there are of
+    each. So the table may be used for anything, any number of times: statistics, regressions, trained models, itself.
+
+    Parameters
+    ----------
+    framework_or_secret : DatasetAttributePrivacy, Secret, or sequence of Secret
+        What is hidden; of a DistributionPrivacy whose distributions differ in one share, with `shares`. The classes are
+        the cells of all secrets together.
+    data : table, str or path
+        As of `release`.
+    epsilon, delta : float
+    form : {"fill", "trim", "fill and trim", "open columns"}, optional
+        "fill" makes up records that are missing, by the law of a record given its class; "trim" makes up nothing and
+        needs no model, but a delta, and leaves out more. None takes "trim" where there is a delta, else "fill". Of a
+        DistributionalAttributePrivacy "open columns": those that may go out as they are, the others drawn given these.
+    schema : Schema, optional
+        The columns that are handed on and the number of records, for secrets by themselves.
+    law : network or table, optional
+        The law of a record, for secrets by themselves: a network of records, or a public table.
+    shares : Query or str, optional
+        For a DistributionPrivacy: the count whose share the distributions differ in.
+    records_may_be_seen : bool
+        Declares that single persons need no protection: real records are handed on.
+    hidden : bool
+        Keep the table inside; it is asked with record-level differential privacy.
+    output : str or path, optional
+        A Parquet file to write.
+    sampler : Sampler, optional
+        As of `release`; which records are kept is always drawn from the system's randomness.
+    ledger, budget, name, key
+        As of `release`. With the same key, and `output` as it was written, the table is opened again and nothing is
+        charged.
+
+    Returns
+    -------
+    PrivateTable, HiddenTable or OpenTable
+
+    Raises
+    ------
+    RefusedError
+        If the form cannot be, or real records may not be seen; or if it passes the budget, or cannot be counted beside
+        what was released before.
+    ParameterError, SecretError, FrameworkError
+        If an argument does not fit.
+    DataError, FileError
+        If the data cannot be read, have not the declared columns and number of records, or the output cannot be
+        written; then nothing is.
+    LedgerError
+        If the ledger cannot be used as it is, or a key names another release or a table whose file is not there.
+
+    Notes
+    -----
+    docs/claims/private_table.md.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
+    >>> made.rule.form, sum(made.sizes), list(made.table.columns) == list(bp.example("hospital").schema.columns)
+    ('fill', 10000, True)
+    """
+    if not (checks.flag("hidden", hidden) or checks.flag("records_may_be_seen", records_may_be_seen)):
+        raise RefusedError(
+            "real records are handed on, so that single persons are not protected",
+            found="nobody who said that they need not be",
+            remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
+        )
+    if form == OPEN_COLUMNS:
+        others = {"hidden": hidden, "law": law, "shares": shares, "schema": schema, "ledger": ledger, "delta": delta}
+        if given := [name for name, value in others.items() if value]:
+            raise ParameterError(
+                "a table of open columns takes a framework, data and epsilon", found=given[0], remedy="Leave it out."
+            )
+        file = None if output is None else user_path(output)
+        return open_table(cast("DistributionalAttributePrivacy", framework_or_secret), data, epsilon, output=file)
+    if hidden and output is not None:
+        raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
+    asked = hidden_by(framework_or_secret, schema, law, shares)
+    rule = chosen_rule(asked, form, epsilon, delta)
+    rule = for_records(rule, share=asked.share) if hidden else rule
+    for method in () if sampler is None else ("discrete_laplace", "below"):
+        if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
+            raise ParameterError(
+                f"a sampler draws by its method {method}", found=checks.type_text(sampler), remedy="Leave it out."
+            )
+    if ledger is None:
+        check_no_ledger(budget, key)
+        with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
+            made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+    else:
+        counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
+        made = service("table.charged")(rule, asked, data, output=output, inside=hidden, sampler=sampler, **counted)
+    return HiddenTable(made, sampler) if hidden else made
+
+
+def made_by(
+    rule: TableRule, framework: object, data: object, *, output: str | Path | None, sampler: Sampler | None
+) -> PrivateTable:
+    """Make a private table by a rule; the one place that reads the data."""
+    schema, drawing = rule.classes.schema, sampler or SecureSampler()
+    if framework is not None:
+        service("release.refuse_learned")(framework, schema, data)
+    file = None if output is None else user_path(output)
+    if file is not None:
+        require_writable(file, read_files(data, file))
+    names, predicates = tuple(schema.columns), rule.classes.predicates
+    on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
+    with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
+        noisy = rule.noise.noisy(rows.counts, drawing)
+        keep, missing = rule.counts(rows.counts, noisy)
+        made_up = {} if rule.law is None else rule.law.draw(missing, drawing)
+        table = rows.handed_on(keep, made_up, output=file)
+    return PrivateTable(table=table, rule=rule, sizes=rule.sizes(noisy), noisy=noisy)
+
+
+def _sums_by_class(made: PrivateTable, terms: Sequence[IntegerTerm]) -> list[list[int]]:
+    """The sum of every term over the records of each class."""
+    classes = made.rule.classes
+    told = [Indicator(predicate) for predicate in classes.predicates]
+    asked = set[str]().union(*(columns_of(term) for term in (*terms, *told)))
+    columns = {name: column for name, column in classes.schema.columns.items() if name in asked}
+    if not sum(made.sizes):
+        return [[0] * len(told) for _ in terms]
+    with opened(made.table, columns, doubles=True) as frame:
+        clean = cleaned(frame, columns)
+        numbers = clean.select(*integer_terms([*terms, *told], clean, columns, classes.schema.records))
+        products = [
+            (nw.col(f"t{j}").cast(nw.Int64) * nw.col(f"t{len(terms) + a}").cast(nw.Int64)).sum().alias(f"s{j}_{a}")
+            for j in range(len(terms))
+            for a in range(len(told))
+        ]
+        found = collected(numbers.select(*products)).row(0)
+    return [[int(each) for each in found[j * len(told) : (j + 1) * len(told)]] for j in range(len(terms))]
+
+
+def _written(table: object, place: Path) -> None:
+    if isinstance(table, Path):
+        shutil.copyfile(table, place)
+        return
+    frame = nw.from_native(table)
+    (frame if isinstance(frame, nw.DataFrame) else collected(frame)).write_parquet(place)

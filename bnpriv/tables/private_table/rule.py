@@ -1,0 +1,486 @@
+"""How a private table is made: decided from declarations alone, before any data are read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast, final
+
+from bnpriv import checks
+from bnpriv.bound import Kind, up
+from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.model_class import model_class
+from bnpriv.core.queries.asked import as_query, count
+from bnpriv.core.schema import Schema
+from bnpriv.core.secrets import Secret
+from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
+from bnpriv.kind import ANY_KIND, is_framework, kind_of, notion_of
+from bnpriv.kinds.public_records import PublicRecords, public_records_of
+from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
+from bnpriv.mechanisms.plan import plan
+from bnpriv.tables.evaluate import guarded, values_as_they_count
+from bnpriv.tables.private_table.classes import Classes, classes_of
+from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, MoveNoise, least_bound
+from bnpriv.tables.private_table.made_up import RecordLaw, record_law
+from bnpriv.tables.readings import dialect_of
+
+TableForm = Literal["fill", "trim", "fill and trim"]
+FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
+
+MOST_RECORDS_OPTIMAL = 30
+"""In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
+
+ANY_LAW = "that the records of each class are drawn independently of each other from one law, whatever that is"
+"""What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
+
+ONE_LAW = "that the records are drawn independently of each other from one law, whatever that is"
+"""What the observer may believe where several secrets each tell a part of these numbers."""
+
+SEEN = "this table and whatever is made of it"
+
+PERSONS = (
+    "Real records are handed on: single persons are not protected by this. Ask a hidden table with record-level "
+    "differential privacy where they must be."
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableRule:
+    """How a private table is made of the true one.
+
+    Parameters
+    ----------
+    classes : Classes
+    form : {"fill", "trim", "fill and trim"}
+    noise : CountNoise
+        On the numbers of records of the classes.
+    given_up : int
+        How many records each class has fewer than its noisy number says.
+    law : RecordLaw or None
+        Where records that are missing are drawn from.
+    guarantee : Guarantee
+
+    Notes
+    -----
+    docs/claims/private_table_fill.md and private_table_trim.md; of tables that stay inside private_table_hidden.md.
+    """
+
+    classes: Classes
+    form: TableForm
+    noise: CountNoise
+    given_up: int
+    law: RecordLaw | None
+    guarantee: Guarantee
+
+    def sizes(self, noisy: Sequence[int]) -> tuple[int, ...]:
+        """How many records of each class are handed on, by their noisy numbers alone."""
+        if self.form == "fill":
+            return whole_sizes(noisy)
+        return tuple(max(0, number - self.given_up) for number in noisy)
+
+    def counts(self, counts: Sequence[int], noisy: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """How many records of each class are kept, and how many made up, both private: only their sum is shown."""
+        sizes = self.sizes(noisy)
+        keep = tuple(map(min, sizes, counts))
+        return keep, tuple(size - kept for size, kept in zip(sizes, keep, strict=True))
+
+    @property
+    def as_they_count(self) -> bool:
+        """Whether values are handed on as they count, so that made-up records look like real ones."""
+        return self.law is not None
+
+
+def whole_sizes(noisy: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of records that are not negative, of the same sum, and nearest to noisy ones.
+
+    Examples
+    --------
+    >>> whole_sizes([-3, 5, 8])
+    (0, 4, 6)
+    """
+    sizes, owed = [max(0, number) for number in noisy], -sum(min(0, number) for number in noisy)
+    while owed:
+        able = [place for place, size in enumerate(sizes) if size]
+        share = max(1, min(owed // len(able), min(sizes[place] for place in able)))
+        for place in able[: owed // share]:
+            sizes[place] -= share
+            owed -= share
+    return tuple(sizes)
+
+
+# --------------------------------------------------------------------------------------------------
+# What is asked for, in any of its ways: a framework, or secrets with a schema.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Hidden:
+    """What a private table hides, and what is known of the law of a record.
+
+    Parameters
+    ----------
+    classes : Classes
+    framework : Framework or None
+    law : RecordLaw, Refusal or None
+        The law of a record given its class; None where none was given.
+    source : str
+    share : bool
+        Whether the secret is which of two distributions holds, rather than the numbers themselves.
+    """
+
+    classes: Classes
+    framework: Any
+    law: RecordLaw | Refusal | None
+    source: str
+    share: bool = False
+
+
+def hidden_by(asked: object, schema: Schema | None, law: object, shares: object) -> Hidden:
+    """What is to be hidden, of a framework or of secrets.
+
+    Parameters
+    ----------
+    asked : DatasetAttributePrivacy, DistributionPrivacy, Secret or sequence of Secret
+    schema : Schema, optional
+        Needed for secrets alone.
+    law : object
+        A network of records or a public table, where `asked` has none.
+    shares : Query or str, optional
+        The count whose share the distributions of a pair differ in.
+
+    Raises
+    ------
+    FrameworkError, SecretError, ParameterError
+        If it is something else, or a schema is missing.
+    """
+    if is_framework(asked):
+        if law is not None or schema is not None:
+            raise ParameterError(
+                "a framework has its own law of a record and its own schema: its promise is about its models",
+                found="another one beside it",
+                remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
+            )
+        return notion_of(asked).hidden(asked, shares)
+    listed = (asked,) if isinstance(asked, Secret) else asked
+    secrets = tuple(listed) if isinstance(listed, (list, tuple)) else tuple(_secrets(listed))
+    if not secrets or not all(isinstance(each, Secret) for each in secrets):
+        raise ParameterError(
+            "a private table hides the secrets of a framework, or secrets by themselves",
+            found=checks.type_text(asked),
+            remedy="Pass a DatasetAttributePrivacy, or bp.Secret('count(ill == \"yes\")', pairs=bp.apart(at_most=20)).",
+        )
+    if schema is None:
+        raise ParameterError(
+            "secrets by themselves need a schema", found="none", remedy="Pass schema=Schema(records=..., columns=...)."
+        )
+    classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
+    known = None if law is None else record_law(_model(law, schema), schema, classes.predicates, tuple(schema.columns))
+    return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
+
+
+def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidden:
+    """What is hidden of a table of independent records: the numbers of records that the secrets count.
+
+    Raises
+    ------
+    FrameworkError, SecretError
+        If records are not independent, or have no classes.
+    """
+    if framework.forward is not None or not framework.network.states:
+        raise FrameworkError(
+            "a private table needs records that are independent, with columns of values",
+            found="a network that draws whole tables, or jointly normal records",
+            remedy="Pass the secret alone, with schema=..., form='trim' and a delta.",
+        )
+    schema = framework.schema
+    classes = classes_of(tuple(framework.protect.values()), schema)
+    found = record_law(framework, schema, classes.predicates, tuple(schema.columns))
+    return Hidden(classes=classes, framework=framework, law=found, source=framework.source)
+
+
+def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
+    """What is hidden of two distributions that differ in the share of one class alone: how many records are in it.
+
+    The rest of a table depends on the distribution through that number alone, if records of a class have one law.
+
+    Raises
+    ------
+    ParameterError, FrameworkError
+        If `shares` is missing or no count, or a distribution is no network of records.
+    """
+    networks = cast("tuple[DiscreteNetwork, ...]", notion_of(framework).networks(framework))
+    if not networks or not all(kind_of(each).exact_tables and each.level == "records" for each in networks):
+        raise FrameworkError(
+            "a private table needs distributions of a record", found="laws of an answer", remedy="Pair record networks."
+        )
+    classes = classes_of([Secret(as_query(cast(str, shares)))], framework.schema) if shares is not None else None
+    if classes is None or len(classes) != 2:
+        raise ParameterError(
+            "a private table of two distributions hides how many records are in one class",
+            found="no count" if classes is None else f"{len(classes)} classes",
+            remedy="Pass shares=, for example 'count(ill == \"yes\")'.",
+        )
+    found = record_law(model_class(networks), framework.schema, classes.predicates, tuple(framework.schema.columns))
+    return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
+
+
+def _model(law: object, schema: Schema) -> object:
+    """A network or public records as they are; the records of a public table."""
+    if isinstance(law, PublicRecords) or kind_of(law) is not ANY_KIND:
+        return law
+    columns = schema.columns
+    return public_records_of(guarded(law, lambda: values_as_they_count(law, columns, dialect_of(schema))), columns)
+
+
+def _secrets(given: object) -> Sequence[object]:
+    return tuple(cast("Mapping[object, object]", given).values()) if isinstance(given, Mapping) else ()
+
+
+# --------------------------------------------------------------------------------------------------
+# The forms: what each needs, and what it promises.
+# --------------------------------------------------------------------------------------------------
+
+
+def rule_of(hidden: Hidden, form: TableForm, epsilon: float, delta: float) -> TableRule | Refusal:
+    """How a private table of a form is made, or why it cannot be.
+
+    Parameters
+    ----------
+    hidden : Hidden
+    form : {"fill", "trim", "fill and trim"}
+    epsilon, delta : float
+        The guarantee that is asked for.
+    """
+    made = {"fill": _fill, "trim": _trim, "fill and trim": _both}[form]
+    try:
+        return made(hidden, epsilon, delta)
+    except RefusedError as refused:
+        return Refusal.of(refused)
+
+
+def rules_of(hidden: Hidden, epsilon: float, delta: float) -> Mapping[TableForm, TableRule | Refusal]:
+    """Every form, or why it cannot be."""
+    return {form: rule_of(hidden, form, epsilon, delta) for form in FORMS}
+
+
+def chosen_rule(hidden: Hidden, form: str | None, epsilon: float, delta: float) -> TableRule:
+    """The form that is asked for; else the first of trim (with a delta), fill, fill and trim that can be.
+
+    Whoever gives a delta needs no law of a record, and so nothing that may be wrong about one.
+
+    Raises
+    ------
+    RefusedError
+        If it cannot be.
+    ParameterError
+        If there is no such form, or epsilon or delta is out of range.
+    """
+    epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
+    tried: Sequence[TableForm] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
+    if form is not None:
+        tried = (checks.member("the form of a private table", cast(TableForm, form), FORMS, error=ParameterError),)
+    refused: Refusal | None = None
+    for each in tried:
+        found = rule_of(hidden, each, epsilon, delta)
+        if isinstance(found, TableRule):
+            return found
+        refused = refused or found
+    assert refused is not None
+    raise refused.error()
+
+
+def scale_of(moved: int, epsilon: float) -> float:
+    """The scale of noise for secrets so many records apart, rounded up."""
+    return up(moved / epsilon)
+
+
+def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
+    classes, moved = hidden.classes, hidden.classes.moved
+    if hidden.share:
+        return Refusal(
+            required="a trimmed table hides numbers of records that are close to each other",
+            found="two distributions, under which these may be any",
+            remedy="Ask for form='fill'.",
+        )
+    if not delta:
+        return Refusal(
+            required="a trimmed table needs a delta: how often it may tell more",
+            found="delta 0",
+            remedy=f"Pass delta={min(1e-6, 0.1 / classes.schema.records):.0e}, or ask for form='fill', which needs the "
+            "law of a record given its class.",
+        )
+    scale = scale_of(moved, epsilon)
+    bound = least_bound(len(classes), scale, moved, delta)
+    noise = MoveNoise(classes=len(classes), scale=scale, most=bound)
+    refusal = _too_few(hidden, bound)
+    if refusal is not None:
+        return refusal
+    told = Guarantee(
+        epsilon=epsilon,
+        delta=min(delta, noise.delta(moved)),
+        secrets=classes.protected,
+        models=1,
+        source="no model is needed",
+        kind="certified",
+        models_text=ANY_LAW if len(classes.protected) == 1 else ONE_LAW,
+        beyond_text=PERSONS,
+        single_values=True,
+        seen=SEEN,
+    )
+    return TableRule(classes=classes, form="trim", noise=noise, given_up=bound, law=None, guarantee=told)
+
+
+def _too_few(hidden: Hidden, bound: int) -> Refusal | None:
+    """Why every class would be given up as a whole, by their number of records or by the model."""
+    classes, records = hidden.classes, hidden.classes.schema.records
+    usual = [records] * len(classes)
+    if hidden.law is not None and not isinstance(hidden.law, Refusal):
+        usual = [round(records * share) for share in hidden.law.shares]
+    few = next((place for place, count in enumerate(usual) if count <= bound), None)
+    if records > len(classes) * bound and few is None:
+        return None
+    about = f"about {usual[few]:,} of {classes.labels[few]!r}" if few is not None else f"{records:,} records in all"
+    return Refusal(
+        required=f"of every class {bound:,} records are given up, so that there must be more",
+        found=about,
+        remedy="Choose a smaller distance between secrets or a larger epsilon, or ask for form='fill'.",
+    )
+
+
+def _law(hidden: Hidden) -> RecordLaw | Refusal:
+    if hidden.law is None:
+        return Refusal(
+            required="records that are missing are drawn from the law of a record given its class",
+            found="none",
+            remedy="Pass law= a network of records or a public table, or ask for form='trim' with a delta.",
+        )
+    return hidden.law
+
+
+def _fill(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
+    law = _law(hidden)
+    if isinstance(law, Refusal):
+        return law
+    noise, kind = _count_noise(hidden, law, epsilon)
+    return TableRule(
+        classes=hidden.classes,
+        form="fill",
+        noise=noise,
+        given_up=0,
+        law=law,
+        guarantee=_with_law(hidden, law, epsilon, 0.0, kind),
+    )
+
+
+def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
+    """The noise on the numbers of records for a pure guarantee, which pays for what the law of a record may be off by.
+
+    Under two secrets k records apart, and given the sizes of the classes, k places of the table at most (2 k for more
+    than two classes) hold a made-up record under the one and a real one under the other.
+    """
+    moved, classes = hidden.classes.moved, len(hidden.classes)
+    if hidden.share:
+        return _share_noise(hidden, law, epsilon)
+    left = (epsilon - up(moved * law.excess)) if math.isfinite(law.excess) else 0.0
+    if not left > 0:
+        raise RefusedError(
+            "models must agree on the law of a record given its class, up to a small factor",
+            found=f"models under which a record is up to {math.exp(min(law.excess, 700)):.3g} times as likely as by "
+            f"{law.text}, and secrets {moved:,} records apart",
+            remedy="Ask for form='trim' with a delta, which needs no law; or choose closer secrets.",
+        )
+    scale = scale_of(moved, left)
+    # what is made up must not be told from what is real in the other direction either
+    told = law.shortfall - 2 / scale if classes == 2 else law.shortfall - 1 / scale
+    if told > law.excess or (classes > 2 and told > 0):
+        raise RefusedError(
+            "the law that records are made up from must not favour any record",
+            found=f"records that are up to {math.exp(min(law.shortfall, 700)):.3g} times as likely by {law.text} as "
+            "under another model",
+            remedy="Ask for form='trim' with a delta, which needs no law.",
+        )
+    noise: CountNoise = MoveNoise(classes=classes, scale=scale)
+    if law.excess or law.shortfall:
+        return noise, "certified"
+    least = _least_noise(hidden, epsilon)
+    return least if least is not None and least.mean_moves < noise.mean_moves else noise, "exact"
+
+
+def _least_noise(hidden: Hidden, epsilon: float) -> CalibratedCount | None:
+    """The noise of least error on the number of records of one class, in a small table; else None."""
+    framework = hidden.framework
+    if framework is None or len(hidden.classes) > 2 or framework.schema.records > MOST_RECORDS_OPTIMAL:
+        return None
+    asked, mechanism = count(hidden.classes.predicates[0]), OptimalMechanism()
+    if mechanism.supports(framework, asked, epsilon=epsilon) is not None:
+        return None
+    return CalibratedCount(calibration=mechanism.calibrate(framework, asked, epsilon=epsilon))
+
+
+def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountNoise, Kind]:
+    """The noise on the number of records of the class whose share tells two distributions apart."""
+    if law.gap:
+        raise RefusedError(
+            "the distributions of a pair must differ in the share of one class alone",
+            found=f"other laws of a record given its class, in up to {100 * law.gap:.3g} % of the records",
+            remedy="Name the class in which they differ by shares=, or release single answers.",
+        )
+    left = epsilon - up(2 * max(law.excess, law.shortfall) * hidden.classes.schema.records)
+    found = plan(hidden.framework, count(hidden.classes.predicates[0]), checks.epsilon(left)).best
+    return CalibratedCount(calibration=found), found.certificate.kind
+
+
+def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
+    law = _law(hidden)
+    if isinstance(law, Refusal):
+        return law
+    if not delta or not 0 < law.gap < 1 or hidden.share:
+        known = "a law that is known" if not law.gap else "models that may differ in every record"
+        return Refusal(
+            required="a table is both filled and trimmed where models differ a little in the law of a record",
+            found=known if delta else "delta 0",
+            remedy="Ask for form='fill' where the law is known, else for form='trim' with a delta.",
+        )
+    moved = hidden.classes.moved
+    noise = MoveNoise(classes=len(hidden.classes), scale=scale_of(moved, epsilon))
+
+    def told(bound: int) -> float:
+        return min(noise.passes(bound, moved), up(law.gap * noise.other_places(bound, moved)))
+
+    low, high = -1, 1
+    while told(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if told(middle) <= delta else (middle, high)
+    refusal = _too_few(hidden, high)
+    return refusal or TableRule(
+        classes=hidden.classes,
+        form="fill and trim",
+        noise=noise,
+        given_up=high,
+        law=law,
+        guarantee=_with_law(hidden, law, epsilon, min(delta, told(high)), "certified"),
+    )
+
+
+def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind: Kind) -> Guarantee:
+    framework = hidden.framework
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        secrets=hidden.classes.protected if framework is None else framework.protected_secrets,
+        models=1 if framework is None else framework.models,
+        source=hidden.source if framework is not None else law.text,
+        kind=kind,
+        models_text="" if framework is None else notion_of(framework).models_text(framework),
+        beyond_text=PERSONS,
+        single_values=True,
+        seen=SEEN,
+    )
