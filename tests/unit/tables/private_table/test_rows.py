@@ -142,12 +142,14 @@ def sessions() -> Iterator[Mapping[str, Any]]:
     builder = SparkSession.builder.master("local[1]")
     for option, value in options.items():
         builder = builder.config(option, value)
-    classic = builder.getOrCreate()
-    classic.sparkContext.setLogLevel("OFF")
-    connect = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-    yield {"spark": classic, "spark connect": connect}
-    connect.stop()
-    classic.stop()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYSPARK_PYTHON", sys.executable)  # workers import bnpriv too
+        classic = builder.getOrCreate()
+        classic.sparkContext.setLogLevel("OFF")
+        connect = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        yield {"spark": classic, "spark connect": connect}
+        connect.stop()
+        classic.stop()
 
 
 @pytest.fixture
@@ -287,8 +289,7 @@ def test_spark_gives_the_same_rows_by_the_same_seed(
 def test_spark_keeps_every_record_as_often(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = {"age": [*range(20), *range(100, 120)]}
     data, found = engine(file_of(tmp_path, held)), Counter[tuple[int, bool]]()
-    random = np.random.default_rng(5)
-    monkeypatch.setattr(spreading.secrets, "token_bytes", random.bytes)
+    monkeypatch.setattr(spreading.secrets, "token_bytes", np.random.default_rng(5).bytes)
     schema = Schema(records=40, columns=AGES.columns)
     for _ in range(12):
         with classed_rows(data, schema, ["age"], BY_AGE, as_they_count=True) as rows:
