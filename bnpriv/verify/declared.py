@@ -23,7 +23,7 @@ from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
 
 MOST_BYTES = 2**24
-CELLS, SHARES = ("histogram", "crosstab"), ("proportion", "share")
+CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
 NOTIONS = {"distributional": DISTRIBUTIONAL, "dataset": DATASET, "value": VALUE}
 READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 
@@ -68,12 +68,12 @@ def declared_moves(path: Path) -> tuple[int, int, int]:
     )
     for secret in toml["protect"].values():
         kind = secret["property"].split("(")[0].strip()
-        require(kind in (*CELLS, *SHARES, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
+        require(kind in (*CELLS, *SHARE_TEXTS, "count") and "intervals" not in secret, f"the secret {kind!r:.40}")
         sides: list[Any] = [
             [side if isinstance(side, list) else [side] for side in pair] for pair in secret.get("pairs", [])
         ]
         require(not (sides and kind in CELLS), "chosen pairs of several counts")
-        unit = Fraction(1, n if kind in SHARES else 1)
+        unit = Fraction(1, n if kind in SHARE_TEXTS else 1)
         found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, n, Fraction(0), unit))
     return n, found, -n
 

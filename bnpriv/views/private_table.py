@@ -17,12 +17,12 @@ INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is a
 
 ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
 
-NOT_SHOWN = (
+KEPT_NOWHERE = (
     "Which records were left out or made up, and the noise, were drawn from the system's randomness and are kept "
     "nowhere: whoever knew them would know the true numbers."
 )
 
-HOW: dict[str, str] = {
+HOW_MADE: dict[str, str] = {
     "fill": "Records that are too many in a class are left out at random; missing ones are drawn from {law}, given the "
     "class. Then all are shuffled.",
     "trim": "Of every class {given_up:,} records are left out at random, and as many more or less as the noise says. "
@@ -34,7 +34,7 @@ HOW: dict[str, str] = {
 
 def how_text(rule: Any) -> str:
     """Return how a table of a form is made, in words."""
-    return HOW[rule.form].format(law="" if rule.law is None else rule.law.text, given_up=rule.given_up)
+    return HOW_MADE[rule.form].format(law="" if rule.law is None else rule.law.text, given_up=rule.given_up)
 
 
 def _budget(guarantee: Any) -> str:
@@ -71,7 +71,7 @@ def table_document(made: Any) -> Document:
         answer=(Quote(rule.guarantee.sentence),),
         facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
-            Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(NOT_SHOWN, soft=True))),
+            Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(KEPT_NOWHERE, soft=True))),
             belief_section(rule.guarantee),
         ),
         data=table_data(made),

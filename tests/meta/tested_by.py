@@ -398,6 +398,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/charged.py",
         "bnpriv/tables/evaluate.py",
     ),
+    "tests/unit/tables/private_table/test_rows.py": ("bnpriv/tables/private_table/spark.py",),
     "tests/unit/verify/test_verify_bins.py": (
         "bnpriv/verify/columns.py",
         "bnpriv/verify/forms.py",

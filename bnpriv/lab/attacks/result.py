@@ -120,8 +120,8 @@ class Attack(Shown):
         What the release guarantees; None without a guarantee.
     mechanism : str
         What added the noise; "no defence" without any.
-    error : float
-        The mean error of the released answer.
+    error : float or None
+        The mean error of the released answer; None where something else is seen, such as a trained model.
     """
 
     method: str
@@ -133,7 +133,7 @@ class Attack(Shown):
     epsilon: float | None
     delta: float | None
     mechanism: str
-    error: float
+    error: float | None
 
     @property
     def bound(self) -> float:
@@ -165,7 +165,7 @@ class Attack(Shown):
             facts=(
                 fact("Secrets", self.secrets),
                 fact("Defence", self.mechanism),
-                fact("Mean error", number_text(self.error)),
+                *(() if self.error is None else (fact("Mean error", number_text(self.error)),)),
             ),
             data={name: getattr(self, name) for name in TOLD} | {"interval": list(self.interval)},
         )

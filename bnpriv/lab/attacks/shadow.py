@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
+from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Noise, NoNoise
 from bnpriv.core.queries.asked import as_query
@@ -129,7 +130,6 @@ def shadow_attack(
     )
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     noise = _noise(defence, len(split.form.rows))
-    labels = np.arange(2)
     answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in two]
     if not all(bool(np.all(np.isfinite(each))) for each in answers):
         raise ParameterError(
@@ -137,27 +137,97 @@ def shadow_attack(
             found="noise that leads beyond the doubles",
             remedy="Choose a smaller scale.",
         )
-    model.fit(np.concatenate([each[:learned] for each in answers]), np.repeat(labels, learned))
-    guessed = np.asarray(model.predict(np.concatenate([each[learned:] for each in answers])))
-    if guessed.shape != (2 * tried,):
+    guarantee = defence.guarantee if isinstance(defence, Calibration) else None
+    return property_inference(
+        (answers[0][:learned], answers[1][:learned]),
+        (answers[0][learned:], answers[1][learned:]),
+        seen=str(as_query(query)),
+        secrets=f"{split.hidden}: {values[0]:g} against {values[1]:g}",
+        defence="no defence" if defence is None else str(getattr(defence, "mechanism", defence)),
+        guarantee=guarantee,
+        classifier=model,
+        error=noise.error().upper,
+    )
+
+
+def property_inference(
+    learned: tuple[FloatArray, FloatArray],
+    tried: tuple[FloatArray, FloatArray],
+    *,
+    seen: str,
+    secrets: str,
+    defence: str = "no defence",
+    guarantee: Guarantee | None = None,
+    classifier: BinaryClassifier | None = None,
+    error: float | None = None,
+) -> Attack:
+    """Return how often a classifier names the right secret from what is seen of a table, such as a model trained on it.
+
+    Parameters
+    ----------
+    learned : tuple of two ndarray of shape (shadow tables, numbers)
+        What is seen of shadow tables under the first and the second secret, in numbers: the parameters of a model that
+        was trained on each of them, or its predictions.
+    tried : tuple of two ndarray of shape (tables, numbers)
+        The same of other tables, on which the classifier is tried.
+    seen, secrets, defence : str
+        What is seen, the two secrets, and what hides them, in words.
+    guarantee : Guarantee, optional
+        What bounds the attack: that of a calibration, or of a private table.
+    classifier : scikit-learn classifier, optional
+        Logistic regression on standardised numbers by default.
+    error : float, optional
+        The mean error of what is seen, where it is an answer.
+
+    Returns
+    -------
+    Attack
+
+    Raises
+    ------
+    ParameterError
+        If there are not as many tables under either secret, or the classifier is none or does not return one label for
+        every table.
+    MissingExtraError
+        If no classifier is given and scikit-learn is not installed.
+
+    Notes
+    -----
+    Ganju, Wang, Yang, Gunter, Borisov, "Property Inference Attacks on Fully Connected Neural Networks using Permutation
+    Invariant Representations" (CCS 2018).
+
+    Examples
+    --------
+    >>> few, many = np.array([[10.0], [11.0]]), np.array([[20.0], [21.0]])
+    >>> property_inference((few, many), (few, many), seen="a mean", secrets="few against many").accuracy
+    1.0
+    """
+    model = _usual() if classifier is None else _classifier(classifier)
+    if not (learned[0].shape == learned[1].shape and tried[0].shape == tried[1].shape):
+        raise ParameterError(
+            "both secrets are equally likely", found="more tables under one", remedy="Pass as many under either."
+        )
+    labels, shadows, tables = np.arange(2), len(learned[0]), len(tried[0])
+    model.fit(np.concatenate(learned), np.repeat(labels, shadows))
+    guessed = np.asarray(model.predict(np.concatenate(tried)))
+    if guessed.shape != (2 * tables,):
         raise ParameterError(
             "a classifier must predict one label for each row",
-            found=f"labels of shape {guessed.shape} for {2 * tried:,} rows",
+            found=f"labels of shape {guessed.shape} for {2 * tables:,} rows",
             remedy="Return an array with a 0 or a 1 for every row.",
         )
-    accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tried))) / (2 * tried)
-    guarantee = defence.guarantee if isinstance(defence, Calibration) else None
+    accuracy = float(np.count_nonzero(guessed == np.repeat(labels, tables))) / (2 * tables)
     return Attack(
-        method=f"{learned:,} shadow tables",
-        query=str(as_query(query)),
-        secrets=f"{split.hidden}: {values[0]:g} against {values[1]:g}",
+        method=f"{shadows:,} shadow tables",
+        query=seen,
+        secrets=secrets,
         accuracy=accuracy,
-        interval=share_interval(accuracy, 2 * tried),
-        answers=2 * tried,
+        interval=share_interval(accuracy, 2 * tables),
+        answers=2 * tables,
         epsilon=None if guarantee is None else guarantee.epsilon,
         delta=None if guarantee is None else guarantee.delta,
-        mechanism="no defence" if defence is None else str(getattr(defence, "mechanism", defence)),
-        error=noise.error().upper,
+        mechanism=defence,
+        error=error,
     )
 
 

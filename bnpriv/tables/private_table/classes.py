@@ -25,7 +25,7 @@ from bnpriv.core.secrets import Apart, Secret
 from bnpriv.errors import SecretError
 from bnpriv.text import and_text, name_text, visible
 
-MOST_COMBINATIONS = 2**20
+MOST_VALUES_TRIED = 2**20
 """The most combinations of values of which it is asked whether a class can have a record."""
 
 MOST_CLASSES = 200
@@ -153,7 +153,7 @@ def _possible(cells: list[tuple[str, Predicate]], schema: Schema) -> list[tuple[
         column = schema[name]
         points = range(len(column.outcomes)) if isinstance(column, Categorical) else _points(column, name, leaves)
         values[name] = np.array(list(points)).reshape([-1 if k == axis else 1 for k in range(len(names))])
-    if math.prod(each.size for each in values.values()) > MOST_COMBINATIONS:
+    if math.prod(each.size for each in values.values()) > MOST_VALUES_TRIED:
         return cells
 
     def holds(leaf: Comparison | IsIn) -> NDArray[np.bool_]:

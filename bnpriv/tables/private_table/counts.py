@@ -42,10 +42,10 @@ class CountNoise(Protocol):
 AT_ONCE = 8
 """Geometric variables that are drawn at once and not needed are thrown away; few calls cost less than few draws."""
 
-ROUNDING = 1e-9
+TAIL_ROUNDING = 1e-9
 """More than what rounding takes from a tail that is summed from positive numbers, relative to it."""
 
-MOST_TERMS = 2**24
+MOST_CHANCES = 2**24
 """The most probabilities of one class that are summed."""
 
 FARTHEST_SUMMED = 60.0
@@ -166,9 +166,9 @@ class MoveNoise:
         # the sum of many numbers is far from 0 where a class gains much: about two scales for each
         far = FARTHEST_SUMMED + 4 * self.classes
         size = largest + math.ceil(far * self.scale) + 1
-        if size > MOST_TERMS:
+        if size > MOST_CHANCES:
             raise RefusedError(
-                f"{self.classes} classes are hidden up to a scale of about {MOST_TERMS / 2 / far:,.0f} records",
+                f"{self.classes} classes are hidden up to a scale of about {MOST_CHANCES / 2 / far:,.0f} records",
                 found=f"a scale of {self.scale:,.0f}",
                 remedy="Choose fewer records between two secrets, a larger epsilon, or two classes.",
             )
@@ -198,7 +198,7 @@ class MoveNoise:
         every = 2 * float(masses.sum()) - float(masses[0])
         among = every - self.classes * beyond
         edge = float(masses[self.most - moved + 1 : self.most + 1].sum())
-        return math.inf if among <= 0 else up(edge / among * (1 + ROUNDING))
+        return math.inf if among <= 0 else up(edge / among * (1 + TAIL_ROUNDING))
 
     def usual(self, counts: Sequence[int], number: int) -> IntArray:
         """So many noisy vectors for expectations, of shape (number, classes); of two classes evenly spread ones."""
@@ -219,7 +219,7 @@ class MoveNoise:
             masses = self._masses(int(np.abs(bounds).max()) + 1)
             tails = np.cumsum(masses[::-1])[::-1] / (2 * float(masses.sum()) - float(masses[0]))
             chances = tails[np.where(bounds < 0, -bounds, bounds + 1).astype(int)]
-        return np.where(bounds < 0, 1 - chances * (1 - ROUNDING), chances * (1 + ROUNDING))
+        return np.where(bounds < 0, 1 - chances * (1 - TAIL_ROUNDING), chances * (1 + TAIL_ROUNDING))
 
     def beyond(self, bound: int) -> float:
         """How many records more than `bound` all classes together gain on average."""
@@ -228,7 +228,7 @@ class MoveNoise:
         masses = self._masses(bound)
         tail = masses[bound + 1 :]
         found = float((tail * np.arange(1, len(tail) + 1)).sum()) / (2 * float(masses.sum()) - float(masses[0]))
-        return self.classes * found * (1 + ROUNDING)
+        return self.classes * found * (1 + TAIL_ROUNDING)
 
     def other_places(self, bound: int, moved: int) -> float:
         """How many places of the table are filled by a made-up record under one secret and a real one under the other.
@@ -237,9 +237,9 @@ class MoveNoise:
         number, for secrets `moved` records apart.
         """
         if self.classes == 2:
-            return up(float(self.above(bound + np.arange(-moved, moved)).sum()) * (1 + ROUNDING))
+            return up(float(self.above(bound + np.arange(-moved, moved)).sum()) * (1 + TAIL_ROUNDING))
         near = self.above(bound - np.arange(1, moved + 1)).sum() + moved * self.above(np.array([bound]))[0]
-        return up(float(near) * (1 + ROUNDING))
+        return up(float(near) * (1 + TAIL_ROUNDING))
 
     def passes(self, bound: int, moved: int) -> float:
         """How likely, at most, some class gains more than `bound` records under one of two secrets, rounded up."""

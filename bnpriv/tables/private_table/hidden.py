@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # What single records lose: the theorem of docs/claims/private_table_hidden.md in numbers.
 # --------------------------------------------------------------------------------------------------
 
-Loss = tuple[Fraction, Fraction, int]
+RecordLoss = tuple[Fraction, Fraction, int]
 """Epsilon, delta, and how many answers they are for."""
 
 
@@ -52,11 +52,11 @@ def shows_counts(rule: TableRule) -> bool:
     return rule.form != "fill" or not isinstance(rule.noise, MoveNoise)
 
 
-def _sum(one: Loss, other: Loss) -> Loss:
+def _sum(one: RecordLoss, other: RecordLoss) -> RecordLoss:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
-def loss_of_counts(rule: TableRule) -> Loss:
+def loss_of_counts(rule: TableRule) -> RecordLoss:
     """What single records lose to the noisy numbers of records, once for all answers.
 
     Raises
@@ -111,7 +111,7 @@ class RecordPrivacy:
     answers: int
 
     @classmethod
-    def of(cls, lost: Loss) -> RecordPrivacy:
+    def of(cls, lost: RecordLoss) -> RecordPrivacy:
         """An exact loss, rounded up."""
         epsilon, delta, answers = lost
         return cls(epsilon=up(float(epsilon)), delta=min(1.0, up(float(delta))), answers=answers)
@@ -339,7 +339,7 @@ class HiddenTable(Shown):
             records=RecordPrivacy.of(spent),
         )
 
-    def _loss(self, epsilon: float, delta: float) -> Loss:
+    def _loss(self, epsilon: float, delta: float) -> RecordLoss:
         """What records of the true table lose to an answer: where counts are shown, what two of the kept one do."""
         if not shows_counts(self.rule):
             return Fraction(epsilon), Fraction(delta), 1
@@ -367,7 +367,7 @@ LEAST_SCALE = 1e-300
 """Of noise on what no record moves."""
 
 
-class Estimate(NamedTuple):
+class AnswerEstimate(NamedTuple):
     """The answer to a query for the true table, and how far a record of the hidden one moves it in the 1-norm.
 
     Where records have weights, half as far as two of them do, of two classes.
@@ -390,7 +390,7 @@ def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
     return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
 
 
-def estimate(table: HiddenTable, query: Query) -> Estimate:
+def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
     """Work out how a query is answered from a hidden table, without reading it.
 
     Raises
@@ -407,7 +407,9 @@ def estimate(table: HiddenTable, query: Query) -> Estimate:
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
     form, moved = normal_form(query, schema), record_sensitivity(query, schema.columns, schema).upper
     if not shows_counts(table.rule):
-        return Estimate(form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values])
+        return AnswerEstimate(
+            form.labels, moved, lambda: [float(x) for x in evaluate(query, schema, made.table).values]
+        )
     # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
     left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
     weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
@@ -417,7 +419,7 @@ def estimate(table: HiddenTable, query: Query) -> Estimate:
         for row, shift in zip(form.rows, form.offset, strict=True)
     ]
     reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
-    return Estimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
+    return AnswerEstimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -479,7 +481,7 @@ def _at_once(value: Any) -> Any:
     return value
 
 
-def _answer(found: Estimate, domain: Any) -> Callable[[], Any]:
+def _answer(found: AnswerEstimate, domain: Any) -> Callable[[], Any]:
     """The answer to a query, to go into a measurement of a number or a vector."""
     single, numbers = not hasattr(domain, "element_domain"), len(found.labels)
     size = 1 if single else domain.size or numbers

@@ -309,6 +309,8 @@ class _Search:
 
     def _influences(self, columns: ColumnSet) -> tuple[Influence, ...] | None:
         """What columns tell about each attribute; None where that is not known."""
+        if self.evidence.covers(columns) is not None:  # as the quilt mechanism asks of all columns of a query
+            return None
         found: list[Influence] = []
         for attribute in self.evidence.secrets:
             cells, told = self.evidence.work(columns, attribute)[0], None

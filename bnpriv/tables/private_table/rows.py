@@ -43,7 +43,7 @@ from bnpriv.tables.readings import Frame, dialect_of, partitions
 Rows = NDArray[Any]
 """Packed records: one field for each column, and one for the class."""
 
-MadeUp = Mapping[str, Sequence[Any]]
+MadeUpRows = Mapping[str, Sequence[Any]]
 """Values of records that are made up, by column."""
 
 Beside = Mapping[str, Callable[[int], Sequence[Any]]]
@@ -51,13 +51,13 @@ Beside = Mapping[str, Callable[[int], Sequence[Any]]]
 
 NOTHING: Mapping[str, Any] = ReadOnly()
 
-ROWS_AT_ONCE = 2**18
+ROWS_IN_GROUP = 2**18
 """Rows of a batch that is read, of a bucket, about, and of a row group that is written."""
 
 IN_MEMORY = 2**26
 """Bytes of records that are kept in memory; more go to a file without a name."""
 
-GAP, LARGEST_WHOLE = -(2**63), 2**53
+GAP_PLACE, LARGEST_EXACT_WHOLE = -(2**63), 2**53
 
 SPARK_TYPES = {str: "string", bool: "boolean", int: "bigint", float: "double"}
 
@@ -153,8 +153,8 @@ class PackedColumn:
         """Return numbers packed, of which NaN, and what marks a gap, is none."""
         gaps = (numbers == GAP_MARK) | np.isnan(numbers)
         if self.kind is int:
-            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_WHOLE, LARGEST_WHOLE)
-            return np.where(gaps, GAP, whole.astype(np.int64))
+            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT_WHOLE, LARGEST_EXACT_WHOLE)
+            return np.where(gaps, GAP_PLACE, whole.astype(np.int64))
         if self.on_grid:  # one rounding for each operation, as `Real.step` says
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)
@@ -177,7 +177,7 @@ class PackedColumn:
         pa = arrow()
         if self.kind is float:
             return pa.array(np.ascontiguousarray(packed), from_pandas=True)
-        found = packed == (self.gap if self.outcomes else GAP)
+        found = packed == (self.gap if self.outcomes else GAP_PLACE)
         gaps = found if self.is_nullable and found.any() else None
         if self.kind is not str:
             values = np.array([*self.outcomes, self.outcomes[0]])[packed] if self.outcomes else packed
@@ -297,9 +297,10 @@ class _Scattered:
         rows, filled = np.empty(int(self.counts[place].sum()), dtype=self.dtype), 0
         for bounds in self.bounds:
             self.file.seek(int(bounds[place]) * self.dtype.itemsize)
-            size = int(bounds[place + 1] - bounds[place])
-            self.file.readinto(rows[filled : filled + size].view(np.uint8))
-            filled += size
+            piece = rows[filled : filled + int(bounds[place + 1] - bounds[place])]
+            if self.file.readinto(piece.view(np.uint8)) != piece.nbytes:
+                raise OSError("a temporary file is shorter than it was")
+            filled += len(piece)
         return rows
 
     def unpacked(self, rows: Rows) -> list[Any]:
@@ -359,9 +360,12 @@ class _Table:
     def scan(self, scattered: _Scattered) -> None:
         """Put all records into buckets."""
         for part in partitions(self.data):
-            with self.frame(part) as (frame, labels), closing(_ahead(_batches(frame, labels))) as batches:
-                for batch in batches:
-                    scattered.add(scattered.packed(batch, labels))
+            with self.frame(part) as (frame, labels):
+                batches = _batches(frame, labels)
+                # others are in memory, or tied to a thread
+                with closing(_ahead(batches) if frame.implementation.is_duckdb() else batches) as following:
+                    for batch in following:
+                        scattered.add(scattered.packed(batch, labels))
 
     def in_spark(self) -> SparkRecords:
         """Return the records of a table of Spark, as they go out."""
@@ -381,14 +385,14 @@ class _Table:
             yield pa.RecordBatch.from_arrays([batch["class"].cast(pa.int64()), *plain], names=names)
 
 
-def _batches(frame: Frame, labels: Labels) -> Iterator[Any]:
+def _batches(frame: Frame, labels: Labels) -> Generator[Any]:
     native: Any = frame.to_native()
     if frame.implementation.is_duckdb():
-        batches = _located(native, labels).to_arrow_reader(ROWS_AT_ONCE)
+        batches = _located(native, labels).to_arrow_reader(ROWS_IN_GROUP)
     elif frame.implementation.is_ibis():
-        batches = native.to_pyarrow_batches(chunk_size=ROWS_AT_ONCE)
+        batches = native.to_pyarrow_batches(chunk_size=ROWS_IN_GROUP)
     else:
-        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_AT_ONCE)
+        batches = cast(Any, collected(frame)).to_arrow().to_batches(max_chunksize=ROWS_IN_GROUP)
     return (_with_places(batch, labels) for batch in batches)
 
 
@@ -484,7 +488,7 @@ def classed_rows(
         yield ClassedRows(counts, partial(_out_of_spark, table, records))
         return
     with tempfile.SpooledTemporaryFile(max_size=IN_MEMORY, dir=folder and str(folder)) as file:
-        scattered = table.scattered(2 ** min(16, (schema.records // ROWS_AT_ONCE).bit_length()), file)
+        scattered = table.scattered(2 ** min(16, (schema.records // ROWS_IN_GROUP).bit_length()), file)
         guarded(data, lambda: table.scan(scattered))
         require_rows(int(scattered.counts.sum()), schema)
         yield ClassedRows(tuple(scattered.counts.sum(axis=0).tolist()), partial(_out, table, scattered))
@@ -508,10 +512,10 @@ class ClassedRows:
     """
 
     counts: tuple[int, ...] = field(repr=False)
-    _out: Callable[[Sequence[int], MadeUp, Beside, Path | None], Any] | None = field(repr=False)
+    _out: Callable[[Sequence[int], MadeUpRows, Beside, Path | None], Any] | None = field(repr=False)
 
     def handed_on(
-        self, keep: Sequence[int], made_up: MadeUp = NOTHING, beside: Beside = NOTHING, output: Path | None = None
+        self, keep: Sequence[int], made_up: MadeUpRows = NOTHING, beside: Beside = NOTHING, output: Path | None = None
     ) -> Any:
         """Choose records of every class by chance, add those that are made up, and shuffle all.
 
@@ -551,7 +555,7 @@ class ClassedRows:
 
 
 def _out(
-    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: MadeUp, beside: Beside, output: Path | None
+    table: _Table, scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
 ) -> Any:
     fresh = {name: PackedColumn(table.schema[name], True) for name in beside}
     groups = _groups(
@@ -563,7 +567,7 @@ def _out(
     return guarded(table.data, lambda: _of_library(table.library, groups, columns))
 
 
-def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: MadeUp) -> Iterator[Any]:
+def _pieces(scattered: _Scattered, keep: Sequence[int], made_up: MadeUpRows) -> Iterator[Any]:
     """Yield every bucket shuffled, as a table of Arrow that begins with a column of nothing."""
     pa, ends = arrow(), np.cumsum(scattered.counts, axis=0)
     starts = ends - scattered.counts
@@ -589,8 +593,8 @@ def _groups(pieces: Iterator[Any], fresh: Mapping[str, Callable[[int], Any]]) ->
     """Yield the same rows in tables of one size, but for the last, with the columns that are made anew."""
     waiting = next(pieces)
     for piece in chain(pieces, [None]):
-        while waiting.num_rows >= ROWS_AT_ONCE or (piece is None and waiting.num_rows):
-            group, waiting = waiting.slice(0, ROWS_AT_ONCE), waiting.slice(ROWS_AT_ONCE)
+        while waiting.num_rows >= ROWS_IN_GROUP or (piece is None and waiting.num_rows):
+            group, waiting = waiting.slice(0, ROWS_IN_GROUP), waiting.slice(ROWS_IN_GROUP)
             for name, make in fresh.items():
                 group = group.append_column(name, make(group.num_rows))
             yield group.remove_column(0)
@@ -629,7 +633,7 @@ def _write(groups: Iterator[Any], columns: Mapping[str, PackedColumn], path: Pat
     with path.open("r+b") as file, closing(_ahead(groups)) as ready:
         with pa.parquet.ParquetWriter(file, schema, **options) as writer:
             for group in ready:
-                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_AT_ONCE)
+                writer.write_table(group.unify_dictionaries().cast(schema), row_group_size=ROWS_IN_GROUP)
         file.flush()
         os.fsync(file.fileno())
 
@@ -655,7 +659,7 @@ def _of_library(library: str, groups: Iterator[Any], columns: Mapping[str, Packe
 
 
 def _out_of_spark(
-    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: MadeUp, beside: Beside, output: Path | None
+    table: _Table, records: SparkRecords, keep: Sequence[int], made_up: MadeUpRows, beside: Beside, output: Path | None
 ) -> Any:
     pa, fresh = arrow(), {name: PackedColumn(table.schema[name], True) for name in beside}
     makers = {name: (SPARK_TYPES[fresh[name].kind], partial(fresh[name].anew, beside[name])) for name in beside}
@@ -667,6 +671,6 @@ def _out_of_spark(
     columns = {**table.columns, **fresh}
     schema = pa.schema([pa.field("", pa.null()), *(each.field(name, encoded=True) for name, each in columns.items())])
     local = found.toLocalIterator()  # one partition after the other
-    pieces = iter(lambda: [each.asDict() for each in islice(local, ROWS_AT_ONCE)], [])
+    pieces = iter(lambda: [each.asDict() for each in islice(local, ROWS_IN_GROUP)], [])
     tables = (pa.Table.from_pylist(piece, schema) for piece in chain([[]], pieces))
     return _written(_groups(tables, {}), columns, table.data, output)

@@ -62,8 +62,10 @@ def fits(value: object, kind: str) -> bool:
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     """Things of every kind that between them have every field."""
+    import opendp.prelude as dp
     import pandas as pd
 
+    dp.enable_features("contrib")
     student, hospital = bp.example("student"), bp.example("hospital")
     patients = bp.simulate(hospital, 200)
     coin = DiscreteNetwork.from_tables({"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
@@ -79,8 +81,13 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0)
     sick, few = bp.example_data("hospital"), bp.Secret('count(disease == "yes")', pairs=bp.apart(at_most=10))
-    kept = bp.private_table(hospital, sick, epsilon=1.0, hidden=True)
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
+    kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
+    counted = (
+        (dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance())
+        >> dp.t.then_count()
+        >> dp.m.then_laplace(4.0)
+    )
     beside = bp.plan(hospital, "count(days >= 8)", 1.0, public=patients)
     return {
         "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless, beside],
@@ -107,7 +114,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         ],
         "table plan": [bp.plan_table(hospital, 1.0, queries=["mean(days)"])],
         "hidden table": [kept],
-        "hidden answer": [kept.ask("mean(days)", epsilon_records=0.5)],
+        "hidden answer": [kept.ask('count(smoker == "yes")', 1.0), kept.ask(counted, columns="days")],
     }
 
 

@@ -13,7 +13,7 @@ import bnpriv as bp
 from bnpriv.core.noise import Gaussian, Laplace
 from bnpriv.errors import DataError, ParameterError, QueryError
 from bnpriv.lab.attacks.result import accuracy_bound, strata
-from bnpriv.lab.attacks.shadow import shadow_attack
+from bnpriv.lab.attacks.shadow import property_inference, shadow_attack
 from tests.later import Later
 
 pd = Later("pandas")
@@ -139,3 +139,62 @@ def test_queries_properties_and_tables_that_do_not_fit_are_refused() -> None:
         shadow_attack(public(), QUERY, RICH, (0.3, 0.5), 50, defence=Laplace(1.0, 2))
     with pytest.raises(DataError, match="table"):
         shadow_attack(17, QUERY, RICH, (0.3, 0.5), 50)
+
+
+# --------------------------------------------------------------------------------------------------
+# Whatever is seen of a table: parameters of a model, its predictions.
+# --------------------------------------------------------------------------------------------------
+
+
+def seen(tables: int, apart: float, seed: int) -> tuple[Any, Any]:
+    """Two numbers of each table, of which the second tells nothing."""
+    random = np.random.default_rng(seed)
+    first, second = (np.stack([random.normal(side, 1, tables), random.random(tables)], axis=1) for side in (0.0, apart))
+    return first, second
+
+
+def test_whatever_is_seen_is_attacked_as_well_as_it_can_be() -> None:
+    """Two normal laws 2 apart: the best guess is right with probability Phi(1)."""
+    found = property_inference(seen(500, 2.0, 1), seen(4000, 2.0, 2), seen="two coefficients", secrets="a against b")
+    assert found.accuracy == pytest.approx(float(stats.norm.cdf(1.0)), abs=0.02)
+    assert found.interval[0] < found.accuracy < found.interval[1]
+    assert (found.answers, found.method, found.bound, found.error) == (8000, "500 shadow tables", 1.0, None)
+    assert "two coefficients" in found.text
+    assert "Mean error" not in found.text
+
+
+def test_the_guarantee_of_what_hid_the_secret_is_the_bound() -> None:
+    ward = bp.count(bp.col("ward") == "lungs")
+    promised = bp.TightMechanism().calibrate(bp.example("hospital"), ward, epsilon=0.5).guarantee
+    found = property_inference(
+        seen(50, 0.1, 1),
+        seen(200, 0.1, 2),
+        seen="a model",
+        secrets="a against b",
+        defence="a table",
+        guarantee=promised,
+    )
+    assert found.bound == accuracy_bound(0.5)
+    assert "a table" in found.text
+
+
+class Counts:
+    """A classifier that returns too few labels."""
+
+    def fit(self, X: Any, y: Any) -> None: ...
+
+    def predict(self, X: Any) -> Any:
+        return np.zeros(3, dtype=int)
+
+
+@pytest.mark.parametrize(
+    ("tried", "classifier", "words"),
+    [
+        ((np.zeros((4, 2)), np.zeros((5, 2))), None, "both secrets are equally likely"),
+        ((np.zeros((4, 2)), np.zeros((4, 2))), Counts(), "one label for each row"),
+        ((np.zeros((4, 2)), np.zeros((4, 2))), Counts, "fit and predict"),
+    ],
+)
+def test_tables_and_classifiers_that_do_not_fit_are_refused(tried: Any, classifier: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        property_inference(seen(20, 1.0, 1), tried, seen="a model", secrets="a against b", classifier=classifier)

@@ -142,12 +142,14 @@ def sessions() -> Iterator[Mapping[str, Any]]:
     builder = SparkSession.builder.master("local[1]")
     for option, value in options.items():
         builder = builder.config(option, value)
-    classic = builder.getOrCreate()
-    classic.sparkContext.setLogLevel("OFF")
-    connect = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
-    yield {"spark": classic, "spark connect": connect}
-    connect.stop()
-    classic.stop()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYSPARK_PYTHON", sys.executable)  # workers import bnpriv too
+        classic = builder.getOrCreate()
+        classic.sparkContext.setLogLevel("OFF")
+        connect = ConnectSession.builder.remote(f"sc://127.0.0.1:{port}").create()
+        yield {"spark": classic, "spark connect": connect}
+        connect.stop()
+        classic.stop()
 
 
 @pytest.fixture
@@ -287,8 +289,7 @@ def test_spark_gives_the_same_rows_by_the_same_seed(
 def test_spark_keeps_every_record_as_often(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = {"age": [*range(20), *range(100, 120)]}
     data, found = engine(file_of(tmp_path, held)), Counter[tuple[int, bool]]()
-    random = np.random.default_rng(5)
-    monkeypatch.setattr(spreading.secrets, "token_bytes", random.bytes)
+    monkeypatch.setattr(spreading.secrets, "token_bytes", np.random.default_rng(5).bytes)
     schema = Schema(records=40, columns=AGES.columns)
     for _ in range(12):
         with classed_rows(data, schema, ["age"], BY_AGE, as_they_count=True) as rows:
@@ -380,7 +381,7 @@ def test_wrong_choices_and_orders_are_found(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("seeded")
 def test_a_whole_table_says_nothing_by_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Places of a class, and of neighbours of the table, through the whole road, in many batches and buckets."""
-    monkeypatch.setattr(handing, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 64)
     rows = 2000
     table = pd.DataFrame({"age": [100 if k % 4 == 0 else 10 for k in range(rows)], "id": range(rows)})
     schema = Schema(records=rows, columns={"age": Integer(0, 120), "id": Integer(0, rows)})
@@ -432,7 +433,7 @@ def test_chance_is_that_of_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_types_and_files_do_not_depend_on_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handing, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 3)
     quiet = {name: [each[0]] * 7 for name, each in HELD.items()}
     for count in (False, True):
         facts: list[object] = []
@@ -497,7 +498,7 @@ def test_whole_numbers_that_no_double_holds_stay_in_their_class() -> None:
 
 
 def test_columns_that_are_made_anew_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handing, "ROWS_AT_ONCE", 4)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 4)
     asked: list[int] = []
 
     def codes(count: int) -> list[int]:
@@ -638,7 +639,7 @@ class Stopped(KeyboardInterrupt):
 def test_what_ends_halfway_leaves_what_was_there(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handing, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(handing, "ROWS_IN_GROUP", 3)
     path, output, written = file_of(tmp_path), tmp_path / "out.parquet", []
     output.write_bytes(b"before")
     whole = pq.ParquetWriter.write_table
