@@ -223,7 +223,7 @@ def charged_table(
         entry = _table_entry(rule)
         where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
         charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)
-        if key is not None and key in where.book(account).keys:
+        if isinstance(key, str) and key in where.book(account).keys:
             receipt = charge()
             return _opened_again(rule, receipt, target)
         with outputs(target, reading=() if target is None else read_files(data, target)) as out:

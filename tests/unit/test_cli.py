@@ -532,7 +532,7 @@ def test_what_fails_after_the_charge_says_so(shell, here: Path, monkeypatch: pyt
         (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--form", "cut"), "must be one of"),
         (("none.toml", "patients.parquet", "-o", "out.parquet", "--epsilon", "1", SEEN), "law"),
         (("none.toml", "patients.parquet", "-o", "no/out.parquet", *ASKED, SEEN), "no such folder"),
-        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "kept in a ledger"),
+        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "Add --ledger FILE"),
     ],
 )
 def test_it_refuses_in_one_line(shell, here: Path, words: tuple[str, ...], reason: str) -> None:

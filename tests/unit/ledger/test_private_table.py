@@ -171,6 +171,9 @@ def test_what_can_be_refused_before_the_charge_is(session: bp.Session, data: obj
         session.table(1.0, 1e-4, sampler=object(), **SEEN)  # type: ignore[arg-type]
     with pytest.raises(FileError):
         session.table(1.0, 1e-4, output=tmp_path / "none" / "t.parquet", **SEEN)
+    for key in ("", 5, ["a"]):
+        with pytest.raises(ParameterError, match="a key must be a text"):
+            session.table(1.0, 1e-4, key=key, **SEEN)  # type: ignore[arg-type]
     assert len(session.history) == 0
     with pytest.raises(ParameterError, match="kept in a ledger"):
         bp.private_table(SECRET, data, 1.0, 1e-3, schema=SCHEMA, key="a", **SEEN)
