@@ -685,6 +685,7 @@ def test_the_answer_to_a_query_goes_in() -> None:
         (lambda: counting(lambda dp: dp.atom_domain(bounds=(0, 89))), {"columns": "age"}, "bounds"),
         (lambda: counting(lambda dp: dp.atom_domain(bounds=(1, 90))), {"columns": "age"}, "bounds"),
         (lambda: counting(lambda dp: dp.atom_domain(T=int)), {"columns": "height"}, "i32"),
+        (lambda: counting(lambda dp: dp.atom_domain(T="u32")), {"columns": "age"}, "u32"),
         (lambda: counting(lambda dp: dp.atom_domain(T=int)), {"columns": "income"}, "i32"),
         (lambda: counting(lambda dp: dp.atom_domain(T=float, nan=False)), {"columns": "income"}, "f64"),
         (lambda: counting(lambda dp: dp.atom_domain(T=bool)), {"columns": "ward"}, "bool"),
