@@ -231,7 +231,7 @@ def private_table(
     --------
     >>> import bnpriv as bp
     >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
-    >>> made.rule.form, sum(made.sizes), list(made.table.columns) == list(bp.example("hospital").schema.columns)
+    >>> made.rule.form, sum(made.sizes), made.table.column_names == list(bp.example("hospital").schema.columns)
     ('fill', 10000, True)
     """
     if not (checks.flag("hidden", hidden) or checks.flag("records_may_be_seen", records_may_be_seen)):
