@@ -22,6 +22,8 @@ PARTS = {
     "transport": "benchmarks/transport.py",
     "first_number": "-m benchmarks.first_number",
     "public_records": "-m benchmarks.public_records",
+    "private_table_errors": "-m benchmarks.private_table_errors",
+    "private_table_learning": "-m benchmarks.private_table_learning",
 }
 """The parts of the page, by the names of their files, and the command of each."""
 

@@ -171,8 +171,7 @@ def release(
     from bnpriv.ledger.session import Session
     from bnpriv.mechanisms.plan import plan as make_plan
 
-    if ledger is None and not (budget is None and key is None):
-        raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
+    _require_ledger(ledger, budget, key)
     from bnpriv.tables.files import data_files
 
     reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
@@ -236,6 +235,7 @@ def table(
     from bnpriv.tables.private_table.plan import plan_table
     from bnpriv.tables.private_table.private_table import private_table
 
+    _require_ledger(ledger, budget, key)
     _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
     written = [path for path in (output, html, _file(json)) if path is not None]
     reading = [*framework_files(framework), *_ledger_files(ledger), *_table_files(law)]
@@ -566,6 +566,11 @@ def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledge
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
     return charged_text(released.mark.account, released.mark.number, kept)
+
+
+def _require_ledger(ledger: str | None, budget: float | None, key: str | None) -> None:
+    if ledger is None and not (budget is None and key is None):
+        raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
 
 
 def _refuse_half_asked(*, plan: bool, data: str | None, output: Path | None, seen: bool) -> None:

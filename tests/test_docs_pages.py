@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import private_table_picture
 import pytest
 import site_sources
 
@@ -78,10 +79,34 @@ def run(name: str) -> dict[str, Any]:
     return namespace
 
 
-def test_the_page_on_private_tables_runs() -> None:
-    kept = run("private-tables.md")["kept"]
+def test_the_page_on_private_tables_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run("private-tables.md")
+    kept = found["kept"]
+    assert (found["session"].spent, found["made"].table.name) == (1.0, "private.parquet")
     assert kept.spent_records.epsilon == pytest.approx(1.52)
     assert "1.52" in (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_of_a_private_table_is_of_what_was_measured() -> None:
+    found = private_table_picture.errors()
+    assert len(found) == len(private_table_picture.NAMES) == 12
+    assert private_table_picture.PICTURE.read_text(encoding="utf-8") == private_table_picture.picture(found)
+    # what the picture says: like one release alone, and far from all of them as one
+    filled, alone, stacked = zip(*found, strict=True)
+    assert sum(own <= 1.2 * other for own, other in zip(filled, alone, strict=True)) >= 10
+    assert all(3 * own < other for own, other in zip(filled, stacked, strict=True))
+
+
+def test_measured_errors_on_the_page_on_private_tables_are_those_that_were_printed() -> None:
+    page = (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
+    printed = private_table_picture.ERRORS.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(.*)` \| ([\d.,]+) \| ([\d.,]+) \| ([\d.,]+) \|$", page, re.MULTILINE)
+    assert len(rows) >= 5
+    for query, filled, alone, stacked in rows:
+        line = next(line for line in printed.splitlines() if line.startswith(query + " "))
+        cells = re.split(r"\s{2,}", line)
+        assert (cells[1], cells[3], cells[5]) == (filled, alone, stacked), query
 
 
 def test_the_page_on_useless_answers_runs() -> None:

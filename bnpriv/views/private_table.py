@@ -185,10 +185,10 @@ def _plan_data(plan: Any) -> Json:
             "given_up": rule.given_up,
             "left_out": plan.left_out(form),
             "made_up": plan.made_up(form),
-            "errors": {
-                str(query): None if math.isinf(error) else error
+            "errors": [
+                {"query": str(query), "error": None if math.isinf(error) else error}
                 for query, error in zip(plan.queries, errors, strict=False)
-            },
+            ],
         }
 
     return {"epsilon": plan.epsilon, "delta": plan.delta, "forms": [told(*each) for each in plan.forms.items()]}

@@ -19,7 +19,6 @@ from bnpriv.cli import main
 from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
-from bnpriv.ledger import charged
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.tables.private_table import private_table as tables
 from tests.later import Later
@@ -509,7 +508,7 @@ def test_what_fails_after_the_charge_says_so(shell, here: Path, monkeypatch: pyt
         output.write_bytes(b"half")
         raise FileError("a disk must have room", found="none", remedy="Make room.")
 
-    monkeypatch.setattr(charged, "made_by", full)
+    monkeypatch.setattr(tables, "made_by", full)
     words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN)
     code, out, err = shell(*words, "--ledger", "l.db", "--budget", "1")
     assert (code, out) == (2, "")
@@ -532,7 +531,7 @@ def test_what_fails_after_the_charge_says_so(shell, here: Path, monkeypatch: pyt
         (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--form", "cut"), "must be one of"),
         (("none.toml", "patients.parquet", "-o", "out.parquet", "--epsilon", "1", SEEN), "law"),
         (("none.toml", "patients.parquet", "-o", "no/out.parquet", *ASKED, SEEN), "no such folder"),
-        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "kept in a ledger"),
+        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "Add --ledger FILE"),
     ],
 )
 def test_it_refuses_in_one_line(shell, here: Path, words: tuple[str, ...], reason: str) -> None:

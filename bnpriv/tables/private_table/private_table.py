@@ -121,7 +121,7 @@ class PrivateTable(Shown):
         form = normal_form(asked, self.rule.classes.schema)
         sums = _sums_by_class(self, form.terms)
         weighted = [
-            sum(weight * Fraction(each) for weight, each in zip(self._weights, row, strict=True)) for row in sums
+            sum((weight * each for weight, each in zip(self._weights, row, strict=True)), Fraction(0)) for row in sums
         ]
         return tuple(float(number) for number in form.answer(weighted))
 
@@ -312,5 +312,5 @@ def _written(table: object, place: Path) -> None:
     if isinstance(table, Path):
         shutil.copyfile(table, place)
         return
-    frame = nw.from_native(table)
-    (frame if isinstance(frame, nw.DataFrame) else collected(frame)).write_parquet(place)
+    frame = cast("nw.DataFrame[Any] | nw.LazyFrame[Any]", nw.from_native(cast(Any, table)))
+    (collected(frame) if isinstance(frame, nw.LazyFrame) else frame).write_parquet(place)

@@ -168,7 +168,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
             )
         return notion_of(asked).hidden(asked, shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
-    secrets = tuple(listed) if isinstance(listed, (list, tuple)) else tuple(_secrets(listed))
+    secrets = tuple(cast("Sequence[object]", listed) if isinstance(listed, (list, tuple)) else _secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
         raise ParameterError(
             "a private table hides the secrets of a framework, or secrets by themselves",
@@ -284,7 +284,7 @@ def chosen_rule(hidden: Hidden, form: str | None, epsilon: float, delta: float) 
     epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
     tried: Sequence[TableForm] = ("trim", "fill", "fill and trim") if delta else ("fill", "trim")
     if form is not None:
-        tried = (checks.member("the form of a private table", cast(TableForm, form), FORMS, error=ParameterError),)
+        tried = (cast(TableForm, checks.member("the form of a private table", form, FORMS, error=ParameterError)),)
     refused: Refusal | None = None
     for each in tried:
         found = rule_of(hidden, each, epsilon, delta)
