@@ -288,7 +288,7 @@ def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
 
 
 def _on_steps(column: Column) -> bool:
-    """Whether values of a column are handed on as steps of its grid: fractions, also where they are declared one by one.
+    """Whether values of a column are handed on as steps of its grid: fractions, also declared one by one.
 
     A table may hold 0.1 as a float of 32 bits, or as a sum, where the law says 0.1.
     """
