@@ -6,11 +6,10 @@ rows of tables are divided by their exact sums. Nothing is rounded but the masse
 that were drawn as logs: `RecordLaw.excess` bounds what that does.
 
 What is handed on must not tell a made-up record from a real one. So made-up values are values as they count: categories
-as they are declared, whole numbers rounded, a gap that is not counted None. Where the law of a column of fractions is a
-density, a made-up number is a step of the column's public grid, and **real numbers of the columns in
-`RecordLaw.rounded` are handed on as `on_grid(column, column.step(x))`** of the clamped number x, after the class of the
-record was found out from x itself. Both are then the same function of a record. All other numbers are handed on as they
-count: under the model they are values that are declared one by one.
+as they are declared, whole numbers rounded, a gap that is not counted None. Of a column of fractions a made-up number
+is a step of the column's public grid, and **real numbers of the columns in `RecordLaw.rounded` are handed on as
+`on_grid(column, column.step(x))`** of the clamped number x, after the class of the record was found out from x itself.
+Both are then the same function of a record, in whatever precision a table holds its numbers.
 """
 
 from __future__ import annotations
@@ -288,11 +287,12 @@ def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
     return _Value(value, on_grid(column, column.step(value)) if rounded else float(value) + 0.0)
 
 
-def _on_steps(column: Column, laws: Iterable[ColumnLaw]) -> bool:
-    """Whether numbers of a column are handed on as steps of its grid: some law of it is not one of single numbers."""
-    return not is_whole(column) and any(
-        _on_steps(column, law.parts) if isinstance(law, MixedLaw) else not isinstance(law, FiniteLaw) for law in laws
-    )
+def _on_steps(column: Column) -> bool:
+    """Whether values of a column are handed on as steps of its grid: fractions, also declared one by one.
+
+    A table may hold 0.1 as a float of 32 bits, or as a sum, where the law says 0.1.
+    """
+    return not isinstance(column, Categorical) and not is_whole(column)
 
 
 def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tuple[DrawValue, float]:
@@ -357,7 +357,7 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     asked = [name for name in nodes if any(name in each.columns for each in predicates)]
     early = [name for name in nodes if name in above(asked)]
     late = [name for name in nodes if name in above(columns) and name not in early]
-    rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name], laws.get(name, ())))
+    rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name]))
     valued, error = dict[str, Sequence[DrawValue]](), 0.0
     for name in {*asked, *columns}:
         known = laws.get(name) or _values_alone(name, schema[name], network.states[name])
@@ -438,12 +438,14 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
         excess=far,
         shortfall=far,
         shares=tuple(len(held) / public.records for held in rows),
+        rounded=frozenset(name for name in columns if _on_steps(schema[name])),
     )
 
 
 def _as_counted(column: Column, values: Any) -> list[_Value]:
     found = cleaned(column, values).tolist()
-    return [_counted(column, column.outcomes[each] if isinstance(column, Categorical) else each) for each in found]
+    given = (column.outcomes[each] if isinstance(column, Categorical) else each for each in found)
+    return [_counted(column, value, _on_steps(column)) for value in given]
 
 
 # --------------------------------------------------------------------------------------------------

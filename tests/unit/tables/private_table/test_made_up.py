@@ -505,7 +505,7 @@ PUBLIC_SCHEMA = bp.Schema(
 def test_public_records_are_each_as_likely_as_another_and_count_as_in_a_table() -> None:
     ill = bp.col("ill") == "yes"
     made = law_of(record_law(PublicRecords(PUBLIC), PUBLIC_SCHEMA, [ill, ~ill], ["age", "dose", "ill"]))
-    assert (made.gap, made.excess, made.shortfall, made.rounded) == (0.0, 0.0, 0.0, frozenset())
+    assert (made.gap, made.excess, made.shortfall, made.rounded) == (0.0, 0.0, 0.0, frozenset({"dose"}))
     found = Counter[Any]()
     for drawn, chance in every_outcome(lambda sampler: made.draw([1, 1], sampler), 2):
         for place, record in enumerate(rows(drawn)):
@@ -514,8 +514,8 @@ def test_public_records_are_each_as_likely_as_another_and_count_as_in_a_table() 
     assert found == {
         (0, (44, 1.0, "yes")): half,
         (0, (50, None, "yes")): half,
-        (1, (18, 0.3, "no")): quarter,
-        (1, (120, 0.123456789, "no")): quarter,
+        (1, (18, 0.3000001907348633, "no")): quarter,
+        (1, (120, 0.12345695495605469, "no")): quarter,
         (1, (40, 0.5, "no")): quarter,
         (1, (60, 0.25, None)): quarter,
     }
@@ -671,3 +671,19 @@ def test_rows_that_are_rounded_are_found_out(monkeypatch: pytest.MonkeyPatch) ->
     network = tiny(a=[0.5, 0.5078125], b=B)
     with pytest.raises(AssertionError):
         test_every_outcome_of_the_sampler_makes_the_exact_law(network, "b", 1, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ["float32", "sum"])
+def test_made_up_numbers_cannot_be_told_from_those_of_a_table_in_another_precision(kind: str) -> None:
+    import pandas as pd
+
+    states = {"ill": ["no", "yes"], "dose": [0.1, 0.2, 0.3]}
+    tables = {"ill": [0.5, 0.5], "dose": [0.25, 0.25, 0.5]}
+    network = bp.DiscreteNetwork.from_tables(tables, states=states, level="records")
+    schema = bp.Schema(40, {"ill": bp.Categorical(["no", "yes"]), "dose": bp.Real(0, 1)})
+    dose = np.array([0.1, 0.2, 0.3, 0.3] * 10)
+    held = dose.astype(np.float32) if kind == "float32" else np.where(dose == 0.3, 0.1 + 0.2, dose)
+    data = pd.DataFrame({"ill": ["no", "yes"] * 20, "dose": held})
+    secret = bp.Secret('count(ill == "yes")', pairs=bp.apart(at_most=20))
+    made = bp.private_table(secret, data, 0.5, schema=schema, law=network, records_may_be_seen=True)
+    assert made.table["dose"].nunique() <= 3  # type: ignore[union-attr]
