@@ -175,6 +175,8 @@ def private_table(
 
     Given the class of every record, nothing else in a table of independent records depends on how many there are of
     each. So the table may be used for anything, any number of times: statistics, regressions, trained models, itself.
+    That is for one table of a data set: the promises of two, or of a table and other releases, do not add up. A ledger
+    counts them, and refuses a second.
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ def private_table(
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
     law : network or table, optional
-        The law of a record, for secrets by themselves: a network of records, or a public table.
+        The law of a record, for secrets by themselves: a network of records, learned from other data.
     shares : Query or str, optional
         For a DistributionPrivacy: the count whose share the distributions differ in.
     records_may_be_seen : bool
