@@ -50,7 +50,17 @@ def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tu
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer, seen),
         fact("How it is made", how_text(rule)),
+        *(() if rule.law is None else (fact("What it leans on", _leans(rule)),)),
         sureness_fact(guarantee),
+    )
+
+
+def _leans(rule: Any) -> str:
+    """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
+    places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
+    return (
+        "On the law of a whole record given its class, more than one release does: were it wrong in 1 of 1,000 records, "
+        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
     )
 
 
