@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.errors import Refusal
@@ -89,6 +90,17 @@ def table_document(made: Any) -> Document:
         ),
         data=table_data(made),
     )
+
+
+def report_document(report: Any) -> Document:
+    """A private table with answers for the true one, first of all."""
+    whole = table_document(report.made)
+    rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
+    caption = "Answers for the true table, estimated from this one"
+    answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
+    told = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    data = {**whole.data, "answers": {query: list(values) for query, values in report.answers.items()}}
+    return replace(whole, kind="table report", sections=(*told, *whole.sections), data=data)
 
 
 def table_data(made: Any) -> Json:
