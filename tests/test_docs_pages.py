@@ -79,8 +79,11 @@ def run(name: str) -> dict[str, Any]:
     return namespace
 
 
-def test_the_page_on_private_tables_runs() -> None:
-    kept = run("private-tables.md")["kept"]
+def test_the_page_on_private_tables_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run("private-tables.md")
+    kept = found["kept"]
+    assert (found["session"].spent, found["made"].table.name) == (1.0, "private.parquet")
     assert kept.spent_records.epsilon == pytest.approx(1.52)
     assert "1.52" in (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
 

@@ -623,7 +623,7 @@ class Secret:
             return self.property.axes[0][0]
         return next(iter(self.property.columns))
 
-    @property
+    @functools.cached_property
     def of_cells(self) -> bool:
         """Whether it is several counts at once, which private tables alone hide."""
         return isinstance(self.property, (Histogram, Crosstab))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
@@ -34,11 +34,12 @@ from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
-from bnpriv.tables.private_table.private_table import PrivateTable, made_by
-from bnpriv.tables.private_table.rows import read_files
-from bnpriv.tables.private_table.rule import Hidden, TableRule
 from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
+
+if TYPE_CHECKING:
+    from bnpriv.tables.private_table.private_table import PrivateTable
+    from bnpriv.tables.private_table.rule import Hidden, TableRule
 
 # --------------------------------------------------------------------------------------------------
 # Refuse to release from the very table that the models were learned from, which was said to be public.
@@ -215,6 +216,9 @@ def charged_table(
     key: str | None,
 ) -> PrivateTable:
     """Make a private table that a ledger counts: `bnpriv.private_table` with a ledger."""
+    from bnpriv.tables.private_table.private_table import made_by
+    from bnpriv.tables.private_table.rows import read_files
+
     receipt, schema, target = None, rule.classes.schema, None if output is None else user_path(output)
     try:
         check_rows(tuple(schema.columns), schema, data)
@@ -223,7 +227,7 @@ def charged_table(
         entry = _table_entry(rule)
         where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
         charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)
-        if key is not None and key in where.book(account).keys:
+        if isinstance(key, str) and key in where.book(account).keys:
             receipt = charge()
             return _opened_again(rule, receipt, target)
         with outputs(target, reading=() if target is None else read_files(data, target)) as out:
@@ -284,6 +288,8 @@ def _table_entry(rule: TableRule) -> Entry:
 
 def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> PrivateTable:
     """Return the table that was made under a key, if its file is what was written."""
+    from bnpriv.tables.private_table.private_table import PrivateTable
+
     assert receipt.answer is not None
     kept = receipt.answer.content
     if kept.get("sha256") is None:

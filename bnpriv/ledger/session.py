@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast, final
+from typing import TYPE_CHECKING, Any, cast, final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -33,12 +33,10 @@ from bnpriv.render.outputs import require_writable
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
-from bnpriv.tables.private_table.private_table import PrivateTable, private_table
-from bnpriv.tables.private_table.rows import read_files
 from bnpriv.text import visible
 
-_MadeTable = tuple[tuple[object, ...], str | None, PrivateTable]
-"""What a private table was asked for with, its key, and the table."""
+if TYPE_CHECKING:
+    from bnpriv.tables.private_table.private_table import PrivateTable
 
 
 @final
@@ -97,7 +95,7 @@ class Session(Uncopied, Shown):
     name: str = "data"
     _account: CountedAccount = field(init=False)
     _open: list[bool] = field(init=False, default_factory=lambda: [True])
-    _tables: list[_MadeTable] = field(init=False, default_factory=list[_MadeTable])
+    _tables: list[tuple[object, str | None, PrivateTable]] = field(init=False, default_factory=list[Any])
 
     def __post_init__(self) -> None:
         require_framework(self.framework, "")
@@ -193,14 +191,17 @@ class Session(Uncopied, Shown):
         ParameterError, SecretError, FrameworkError, DataError, FileError, LedgerError
             As `bnpriv.private_table`.
         """
+        from bnpriv.tables.private_table.private_table import private_table
+
         self._require_open()
         for asked, named, made in self._tables:
             if asked == (epsilon, delta, form) and key in (None, named):
                 return made if output is None else self._written(made, user_path(output))
         counted: Mapping[str, Any] = {"ledger": self._account, "name": self._account.account.name, "key": key}
         options: Mapping[str, Any] = {"records_may_be_seen": records_may_be_seen, "output": output, "sampler": sampler}
-        made = private_table(self.framework, self.data, epsilon, delta, form, **options, **counted)
-        assert isinstance(made, PrivateTable)
+        made = cast(
+            "PrivateTable", private_table(self.framework, self.data, epsilon, delta, form, **options, **counted)
+        )
         self._tables.append(((epsilon, delta, form), key, made))
         return made
 
@@ -381,6 +382,8 @@ class Session(Uncopied, Shown):
 
     def _written(self, made: PrivateTable, target: Path) -> PrivateTable:
         """A table that was made before, also written to a file."""
+        from bnpriv.tables.private_table.rows import read_files
+
         if isinstance(made.table, Path) and made.table == target:
             return made
         require_writable(target, read_files(self.data, target))

@@ -19,7 +19,6 @@ from bnpriv.cli import main
 from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
-from bnpriv.ledger import charged
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.tables.private_table import private_table as tables
 from tests.later import Later
@@ -444,17 +443,6 @@ def test_it_is_filled_by_the_network_of_the_file(shell, here: Path) -> None:
     assert len(pd.read_parquet(here / "out.parquet")) == 10_000
 
 
-def test_it_is_filled_from_a_public_table(shell, here: Path) -> None:
-    public = pd.read_parquet(here / "patients.parquet").sample(300, random_state=1)
-    public.to_parquet(here / "public.parquet")
-    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--law", "public.parquet")
-    code, out, err = shell(*words, "--form", "trim", "--json", "-")
-    assert (code, err) == (0, "")
-    assert json.loads(out)["data"]["form"] == "trim"
-    code, _, err = shell(*words[:-2], "--law", "public.parquet", "-o", "public.parquet", "--form", "trim")
-    assert (code, "an output must be a file of its own" in err) == (2, True)
-
-
 def test_a_plan_touches_no_data(shell, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "made_by", None)
     code, out, err = shell("table", "framework.toml", "--plan", *ASKED, "--html", "plan.html", "--json", "plan.json")
@@ -509,7 +497,7 @@ def test_what_fails_after_the_charge_says_so(shell, here: Path, monkeypatch: pyt
         output.write_bytes(b"half")
         raise FileError("a disk must have room", found="none", remedy="Make room.")
 
-    monkeypatch.setattr(charged, "made_by", full)
+    monkeypatch.setattr(tables, "made_by", full)
     words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN)
     code, out, err = shell(*words, "--ledger", "l.db", "--budget", "1")
     assert (code, out) == (2, "")
@@ -532,7 +520,7 @@ def test_what_fails_after_the_charge_says_so(shell, here: Path, monkeypatch: pyt
         (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--form", "cut"), "must be one of"),
         (("none.toml", "patients.parquet", "-o", "out.parquet", "--epsilon", "1", SEEN), "law"),
         (("none.toml", "patients.parquet", "-o", "no/out.parquet", *ASKED, SEEN), "no such folder"),
-        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "kept in a ledger"),
+        (("none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--key", "a"), "Add --ledger FILE"),
     ],
 )
 def test_it_refuses_in_one_line(shell, here: Path, words: tuple[str, ...], reason: str) -> None:

@@ -114,7 +114,7 @@ class NormalForm:
             )
         return tuple(tuple(row.get(term, _ZERO) for term in range(len(self.terms))) for row in self.rows)
 
-    def answer(self, sums: Sequence[int]) -> tuple[Fraction, ...]:
+    def answer(self, sums: Sequence[int] | Sequence[Fraction]) -> tuple[Fraction, ...]:
         """The exact answer from the integer sums of the terms."""
         return tuple(
             shift + sum((weight * sums[term] for term, weight in row.items()), _ZERO)

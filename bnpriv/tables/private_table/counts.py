@@ -237,8 +237,8 @@ class MoveNoise:
         number, for secrets `moved` records apart.
         """
         if self.classes == 2:
-            return up(float(self.above(bound + np.arange(-moved, moved)).sum()) * (1 + TAIL_ROUNDING))
-        near = self.above(bound - np.arange(1, moved + 1)).sum() + moved * self.above(np.array([bound]))[0]
+            return up(float(self.above(bound + np.arange(-float(moved), moved)).sum()) * (1 + TAIL_ROUNDING))
+        near = self.above(bound - np.arange(1.0, moved + 1)).sum() + moved * self.above(np.array([float(bound)]))[0]
         return up(float(near) * (1 + TAIL_ROUNDING))
 
     def passes(self, bound: int, moved: int) -> float:

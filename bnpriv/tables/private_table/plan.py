@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
+from bnpriv.tables.private_table.counts import MoveNoise
 from bnpriv.tables.private_table.made_up import ClassMoments, moments
 from bnpriv.tables.private_table.rule import FORMS, Hidden, TableForm, TableRule, chosen_rule, hidden_by, rules_of
 
@@ -75,7 +76,7 @@ class TablePlan(Shown):
         assert isinstance(rule, TableRule)
         if rule.law is None:
             return 0.0
-        return rule.noise.mean_moves if rule.form == "fill" else rule.noise.beyond(rule.given_up)
+        return rule.noise.beyond(rule.given_up) if isinstance(rule.noise, MoveNoise) else rule.noise.mean_moves
 
     @cached_property
     def errors(self) -> Mapping[TableForm, tuple[float, ...]]:
@@ -87,8 +88,10 @@ class TablePlan(Shown):
         if known is None or not self.queries:
             return {}
         found = [moments(known, query, self.hidden.classes.predicates) for query in self.queries]
-        rules = {form: rule for form, rule in self.forms.items() if isinstance(rule, TableRule)}
-        return {form: tuple(expected_error(rule, each) for each in found) for form, rule in rules.items()}
+        rules: dict[TableForm, TableRule] = {
+            form: rule for form, rule in self.forms.items() if isinstance(rule, TableRule)
+        }
+        return {form: tuple([expected_error(rule, each) for each in found]) for form, rule in rules.items()}
 
     @property
     def document(self) -> Document:
@@ -217,8 +220,10 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     safe = np.where(width > 0, width, 1.0)
     from scipy.special import erf
 
-    folded = safe * math.sqrt(2 / math.pi) * np.exp(-((size / safe) ** 2) / 2) + size * erf(size / safe / math.sqrt(2))
-    return float(np.where(width > 0, folded, size).mean())
+    inside = cast(FloatArray, erf(size / safe / math.sqrt(2)))  # pyright: ignore[reportUnknownArgumentType]
+    folded = safe * math.sqrt(2 / math.pi) * np.exp(-((size / safe) ** 2) / 2) + size * inside
+    means: FloatArray = np.where(width > 0, folded, size)
+    return float(means.mean())
 
 
 def _rounded(numbers: FloatArray, total: int) -> list[int]:

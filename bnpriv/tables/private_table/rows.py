@@ -177,8 +177,8 @@ class PackedColumn:
         pa = arrow()
         if self.kind is float:
             return pa.array(np.ascontiguousarray(packed), from_pandas=True)
-        found = packed == (self.gap if self.outcomes else GAP_PLACE)
-        gaps = found if self.is_nullable and found.any() else None
+        gaps = packed == (self.gap if self.outcomes else GAP_PLACE) if self.is_nullable else np.False_
+        gaps = gaps if gaps.any() else None
         if self.kind is not str:
             values = np.array([*self.outcomes, self.outcomes[0]])[packed] if self.outcomes else packed
             return pa.array(np.ascontiguousarray(values), mask=gaps)

@@ -13,9 +13,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.noise import SecureSampler
 from bnpriv.errors import BudgetError, DataError, FileError, LedgerError, ParameterError, RefusedError
-from bnpriv.ledger import charged
 from bnpriv.ledger.history import left
 from bnpriv.ledger.ledger import LEDGER_STEPS, Ledger
+from bnpriv.tables.private_table import private_table as tables
 from bnpriv.tables.private_table.hidden import HiddenTable
 from bnpriv.tables.private_table.private_table import PrivateTable
 from bnpriv.types import Budget
@@ -137,13 +137,13 @@ def test_the_charge_is_on_the_disk_before_the_data_are_read(
     session: bp.Session, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []
-    plain = charged.made_by
+    plain = tables.made_by
 
     def watched(*given: object, **named: object) -> PrivateTable:
         seen.append(Ledger.open(place).verify().charges)
         return plain(*given, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(charged, "made_by", watched)
+    monkeypatch.setattr(tables, "made_by", watched)
     session.table(1.0, 1e-4, **SEEN)
     assert seen == [1]
 
@@ -171,6 +171,9 @@ def test_what_can_be_refused_before_the_charge_is(session: bp.Session, data: obj
         session.table(1.0, 1e-4, sampler=object(), **SEEN)  # type: ignore[arg-type]
     with pytest.raises(FileError):
         session.table(1.0, 1e-4, output=tmp_path / "none" / "t.parquet", **SEEN)
+    for key in ("", 5, ["a"]):
+        with pytest.raises(ParameterError, match="a key must be a text"):
+            session.table(1.0, 1e-4, key=key, **SEEN)  # type: ignore[arg-type]
     assert len(session.history) == 0
     with pytest.raises(ParameterError, match="kept in a ledger"):
         bp.private_table(SECRET, data, 1.0, 1e-3, schema=SCHEMA, key="a", **SEEN)

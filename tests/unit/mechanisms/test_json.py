@@ -15,7 +15,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
-from bnpriv.tables.private_table.open_columns import open_columns
+from bnpriv.tables.private_table.open_columns import open_columns, open_table
 from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
@@ -80,6 +80,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     place = tmp_path_factory.mktemp("ledger") / "ledger.db"
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0)
+    sick, few = bp.example_data("hospital"), bp.Secret('count(disease == "yes")', pairs=bp.apart(at_most=10))
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
     kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
     counted = (
@@ -106,6 +107,12 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "privacy loss": [curve.losses[0], bp.types.PrivacyLoss(Atoms([0], [1.0]), Atoms([1], [1.0]))],
         "influence matrix": [bp.types.InfluenceMatrix.of(certain)],
         "open columns": [open_columns(student, 1.0)],
+        "open table": [open_table(student, bp.example_data("student"), 1.0)],
+        "private table": [
+            bp.Session(hospital, sick, budget=1.0, ledger=place.with_name("t.db")).table(1.0, records_may_be_seen=True),
+            bp.private_table(few, sick, 1.0, 1e-6, schema=hospital.schema, records_may_be_seen=True),
+        ],
+        "table plan": [bp.plan_table(hospital, 1.0, queries=["mean(days)"])],
         "hidden table": [kept],
         "hidden answer": [kept.ask('count(smoker == "yes")', 1.0), kept.ask(counted, columns="days")],
     }
@@ -129,6 +136,9 @@ KINDS = (
     "privacy loss",
     "influence matrix",
     "open columns",
+    "open table",
+    "private table",
+    "table plan",
     "hidden table",
     "hidden answer",
 )

@@ -90,7 +90,7 @@ def test_an_unknown_protected_column() -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        bp.histogram("ill"),
+        bp.moments(["ill"]),
         bp.stack(ILL, COUGH),
         bp.count((bp.col("ill") == 1) & (bp.col("cough") == 1)),
     ],
