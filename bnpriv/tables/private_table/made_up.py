@@ -101,6 +101,8 @@ class RecordLaw:
         The probability of each class under it.
     rounded : frozenset of str
         The columns whose real numbers are handed on as steps of the grid.
+    public : PublicRecords, optional
+        The public table that records are drawn from: it must not be the one that is handed on.
     """
 
     draw: Callable[[Sequence[int], Sampler], dict[str, list[Any]]] = field(repr=False)
@@ -110,6 +112,7 @@ class RecordLaw:
     shortfall: float = 0.0
     shares: tuple[float, ...] = ()
     rounded: frozenset[str] = frozenset()
+    public: PublicRecords | None = field(default=None, repr=False)
 
 
 def record_law(
@@ -439,6 +442,7 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
         shortfall=far,
         shares=tuple(len(held) / public.records for held in rows),
         rounded=frozenset(name for name in columns if _on_steps(schema[name])),
+        public=public,
     )
 
 
