@@ -62,7 +62,6 @@ class Case:
 
     name: str
     rules: Mapping[str, TableRule]
-    framework: Any = None
     drawn: Callable[[int, np.random.Generator], pd.DataFrame]
     secrets: tuple[int, int]
     target: str
@@ -74,7 +73,7 @@ class Case:
         """A table and how many records of the true one each of its own stands for."""
         if form == "as it is":
             return data, np.ones(len(data))
-        made = made_by(self.rules[form], self.framework, data, output=None, sampler=None)
+        made = made_by(self.rules[form], data, output=None, sampler=None)
         weights = list(made.weights.values())
         inside = self.members(made.table)
         return made.table, np.where(inside, weights[0], weights[1])
@@ -163,7 +162,6 @@ def hospital() -> Case:
     return Case(
         name="hospital, inhalers predicted, the number of ill patients hidden",
         rules=rules(hidden_by(framework, None, None, None), hidden_by(framework, None, None, None)),
-        framework=framework,
         drawn=drawn,
         secrets=(1_900, 1_900 + MOVED),
         target="inhaler",

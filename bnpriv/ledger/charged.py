@@ -25,13 +25,12 @@ from bnpriv.core.release import Release, check, check_sampler, drawn, with_value
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
-from bnpriv.kinds.public_records import public_records_of
+from bnpriv.kinds.public_records import PublicRecords, public_records_of
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
 from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.rules import Admit
 from bnpriv.ledger.values import Account, Budget, Receipt
-from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of
@@ -46,8 +45,8 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
-    """Refuse a table that is the one that the models of a framework were learned from.
+def refuse_learned(framework: Framework | None, schema: Schema, data: object, law: PublicRecords | None = None) -> None:
+    """Refuse a table that is the one that the models of a framework, or a law of records, were learned from.
 
     Raises
     ------
@@ -61,9 +60,10 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
     Whether it is refused depends on the data; docs/claims/posterior.md says why that tells nothing that is not public.
     Hashes are computed in the same way whether they agree or not.
     """
-    compared = [partial(_is_same, learned, schema) for learned in _watched(posteriors_of(framework), schema)]
-    public = framework.public_records
-    said = any(posterior.same_table_is_public for posterior in posteriors_of(framework))
+    posteriors = () if framework is None else posteriors_of(framework)
+    compared = [partial(_is_same, learned, schema) for learned in _watched(posteriors, schema)]
+    public = law if framework is None else framework.public_records
+    said = any(posterior.same_table_is_public for posterior in posteriors)
     if public is not None and public.records == schema.records and not said:
         compared.append(partial(_counts_the_same, public.columns, schema))
     for same in compared:
@@ -207,7 +207,7 @@ def charged_table(
     asked: Hidden,
     data: object,
     *,
-    output: str | Path | None,
+    output: Path | None,
     inside: bool,
     sampler: Sampler | None,
     ledger: str | Path | CountedAccount,
@@ -219,11 +219,10 @@ def charged_table(
     from bnpriv.tables.private_table.private_table import made_by
     from bnpriv.tables.private_table.rows import read_files
 
-    receipt, schema, target = None, rule.classes.schema, None if output is None else user_path(output)
+    receipt, schema, target = None, rule.classes.schema, output
     try:
         check_rows(tuple(schema.columns), schema, data)
-        if asked.framework is not None:
-            refuse_learned(asked.framework, schema, data)
+        refuse_learned(asked.framework, schema, data, None if rule.law is None else rule.law.public)
         entry = _table_entry(rule)
         where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
         charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)
@@ -235,7 +234,7 @@ def charged_table(
             if receipt.answer is not None:
                 raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
             place = None if target is None else out.beside(target)
-            made = made_by(rule, None, data, output=place, sampler=sampler)
+            made = made_by(rule, data, output=place, sampler=sampler)
             told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
             written = None if place is None else _file_hash(place)
             answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})
