@@ -25,7 +25,7 @@ from bnpriv.core.release import Release, check, check_sampler, drawn, with_value
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
-from bnpriv.kinds.public_records import PublicRecords, public_records_of
+from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
 from bnpriv.ledger.ledger import Ledger, name_charge
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-def refuse_learned(framework: Framework | None, schema: Schema, data: object, law: PublicRecords | None = None) -> None:
-    """Refuse a table that is the one that the models of a framework, or a law of records, were learned from.
+def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
+    """Refuse a table that is the one that the models of a framework were learned from.
 
     Raises
     ------
@@ -60,10 +60,9 @@ def refuse_learned(framework: Framework | None, schema: Schema, data: object, la
     Whether it is refused depends on the data; docs/claims/posterior.md says why that tells nothing that is not public.
     Hashes are computed in the same way whether they agree or not.
     """
-    posteriors = () if framework is None else posteriors_of(framework)
-    compared = [partial(_is_same, learned, schema) for learned in _watched(posteriors, schema)]
-    public = law if framework is None else framework.public_records
-    said = any(posterior.same_table_is_public for posterior in posteriors)
+    compared = [partial(_is_same, learned, schema) for learned in _watched(posteriors_of(framework), schema)]
+    public = framework.public_records
+    said = any(posterior.same_table_is_public for posterior in posteriors_of(framework))
     if public is not None and public.records == schema.records and not said:
         compared.append(partial(_counts_the_same, public.columns, schema))
     for same in compared:
@@ -222,7 +221,8 @@ def charged_table(
     receipt, schema, target = None, rule.classes.schema, output
     try:
         check_rows(tuple(schema.columns), schema, data)
-        refuse_learned(asked.framework, schema, data, None if rule.law is None else rule.law.public)
+        if asked.framework is not None:
+            refuse_learned(asked.framework, schema, data)
         entry = _table_entry(rule)
         where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
         charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)

@@ -101,8 +101,6 @@ class RecordLaw:
         The probability of each class under it.
     rounded : frozenset of str
         The columns whose real numbers are handed on as steps of the grid.
-    public : PublicRecords, optional
-        The public table that records are drawn from: it must not be the one that is handed on.
     """
 
     draw: Callable[[Sequence[int], Sampler], dict[str, list[Any]]] = field(repr=False)
@@ -112,7 +110,6 @@ class RecordLaw:
     shortfall: float = 0.0
     shares: tuple[float, ...] = ()
     rounded: frozenset[str] = frozenset()
-    public: PublicRecords | None = field(default=None, repr=False)
 
 
 def record_law(
@@ -409,46 +406,6 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     )
 
 
-<<<<<<< HEAD
-=======
-def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Sequence[str]) -> RecordLaw | Refusal:
-    public, schema = cast(PublicRecords, declared.public), declared.schema
-    asked = sorted({name for each in predicates for name in each.columns})
-    counted = {name: _as_counted(schema[name], public.columns[name]) for name in {*asked, *columns}}
-    class_of, rows = _classifier(asked, predicates), [list[int]() for _ in predicates]
-    for place, values in enumerate(zip(*(counted[name] for name in asked), strict=True)):
-        rows[class_of(tuple(value.seen for value in values))].append(place)
-    if not all(rows):
-        return IMPOSSIBLE
-
-    def draw(numbers: Sequence[int], sampler: Sampler) -> dict[str, list[Any]]:
-        chosen = [
-            held[sampler.below(len(held))] for number, held in zip(numbers, rows, strict=True) for _ in range(number)
-        ]
-        return {name: [counted[name][place].handed for place in chosen] for name in columns}
-
-    # Beside a network there are its own models, in which real numbers hardly ever are those of the table, and draws of
-    # weights, which are about 1 / e from equal ones: too far for the distance to be worked out.
-    far = 0.0 if declared.network is None else math.inf
-    return RecordLaw(
-        draw=draw,
-        text=f"the {public.records:,} records of the public table",
-        gap=min(1.0, far),
-        excess=far,
-        shortfall=far,
-        shares=tuple(len(held) / public.records for held in rows),
-        rounded=frozenset(name for name in columns if _on_steps(schema[name])),
-        public=public,
-    )
-
-
-def _as_counted(column: Column, values: Any) -> list[_Value]:
-    found = cleaned(column, values).tolist()
-    given = (column.outcomes[each] if isinstance(column, Categorical) else each for each in found)
-    return [_counted(column, value, _on_steps(column)) for value in given]
-
-
->>>>>>> attacker
 # --------------------------------------------------------------------------------------------------
 # How far models are apart given the class.
 # --------------------------------------------------------------------------------------------------

@@ -229,8 +229,6 @@ def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
 
 
-<<<<<<< HEAD
-=======
 def _require_no_shares(shares: object) -> None:
     if shares is not None:
         raise ParameterError(
@@ -238,15 +236,6 @@ def _require_no_shares(shares: object) -> None:
         )
 
 
-def _model(law: object, schema: Schema) -> object:
-    """A network or public records as they are; the records of a public table."""
-    if isinstance(law, PublicRecords) or kind_of(law) is not ANY_KIND:
-        return law
-    columns = schema.columns
-    return public_records_of(guarded(law, lambda: values_as_they_count(law, columns, dialect_of(schema))), columns)
-
-
->>>>>>> attacker
 def _secrets(given: object) -> Sequence[object]:
     return tuple(cast("Mapping[object, object]", given).values()) if isinstance(given, Mapping) else ()
 
