@@ -15,7 +15,10 @@ REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
-ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
+ANY_USE = (
+    "It may be used for anything, any number of times, and handed on; nothing more is charged for it. A second table "
+    "of the same data, or a release beside it, does cost: their promises do not add up."
+)
 
 KEPT_NOWHERE = (
     "Which records were left out or made up, and the noise, were drawn from the system's randomness and are kept "

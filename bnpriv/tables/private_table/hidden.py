@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -282,7 +282,7 @@ class HiddenTable(Shown):
         asked: object,
         epsilon_records: float | None = None,
         *,
-        columns: str | Sequence[str] | None = None,
+        columns: str | None = None,
         query: Query | str | None = None,
     ) -> HiddenAnswer:
         """Answer a query, or let a measurement of OpenDP answer; single records are protected too.
@@ -291,12 +291,12 @@ class HiddenTable(Shown):
         ----------
         asked : Query, str or opendp.mod.Measurement
             A built-in query, answered for the true table with Laplace noise; or a measurement of the values of a
-            column, of a LazyFrame of columns, or of the answer to a query.
+            column, or of the answer to a query.
         epsilon_records : float, optional
             The epsilon of the answer as a computation on the table that stays inside. Needed for a query; a measurement
             says it by its map, and is refused where it needs more.
-        columns : str or sequence of str, optional
-            What goes into a measurement, values as they count: one column for a vector.
+        columns : str, optional
+            The column that goes into a measurement, values as they count.
         query : Query or str, optional
             Whose exact answer goes into a measurement of a number, or of a vector by its 1-norm.
 
@@ -431,8 +431,8 @@ REPLACED = {"ChangeOneDistance": 1, "HammingDistance": 1, "SymmetricDistance": 2
 
 OF_ANSWERS = ("AbsoluteDistance<f64>", "L1Distance<f64>")
 
-ATOMS = {"f64": "Float64", "f32": "Float32", "i64": "Int64", "i32": "Int32", "String": "String", "bool": "Boolean"}
-"""The types of values that go in, in Polars."""
+ATOMS = ("f64", "f32", "i64", "i32", "String", "bool")
+"""The types of values that go in."""
 
 
 def _refused(needed: str, found: object, remedy: str) -> RefusedError:
@@ -448,7 +448,7 @@ def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: obje
         remedy = "Convert it, for example by make_zCDP_to_approxDP and make_fix_delta."
         raise _refused("a measurement of MaxDivergence or Approximate(MaxDivergence)", measure, remedy)
     if query is None:
-        going_in, distance = _columns(table, asked.input_domain, columns), REPLACED[metric]
+        going_in, distance = _column(table, asked.input_domain, columns), REPLACED[metric]
     else:
         found = estimate(table, as_query(query))
         going_in, distance = _answer(found, asked.input_domain), found.reach
@@ -464,19 +464,14 @@ def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: obje
         None,
         epsilon,
         checks.delta(delta),
-        lambda: _at_once(_withheld(lambda: _collected(asked(going_in())))),
+        lambda: _at_once(_withheld(lambda: asked(going_in()))),
     )
-
-
-def _collected(value: Any) -> Any:
-    """What a measurement returned; a frame that may be collected once is."""
-    return value.collect() if type(value).__name__ == "OnceFrame" else value
 
 
 def _at_once(value: Any) -> Any:
     """Refuse what holds the table and goes on answering."""
     parts = (value, *(checks.listed(value) or ()))
-    if any(type(part).__name__ in ("Queryable", "OdometerQueryable", "OnceFrame") for part in parts):
+    if any(type(part).__name__ in ("Queryable", "OdometerQueryable") for part in parts):
         raise _refused("measurements that answer at once", "a queryable", "Ask one by one. It counts as asked.")
     return value
 
@@ -491,47 +486,24 @@ def _answer(found: AnswerEstimate, domain: Any) -> Callable[[], Any]:
     return lambda: found.exact()[0] if single else found.exact()
 
 
-def _columns(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any]:
-    """Columns, to go into a measurement; every value that the schema allows must be in its domain."""
-    from opendp.mod import LazyFrameDomain, VectorDomain
+def _column(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any]:
+    """A column, to go into a measurement; every value that the schema allows must be in its domain."""
+    from opendp.mod import VectorDomain
 
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
-    records, of_frame = sum(made.sizes), isinstance(domain, LazyFrameDomain)
-    listed = (
-        (given,) if isinstance(given, str) else domain.columns if of_frame and given is None else checks.listed(given)
-    )
-    names = cast("Sequence[str]", listed or ())
-    checks.subset("columns", names, schema.columns, error=ParameterError)
-    elements: Mapping[str, Any] = {}
-    if of_frame and sorted(names) == sorted(domain.columns) and _margin_holds(domain, records):
-        elements = {name: domain.get_series_domain(name).element_domain for name in domain.columns}
-    elif isinstance(domain, VectorDomain) and len(names) == 1 and domain.size in (None, records):
-        elements = {names[0]: domain.element_domain}
-    if not elements or not all(_holds(element, schema[name]) for name, element in elements.items()):
-        remedy = f"Allow what the schema does, for {records:,} records, and pass columns=."
-        raise _refused("a domain of all that the columns may hold, with no other margins", domain, remedy)
+    records, names = sum(made.sizes), (given,) if isinstance(given, str) else checks.listed(given) or ()
+    checks.subset("columns", cast("Sequence[str]", names), schema.columns, error=ParameterError)
+    fits = isinstance(domain, VectorDomain) and len(names) == 1 and domain.size in (None, records)
+    column, element = (schema[cast(str, names[0])], domain.element_domain) if fits else (None, None)
+    if column is None or not _holds(element, column):
+        remedy = f"Build it on a vector of all that the schema allows, for {records:,} records, and pass columns=."
+        raise _refused("a domain of all that one column may hold", domain, remedy)
 
     def going_in() -> Any:
-        values = canonical_table({name: schema[name] for name in elements}, made.table)
-        kinds = {name: str(element.carrier_type) for name, element in elements.items()}
-        atoms = {name: _atoms(values[name].tolist(), schema[name], kind) for name, kind in kinds.items()}
-        if not of_frame:
-            return atoms[names[0]]
-        import polars as pl
-
-        polars = cast(Any, pl)
-        dtypes = {name: getattr(polars, ATOMS[kind]) for name, kind in kinds.items()}
-        return polars.LazyFrame(atoms, schema=dtypes)
+        name = str(names[0])
+        return _atoms(canonical_table({name: column}, made.table)[name].tolist(), column, str(element.carrier_type))
 
     return going_in
-
-
-def _margin_holds(domain: Any, records: int) -> bool:
-    """Whether a domain knows nothing of its frames but how many records they have at most, and that is right."""
-    if not repr(domain).endswith(("margins=[])", "margins=[{}])")):
-        return False
-    most = domain.get_margin([]).max_length
-    return most is None or most >= records
 
 
 def _holds(element: Any, column: Column) -> bool:

@@ -175,6 +175,8 @@ def private_table(
 
     Given the class of every record, nothing else in a table of independent records depends on how many there are of
     each. So the table may be used for anything, any number of times: statistics, regressions, trained models, itself.
+    That is for one table of a data set: the promises of two, or of a table and other releases, do not add up. A ledger
+    counts them, and refuses a second.
 
     Parameters
     ----------
@@ -190,8 +192,8 @@ def private_table(
         DistributionalAttributePrivacy "open columns": those that may go out as they are, the others drawn given these.
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
-    law : network or table, optional
-        The law of a record, for secrets by themselves: a network of records, or a public table.
+    law : network, optional
+        The law of a record, for secrets by themselves: a network of records, learned from other data.
     shares : Query or str, optional
         For a DistributionPrivacy: the count whose share the distributions differ in.
     records_may_be_seen : bool
@@ -231,7 +233,7 @@ def private_table(
     --------
     >>> import bnpriv as bp
     >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
-    >>> made.rule.form, sum(made.sizes), list(made.table.columns) == list(bp.example("hospital").schema.columns)
+    >>> made.rule.form, sum(made.sizes), made.table.column_names == list(bp.example("hospital").schema.columns)
     ('fill', 10000, True)
     """
     if not (checks.flag("hidden", hidden) or checks.flag("records_may_be_seen", records_may_be_seen)):
