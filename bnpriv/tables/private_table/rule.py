@@ -386,8 +386,8 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     if not left > 0:
         raise RefusedError(
             "all models must nearly agree on how the records of a class are distributed",
-            found=f"a model under which a record is {_times(law.excess)} as likely as by {law.text}, and secrets "
-            f"{moved:,} records apart",
+            found=f"a record {_times(law.excess)} as likely under one as by the law that records are made up from, and "
+            f"secrets {moved:,} records apart",
             remedy="Ask for form='trim' with a delta, which needs no law; or hide the secret by itself, with one law.",
         )
     scale = scale_of(moved, left)
@@ -396,7 +396,7 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     if told > law.excess or (classes > 2 and told > 0):
         raise RefusedError(
             "no record may be much more likely by the law that records are made up from than under another model",
-            found=f"one that is {_times(law.shortfall)} as likely by {law.text}",
+            found=f"one that is {_times(law.shortfall)} as likely",
             remedy="Ask for form='trim' with a delta, which needs no law.",
         )
     noise: CountNoise = MoveNoise(classes=classes, scale=scale)

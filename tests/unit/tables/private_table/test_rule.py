@@ -121,7 +121,7 @@ def test_records_of_a_public_table_are_no_law() -> None:
     beside = bp.DatasetAttributePrivacy(
         declared.network, declared.schema, declared.protect, source="a test", public_records=records
     )
-    with pytest.raises(RefusedError, match="models must agree"):
+    with pytest.raises(RefusedError, match="all models must nearly agree"):
         rule(beside, "fill")
     assert rule(beside, "trim", delta=1e-6).given_up == 137
 
