@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.errors import Refusal
@@ -41,9 +42,8 @@ def how_text(rule: Any) -> str:
 
 
 def _budget(guarantee: Any) -> str:
-    return f"epsilon {guarantee.epsilon:g}" + (
-        f", delta {full_text(rounded_up(guarantee.delta))}" if guarantee.delta else ""
-    )
+    delta = f", delta {full_text(rounded_up(guarantee.delta))}" if guarantee.delta else ""
+    return f"epsilon {guarantee.epsilon:g}{delta}"
 
 
 def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tuple[Fact, ...]:
@@ -52,7 +52,17 @@ def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tu
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer, seen),
         fact("How it is made", how_text(rule)),
+        *(() if rule.law is None else (fact("What it leans on", _leans(rule)),)),
         sureness_fact(guarantee),
+    )
+
+
+def _leans(rule: Any) -> str:
+    """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
+    places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
+    return (
+        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
+        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
     )
 
 
@@ -81,6 +91,17 @@ def table_document(made: Any) -> Document:
         ),
         data=table_data(made),
     )
+
+
+def report_document(report: Any) -> Document:
+    """A private table with answers for the true one, first of all."""
+    whole = table_document(report.made)
+    rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
+    caption = "Answers for the true table, estimated from this one"
+    answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
+    told = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    data = {**whole.data, "answers": {query: list(values) for query, values in report.answers.items()}}
+    return replace(whole, kind="table report", sections=(*told, *whole.sections), data=data)
 
 
 def table_data(made: Any) -> Json:

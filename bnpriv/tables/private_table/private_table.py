@@ -37,6 +37,7 @@ from bnpriv.tables.reader import collected, opened
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
     from bnpriv.render.document import Document
+    from bnpriv.text import Json
 
 OPEN_COLUMNS = "open columns"
 """The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
@@ -142,6 +143,22 @@ class PrivateTable(Shown):
         """How it was made, and what it promises, in words."""
         return self.text
 
+    def report(self, *queries: Query | str) -> TableReport:
+        """The same with answers for the true table, estimated from this one.
+
+        Parameters
+        ----------
+        *queries : Query or str
+            As `answer` takes them.
+        """
+        asked = [as_query(query) for query in queries]
+        return TableReport(made=self, answers={str(query): self.answer(query) for query in asked})
+
+    @property
+    def provenance(self) -> Json:
+        """How it was made, as plain values that may be published, and that `bnpriv.verify` replays."""
+        return self.document.data
+
     @property
     def document(self) -> Document:
         """How it was made, and what it promises."""
@@ -150,6 +167,27 @@ class PrivateTable(Shown):
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
         return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableReport(Shown):
+    """A private table with some answers for the true one.
+
+    Parameters
+    ----------
+    made : PrivateTable
+    answers : mapping from str to tuple of float
+        By the texts of the queries.
+    """
+
+    made: PrivateTable
+    answers: Mapping[str, tuple[float, ...]]
+
+    @property
+    def document(self) -> Document:
+        """How the table was made, what it promises, and the answers."""
+        return service("table.report_document")(self)
 
 
 def private_table(
