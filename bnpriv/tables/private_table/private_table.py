@@ -231,7 +231,7 @@ def private_table(
         DistributionalAttributePrivacy "open columns": those that may go out as they are, the others drawn given these.
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
-    law : network or table, optional
+    law : network, optional
         The law of a record, for secrets by themselves: a network of records, learned from other data.
     shares : Query or str, optional
         For a DistributionPrivacy: the count whose share the distributions differ in.

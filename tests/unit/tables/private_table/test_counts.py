@@ -120,7 +120,7 @@ def test_noise_needs_two_classes_and_a_scale() -> None:
         MoveNoise(classes=1, scale=1.0)
     with pytest.raises(ParameterError):
         MoveNoise(classes=2, scale=0.0)
-    with pytest.raises(RefusedError, match="classes are hidden up to"):
+    with pytest.raises(RefusedError, match="classes the distance of secrets over epsilon"):
         MoveNoise(classes=3, scale=1e7, most=10).delta(1)
     # two classes have a formula
     assert least_bound(2, 1e9, 10**9, 1e-6) == math.ceil(1e9 * math.log1p((math.e - 1) / 2e-6))
