@@ -212,9 +212,6 @@ def table(
     epsilon: Epsilon = ...,  # type: ignore[assignment]
     delta: Delta = 0.0,
     form: Annotated[str | None, typer.Option("--form", metavar="F", help="fill, trim, or fill and trim.")] = None,
-    law: Annotated[
-        str | None, typer.Option("--law", metavar="PUBLIC", help="Draw made-up records from this public table.")
-    ] = None,
     records_may_be_seen: Annotated[
         bool, typer.Option("--records-may-be-seen", help="Declare that single persons need no protection.")
     ] = False,
@@ -238,7 +235,7 @@ def table(
     _require_ledger(ledger, budget, key)
     _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
     written = [path for path in (output, html, _file(json)) if path is not None]
-    reading = [*framework_files(framework), *_ledger_files(ledger), *_table_files(law)]
+    reading = [*framework_files(framework), *_ledger_files(ledger)]
     reading += [] if data is None else data_files(data, *written)
     if output is not None:
         require_writable(output, reading)
@@ -248,8 +245,7 @@ def table(
         noting(lambda: _left_behind(made, f"its table is in {output}.")),
         outputs(html, _file(json), reading=reading) as out,
     ):
-        hidden, schema, network = read_hidden(framework)
-        known: object = network if law is None else law
+        hidden, schema, known = read_hidden(framework)
         if plan:
             queries = tuple(read_queries(framework).values())
             with working("working out every form"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.errors import Refusal
@@ -15,7 +16,10 @@ REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
-ANY_USE = "It may be used for anything, any number of times, and handed on; nothing more is charged for it."
+ANY_USE = (
+    "It may be used for anything, any number of times, and handed on; nothing more is charged for it. A second table "
+    "of the same data, or a release beside it, does cost: their promises do not add up."
+)
 
 KEPT_NOWHERE = (
     "Which records were left out or made up, and the noise, were drawn from the system's randomness and are kept "
@@ -47,7 +51,17 @@ def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tu
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer, seen),
         fact("How it is made", how_text(rule)),
+        *(() if rule.law is None else (fact("What it leans on", _leans(rule)),)),
         sureness_fact(guarantee),
+    )
+
+
+def _leans(rule: Any) -> str:
+    """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
+    places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
+    return (
+        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
+        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
     )
 
 
@@ -78,6 +92,17 @@ def table_document(made: Any) -> Document:
     )
 
 
+def report_document(report: Any) -> Document:
+    """A private table with answers for the true one, first of all."""
+    whole = table_document(report.made)
+    rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
+    caption = "Answers for the true table, estimated from this one"
+    answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
+    shown = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    data = {**whole.data, "answers": [{"query": each, "values": list(told)} for each, told in report.answers.items()]}
+    return replace(whole, sections=(*shown, *whole.sections), data=data)
+
+
 def table_data(made: Any) -> Json:
     """Return all that may be known of a private table as plain values, for records of it and for `bnpriv.verify`."""
     rule = made.rule
@@ -92,6 +117,7 @@ def table_data(made: Any) -> Json:
                 rule.classes.labels, rule.classes.predicates, made.sizes, made.noisy, strict=True
             )
         ],
+        "answers": [],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
         "law": None if rule.law is None else law_data(rule.law),

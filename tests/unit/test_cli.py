@@ -443,17 +443,6 @@ def test_it_is_filled_by_the_network_of_the_file(shell, here: Path) -> None:
     assert len(pd.read_parquet(here / "out.parquet")) == 10_000
 
 
-def test_it_is_filled_from_a_public_table(shell, here: Path) -> None:
-    public = pd.read_parquet(here / "patients.parquet").sample(300, random_state=1)
-    public.to_parquet(here / "public.parquet")
-    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--law", "public.parquet")
-    code, out, err = shell(*words, "--form", "trim", "--json", "-")
-    assert (code, err) == (0, "")
-    assert json.loads(out)["data"]["form"] == "trim"
-    code, _, err = shell(*words[:-2], "--law", "public.parquet", "-o", "public.parquet", "--form", "trim")
-    assert (code, "an output must be a file of its own" in err) == (2, True)
-
-
 def test_a_plan_touches_no_data(shell, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "made_by", None)
     code, out, err = shell("table", "framework.toml", "--plan", *ASKED, "--html", "plan.html", "--json", "plan.json")

@@ -18,7 +18,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.builtin import Count, Proportion
 from bnpriv.core.queries.contribution import holds_category, holds_number
-from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.normal_form import definite, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, truth
 from bnpriv.core.schema import NumberColumn, Schema, has_gaps, is_whole, require_schema
 from bnpriv.core.secrets import Apart, Secret
@@ -129,9 +129,11 @@ def _cells(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
             "mean or total may be far away with few records moved, or near with many.",
         )
     terms = [cast(Indicator, output.terms[0][1]) for output in query.outputs(schema)]
-    conditions = [term.predicate for term in terms]
+    # a gap that is not counted is in none of the cells, so that it is one of the other records
+    conditions = [definite(term.predicate, schema) for term in terms]
     rest = Not(conditions[0]) if len(conditions) == 1 else Not(Or(tuple(conditions)))
-    return [*((_text(each), each) for each in conditions), ("other records", rest)]
+    cells = [(_text(term.predicate), each) for term, each in zip(terms, conditions, strict=True)]
+    return [*cells, ("other records", rest)]
 
 
 def _text(predicate: Predicate) -> str:

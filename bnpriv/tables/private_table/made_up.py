@@ -6,11 +6,10 @@ rows of tables are divided by their exact sums. Nothing is rounded but the masse
 that were drawn as logs: `RecordLaw.excess` bounds what that does.
 
 What is handed on must not tell a made-up record from a real one. So made-up values are values as they count: categories
-as they are declared, whole numbers rounded, a gap that is not counted None. Where the law of a column of fractions is a
-density, a made-up number is a step of the column's public grid, and **real numbers of the columns in
-`RecordLaw.rounded` are handed on as `on_grid(column, column.step(x))`** of the clamped number x, after the class of the
-record was found out from x itself. Both are then the same function of a record. All other numbers are handed on as they
-count: under the model they are values that are declared one by one.
+as they are declared, whole numbers rounded, a gap that is not counted None. Of a column of fractions a made-up number
+is a step of the column's public grid, and **real numbers of the columns in `RecordLaw.rounded` are handed on as
+`on_grid(column, column.step(x))`** of the clamped number x, after the class of the record was found out from x itself.
+Both are then the same function of a record, in whatever precision a table holds its numbers.
 """
 
 from __future__ import annotations
@@ -40,14 +39,13 @@ from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.noise import Sampler
 from bnpriv.core.queries.asked import count
 from bnpriv.core.queries.base import Indicator, Query
-from bnpriv.core.queries.contribution import COMPARED, cleaned
+from bnpriv.core.queries.contribution import COMPARED
 from bnpriv.core.queries.normal_form import NormalForm, Steps, columns_of, normal_form
 from bnpriv.core.queries.predicates import Comparison, IsIn, Predicate, truth
 from bnpriv.core.schema import Column, NumberColumn, Schema, has_gaps, is_whole
 from bnpriv.core.whole_numbers import WholeLaw
 from bnpriv.errors import BnprivError, LawError, NetworkError, Refusal, RefusedError, SizeError
 from bnpriv.kind import is_framework, kind_of, notion_of
-from bnpriv.kinds.public_records import PublicRecords
 
 # --------------------------------------------------------------------------------------------------
 # The law of one record given its class, as others see it.
@@ -69,14 +67,15 @@ UNIT = 2**1074
 
 IMPOSSIBLE = Refusal(
     required="noise may ask for a record of any class: each must be possible where records are made up",
-    found=f"a class with a probability below {RAREST_CLASS:g} in the model, or without a record in the public table",
+    found=f"a class with a probability below {RAREST_CLASS:g} in the model",
     remedy="Join it with another class, or use form='trim', which makes nothing up.",
 )
 
 NO_LAW = Refusal(
-    required="records are made up from public records, or a network of level 'records' with exact tables",
+    required="records are made up from a network of level 'records' with exact tables",
     found="another model",
-    remedy="Pass such a model as `law`, or use form='trim', which makes nothing up.",
+    remedy="Pass such a network, learned from other data, or use form='trim', which makes nothing up. Records of a "
+    "public table itself would be told from real ones.",
 )
 
 
@@ -120,9 +119,8 @@ def record_law(
 
     Parameters
     ----------
-    model : DatasetAttributePrivacy, DiscreteNetwork or PublicRecords
-        A framework: the public records that it holds, or else the first model of its network; a network of level
-        "records", its first model; public records, each as likely as another.
+    model : DatasetAttributePrivacy, DistributionPrivacy or DiscreteNetwork
+        The first model of a network of level "records".
     schema : Schema
     predicates : sequence of Predicate
         One per class; each record satisfies exactly one.
@@ -142,7 +140,7 @@ def record_law(
         declared = _declared(model, schema, predicates, columns)
         if isinstance(declared, Refusal):
             return declared
-        return (_of_network if declared.public is None else _of_public)(declared, predicates, columns)
+        return _of_network(declared, predicates, columns)
     except BnprivError as error:
         return Refusal.of(error)
 
@@ -160,32 +158,27 @@ def on_grid(column: NumberColumn, step: int) -> float:
 
 
 # --------------------------------------------------------------------------------------------------
-# What is declared: a network, public records, or both.
+# What is declared: a network, with the laws inside its bins.
 # --------------------------------------------------------------------------------------------------
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class _Declared:
-    """The law of one record as it is declared; `network` is None where there are public records alone."""
+    """The law of one record as it is declared, and whether public records are further models of it."""
 
     schema: Schema
     network: Any
     laws: Mapping[str, Sequence[ColumnLaw]]
-    public: PublicRecords | None
     source: str = ""
+    beside_records: bool = False
 
     def law(self, form: NormalForm, model: int = 0) -> WholeLaw:
         """The law of what one record adds to the numerators of a form under one model."""
-        if self.network is None:
-            added, counts = cast(PublicRecords, self.public).counts(form)
-            return WholeLaw.of(added, np.log(counts / counts.sum()), 0.0)
-        draw, names = model - self.network.models, sorted(set[str]().union(*map(columns_of, form.terms)))
+        names = sorted(set[str]().union(*map(columns_of, form.terms)))
         states = joint_law(self.network, names)
-        values = states.values[[(model if draw < 0 else draw % self.network.models) % len(states.values)]]
-        table = LogTable(axes=states.axes, values=values, error=states.error)
-        own = law_of_cells(form, node_cells(form, names, self.network.states, self.laws), table)
-        return own if draw < 0 else cast(PublicRecords, self.public).law(form, draw, own)
+        table = LogTable(axes=states.axes, values=states.values[[model % len(states.values)]], error=states.error)
+        return law_of_cells(form, node_cells(form, names, self.network.states, self.laws), table)
 
 
 def _declared(
@@ -193,28 +186,25 @@ def _declared(
 ) -> _Declared | Refusal:
     read = sorted({*columns, *(name for each in predicates for name in each.columns)})
     network: Any = next(iter(notion_of(model).networks(model)), None) if is_framework(model) else model
-    is_public = isinstance(model, PublicRecords)
-    if not (is_public or (kind_of(network).exact_tables and network.level == "records")):
+    if not (kind_of(network).exact_tables and network.level == "records"):
         return NO_LAW
-    missing = sorted(set(read).difference(model.columns if is_public else network.attributes))
+    missing = sorted(set(read).difference(network.attributes))
     if missing:
         return Refusal(
-            required=f"every column that is handed on must be {'in the public records' if is_public else 'a node'}",
+            required="every column that is handed on must be a node",
             found=f"{listing(map(repr, missing))}, of which no law is known",
             remedy="Leave it out of the schema, add it to the model, or use form='trim', which makes nothing up.",
         )
-    if is_public:
-        return _Declared(schema, None, {}, model)
     if is_framework(model):
         try:  # only tables of independent records have a law of one record
             notion_of(model).record_law(model, count(predicates[0]), 0)
         except (NetworkError, RefusedError) as error:
             return replace(NO_LAW, found=error.found)
-        return _Declared(schema, network, model.column_laws, model.public_records, model.source)
+        return _Declared(schema, network, model.column_laws, model.source, model.public_records is not None)
     held = Schema(schema.records, {name: schema[name] for name in read})
     laws = bin_laws(held, network.states)
     require_gaps(network, held, laws)
-    return _Declared(schema, network, laws, None)
+    return _Declared(schema, network, laws)
 
 
 def _with_class(query: Query, schema: Schema, predicates: Sequence[Predicate]) -> NormalForm:
@@ -288,11 +278,12 @@ def _counted(column: Column, value: Any, rounded: bool = False) -> _Value:
     return _Value(value, on_grid(column, column.step(value)) if rounded else float(value) + 0.0)
 
 
-def _on_steps(column: Column, laws: Iterable[ColumnLaw]) -> bool:
-    """Whether numbers of a column are handed on as steps of its grid: some law of it is not one of single numbers."""
-    return not is_whole(column) and any(
-        _on_steps(column, law.parts) if isinstance(law, MixedLaw) else not isinstance(law, FiniteLaw) for law in laws
-    )
+def _on_steps(column: Column) -> bool:
+    """Whether values of a column are handed on as steps of its grid: fractions, also declared one by one.
+
+    A table may hold 0.1 as a float of 32 bits, or as a sum, where the law says 0.1.
+    """
+    return not isinstance(column, Categorical) and not is_whole(column)
 
 
 def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tuple[DrawValue, float]:
@@ -343,7 +334,7 @@ def _uniform(column: NumberColumn, law: UniformLaw) -> DrawValue:
 
 
 # --------------------------------------------------------------------------------------------------
-# Records of a network, and of a public table.
+# Records of a network.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -357,7 +348,7 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     asked = [name for name in nodes if any(name in each.columns for each in predicates)]
     early = [name for name in nodes if name in above(asked)]
     late = [name for name in nodes if name in above(columns) and name not in early]
-    rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name], laws.get(name, ())))
+    rounded = frozenset(name for name in {*asked, *columns} if _on_steps(schema[name]))
     valued, error = dict[str, Sequence[DrawValue]](), 0.0
     for name in {*asked, *columns}:
         known = laws.get(name) or _values_alone(name, schema[name], network.states[name])
@@ -400,6 +391,9 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     # rows are divided by their sums, and the law by the probability of the class: twice each
     error *= 4
     gap, excess, shortfall = _apart(declared, form, asked, [*early, *late], class_of, error)
+    if declared.beside_records:
+        # draws of weights are about 1 / e from each other, and hold no record that the public table does not
+        gap, excess, shortfall = 1.0, math.inf, math.inf
     models = f", by the first of its {network.models:,} models" if network.models > 1 else ""
     return RecordLaw(
         draw=draw,
@@ -410,40 +404,6 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
         shares=tuple(shares.tolist()),
         rounded=rounded.intersection(columns),
     )
-
-
-def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Sequence[str]) -> RecordLaw | Refusal:
-    public, schema = cast(PublicRecords, declared.public), declared.schema
-    asked = sorted({name for each in predicates for name in each.columns})
-    counted = {name: _as_counted(schema[name], public.columns[name]) for name in {*asked, *columns}}
-    class_of, rows = _classifier(asked, predicates), [list[int]() for _ in predicates]
-    for place, values in enumerate(zip(*(counted[name] for name in asked), strict=True)):
-        rows[class_of(tuple(value.seen for value in values))].append(place)
-    if not all(rows):
-        return IMPOSSIBLE
-
-    def draw(numbers: Sequence[int], sampler: Sampler) -> dict[str, list[Any]]:
-        chosen = [
-            held[sampler.below(len(held))] for number, held in zip(numbers, rows, strict=True) for _ in range(number)
-        ]
-        return {name: [counted[name][place].handed for place in chosen] for name in columns}
-
-    # Beside a network there are its own models, in which real numbers hardly ever are those of the table, and draws of
-    # weights, which are about 1 / e from equal ones: too far for the distance to be worked out.
-    far = 0.0 if declared.network is None else math.inf
-    return RecordLaw(
-        draw=draw,
-        text=f"the {public.records:,} records of the public table",
-        gap=min(1.0, far),
-        excess=far,
-        shortfall=far,
-        shares=tuple(len(held) / public.records for held in rows),
-    )
-
-
-def _as_counted(column: Column, values: Any) -> list[_Value]:
-    found = cleaned(column, values).tolist()
-    return [_counted(column, column.outcomes[each] if isinstance(column, Categorical) else each) for each in found]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -554,9 +514,8 @@ def moments(model: object, query: Query, predicates: Sequence[Predicate], schema
     declared = _declared(model, known, predicates, query.columns)
     if isinstance(declared, Refusal):
         raise declared.error()
-    form, public = _with_class(query, known, predicates), declared.public
-    models = 1 if declared.network is None else declared.network.models + (0 if public is None else public.draws)
-    found = [_moments(declared, form, each, len(predicates)) for each in range(models)]
+    form = _with_class(query, known, predicates)
+    found = [_moments(declared, form, each, len(predicates)) for each in range(declared.network.models)]
     return ClassMoments(*(np.array(part) for part in zip(*found, strict=True)))
 
 

@@ -37,6 +37,7 @@ from bnpriv.tables.reader import collected, opened
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
     from bnpriv.render.document import Document
+    from bnpriv.text import Json
 
 OPEN_COLUMNS = "open columns"
 """The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
@@ -142,6 +143,22 @@ class PrivateTable(Shown):
         """How it was made, and what it promises, in words."""
         return self.text
 
+    def report(self, *queries: Query | str) -> TableReport:
+        """The same with answers for the true table, estimated from this one.
+
+        Parameters
+        ----------
+        *queries : Query or str
+            As `answer` takes them.
+        """
+        asked = [as_query(query) for query in queries]
+        return TableReport(made=self, answers={str(query): self.answer(query) for query in asked})
+
+    @property
+    def provenance(self) -> Json:
+        """How it was made, as plain values that may be published, and that `bnpriv.verify` replays."""
+        return self.document.data
+
     @property
     def document(self) -> Document:
         """How it was made, and what it promises."""
@@ -150,6 +167,27 @@ class PrivateTable(Shown):
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
         return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class TableReport(Shown):
+    """A private table with some answers for the true one.
+
+    Parameters
+    ----------
+    made : PrivateTable
+    answers : mapping from str to tuple of float
+        By the texts of the queries.
+    """
+
+    made: PrivateTable
+    answers: Mapping[str, tuple[float, ...]]
+
+    @property
+    def document(self) -> Document:
+        """How the table was made, what it promises, and the answers."""
+        return service("table.report_document")(self)
 
 
 def private_table(
@@ -175,6 +213,8 @@ def private_table(
 
     Given the class of every record, nothing else in a table of independent records depends on how many there are of
     each. So the table may be used for anything, any number of times: statistics, regressions, trained models, itself.
+    That is for one table of a data set: the promises of two, or of a table and other releases, do not add up. A ledger
+    counts them, and refuses a second.
 
     Parameters
     ----------
@@ -191,7 +231,7 @@ def private_table(
     schema : Schema, optional
         The columns that are handed on and the number of records, for secrets by themselves.
     law : network or table, optional
-        The law of a record, for secrets by themselves: a network of records, or a public table.
+        The law of a record, for secrets by themselves: a network of records, learned from other data.
     shares : Query or str, optional
         For a DistributionPrivacy: the count whose share the distributions differ in.
     records_may_be_seen : bool
@@ -231,7 +271,7 @@ def private_table(
     --------
     >>> import bnpriv as bp
     >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
-    >>> made.rule.form, sum(made.sizes), list(made.table.columns) == list(bp.example("hospital").schema.columns)
+    >>> made.rule.form, sum(made.sizes), made.table.column_names == list(bp.example("hospital").schema.columns)
     ('fill', 10000, True)
     """
     if not (checks.flag("hidden", hidden) or checks.flag("records_may_be_seen", records_may_be_seen)):

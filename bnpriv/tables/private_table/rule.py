@@ -18,15 +18,12 @@ from bnpriv.core.queries.asked import as_query, count
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
-from bnpriv.kind import ANY_KIND, is_framework, kind_of, notion_of
-from bnpriv.kinds.public_records import PublicRecords, public_records_of
+from bnpriv.kind import is_framework, kind_of, notion_of
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.plan import plan
-from bnpriv.tables.evaluate import guarded, values_as_they_count
 from bnpriv.tables.private_table.classes import Classes, classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, CountNoise, MoveNoise, least_bound
 from bnpriv.tables.private_table.made_up import RecordLaw, record_law
-from bnpriv.tables.readings import dialect_of
 
 TableForm = Literal["fill", "trim", "fill and trim"]
 FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
@@ -150,7 +147,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     schema : Schema, optional
         Needed for secrets alone.
     law : object
-        A network of records or a public table, where `asked` has none.
+        A network of records, where `asked` has none.
     shares : Query or str, optional
         The count whose share the distributions of a pair differ in.
 
@@ -180,7 +177,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
             "secrets by themselves need a schema", found="none", remedy="Pass schema=Schema(records=..., columns=...)."
         )
     classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
-    known = None if law is None else record_law(_model(law, schema), schema, classes.predicates, tuple(schema.columns))
+    known = None if law is None else record_law(law, schema, classes.predicates, tuple(schema.columns))
     return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
 
 
@@ -228,14 +225,6 @@ def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
         )
     found = record_law(model_class(networks), framework.schema, classes.predicates, tuple(framework.schema.columns))
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
-
-
-def _model(law: object, schema: Schema) -> object:
-    """A network or public records as they are; the records of a public table."""
-    if isinstance(law, PublicRecords) or kind_of(law) is not ANY_KIND:
-        return law
-    columns = schema.columns
-    return public_records_of(guarded(law, lambda: values_as_they_count(law, columns, dialect_of(schema))), columns)
 
 
 def _secrets(given: object) -> Sequence[object]:
@@ -358,7 +347,7 @@ def _law(hidden: Hidden) -> RecordLaw | Refusal:
         return Refusal(
             required="records that are missing are drawn from the law of a record given its class",
             found="none",
-            remedy="Pass law= a network of records or a public table, or ask for form='trim' with a delta.",
+            remedy="Pass law= a network of records, or ask for form='trim' with a delta.",
         )
     return hidden.law
 

@@ -79,6 +79,18 @@ def test_answers_of_several_columns_and_means() -> None:
         found.answer(bp.custom(lambda rows: 1.0, columns=["days"], sensitivity=1.0))
 
 
+def test_a_report_has_answers_beside_the_promise() -> None:
+    found = made()
+    told = found.report('count(smokes == "yes")', "histogram(ill)")
+    assert "Answers for the true table" in str(told)
+    data = json.loads(told.to_json())["data"]
+    assert data["answers"]["histogram(ill)"] == list(found.answer("histogram(ill)"))
+    assert {name: value for name, value in data.items() if name != "answers"} == json.loads(
+        json.dumps(found.provenance)
+    )
+    assert "Answers for" not in str(found.report())
+
+
 def test_two_tables_are_never_the_same() -> None:
     first, second = made(), made()
     assert first.table.values.tolist() != second.table.values.tolist()

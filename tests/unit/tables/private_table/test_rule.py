@@ -107,14 +107,23 @@ def test_a_little_trim_and_a_little_fill() -> None:
     assert told <= 1e-4 < less
 
 
-def test_a_public_table_may_be_the_law() -> None:
+def test_records_of_a_public_table_are_no_law() -> None:
     import pandas as pd
 
+    from bnpriv.kinds.public_records import PublicRecords
+
     public = pd.DataFrame({"ill": ["no", "yes", "no", "no"], "smokes": ["no", "yes", "yes", "no"]})
-    filled = rule(ILL, "fill", schema=SCHEMA, law=public)
-    assert "4 records of the public table" in filled.guarantee.source
-    assert filled.law is not None
-    assert filled.law.shares == (0.25, 0.75)
+    records = PublicRecords({name: public[name].to_numpy() for name in public}, draws=3, seed=0)
+    for law in (public, "public.csv", records):
+        with pytest.raises(RefusedError, match="would be told from real ones"):
+            rule(ILL, "fill", schema=SCHEMA, law=law)
+    declared = framework(network())
+    beside = bp.DatasetAttributePrivacy(
+        declared.network, declared.schema, declared.protect, source="a test", public_records=records
+    )
+    with pytest.raises(RefusedError, match="models must agree"):
+        rule(beside, "fill")
+    assert rule(beside, "trim", delta=1e-6).given_up == 137
 
 
 @pytest.mark.parametrize(
