@@ -216,20 +216,6 @@ def test_several_counts_by_one_secret() -> None:
     assert found.answer("histogram(ward)") == pytest.approx(found.noisy)
 
 
-def test_the_law_is_not_that_of_the_very_table(tmp_path: Path) -> None:
-    """Records made up from the true table would hand on how often each of its records is there."""
-    data, ledger = table(60), tmp_path / "ledger.db"
-    given: dict[str, Any] = {"schema": SCHEMA, "records_may_be_seen": True}
-    with pytest.raises(DataError, match="learned from"):
-        bp.private_table(ILL, data, 1.0, law=data.iloc[::-1], **given)
-    with pytest.raises(DataError, match="learned from"):
-        bp.private_table(ILL, data, 1.0, law=data, ledger=ledger, budget=1.0, **given)
-    assert not ledger.exists()
-    # other records may be used, or these where nothing is made up
-    assert bp.private_table(ILL, data, 1.0, law=table(61), **given).rule.form == "fill"
-    assert bp.private_table(ILL, data, 1.0, 1e-4, law=data, **given).rule.form == "trim"
-
-
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
 def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
