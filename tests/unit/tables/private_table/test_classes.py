@@ -134,6 +134,11 @@ def test_too_many_classes_are_refused() -> None:
         )
 
 
+def test_as_many_categories_as_classes_are_allowed() -> None:
+    columns = {"c": bp.Categorical([f"k{k}" for k in range(MOST_CLASSES)])}
+    assert len(classes_of([secret("histogram(c)")], bp.Schema(records=10, columns=columns))) == MOST_CLASSES
+
+
 def test_frameworks_refuse_several_counts_at_once() -> None:
     network = bp.example("hospital").network
     with pytest.raises(SecretError, match="private table"):

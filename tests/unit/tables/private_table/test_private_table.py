@@ -12,7 +12,6 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, FileError, ParameterError, RefusedError
-from bnpriv.tables.private_table.made_up import on_grid
 from bnpriv.tables.private_table.private_table import PrivateTable
 from tests.unit.tables.private_table.test_rule import ILL, SCHEMA, framework, network
 
@@ -238,17 +237,3 @@ def test_shares_are_of_two_distributions_alone() -> None:
     for asked, given in ((framework(network()), None), (ILL, SCHEMA)):
         with pytest.raises(ParameterError, match="shares"):
             bp.private_table(asked, object(), 1.0, schema=given, shares="count(x == 1)", records_may_be_seen=True)
-
-
-def test_real_numbers_of_a_filled_table_are_steps_as_made_up_ones_are() -> None:
-    import pandas as pd
-
-    column = bp.Real(0, 1, steps=10)
-    schema = bp.Schema(records=300, columns={"ill": SCHEMA["ill"], "x": column})
-    random = np.random.default_rng(62)
-    data, public = (
-        pd.DataFrame({"ill": random.choice(["no", "yes"], 300), "x": random.uniform(-1, 2, 300)}) for _ in range(2)
-    )
-    found = bp.private_table(ILL, data, 1.0, schema=schema, law=public, records_may_be_seen=True)
-    assert isinstance(found, PrivateTable)
-    assert set(found.table.x) == {on_grid(column, step) for step in range(11)}
