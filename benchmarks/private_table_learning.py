@@ -49,7 +49,6 @@ class Case:
     name : str
     rules : mapping from str to TableRule
         How a table is filled, and how it is trimmed.
-    framework : DatasetAttributePrivacy
     drawn : callable
         A table in which so many records count for the secret.
     secrets : (int, int)
@@ -63,7 +62,6 @@ class Case:
 
     name: str
     rules: Mapping[str, TableRule]
-    framework: bp.DatasetAttributePrivacy
     drawn: Callable[[int, np.random.Generator], pd.DataFrame]
     secrets: tuple[int, int]
     target: str
@@ -75,7 +73,7 @@ class Case:
         """A table and how many records of the true one each of its own stands for."""
         if form == "as it is":
             return data, np.ones(len(data))
-        made = made_by(self.rules[form], self.framework, data, output=None, sampler=None)
+        made = made_by(self.rules[form], data, output=None, sampler=None)
         weights = list(made.weights.values())
         inside = self.members(made.table)
         return made.table, np.where(inside, weights[0], weights[1])
@@ -137,7 +135,6 @@ def adult() -> Case:
     return Case(
         name="adult, income predicted, the number of women hidden",
         rules=rules(framework),
-        framework=framework,
         drawn=drawn,
         secrets=(3_200, 3_200 + MOVED),
         target="income",
@@ -159,7 +156,6 @@ def hospital() -> Case:
     return Case(
         name="hospital, inhalers predicted, the number of ill patients hidden",
         rules=rules(framework),
-        framework=framework,
         drawn=drawn,
         secrets=(1_900, 1_900 + MOVED),
         target="inhaler",

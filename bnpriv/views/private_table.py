@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Code, Document, Fact, Paragraph, Quote, Section, Table, fact
-from bnpriv.text import Json, full_text, number_text
+from bnpriv.text import Json, full_text, number_text, rounded_up
 from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
 
 REAL_RECORDS = "Single persons are not protected, real records are handed on"
@@ -41,7 +42,8 @@ def how_text(rule: Any) -> str:
 
 
 def _budget(guarantee: Any) -> str:
-    return f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
+    delta = f", delta {full_text(rounded_up(guarantee.delta))}" if guarantee.delta else ""
+    return f"epsilon {guarantee.epsilon:g}{delta}"
 
 
 def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tuple[Fact, ...]:
@@ -50,7 +52,17 @@ def _facts(rule: Any, seen: str = "the table, or whatever is made of it,") -> tu
         protected_fact(guarantee.secrets),
         observer_fact(guarantee.observer, seen),
         fact("How it is made", how_text(rule)),
+        *(() if rule.law is None else (fact("What it leans on", _leans(rule)),)),
         sureness_fact(guarantee),
+    )
+
+
+def _leans(rule: Any) -> str:
+    """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
+    places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
+    return (
+        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
+        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
     )
 
 
@@ -75,10 +87,21 @@ def table_document(made: Any) -> Document:
         facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
             Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(KEPT_NOWHERE, soft=True))),
-            belief_section(rule.guarantee),
+            *([belief_section(rule.guarantee)] if rule.guarantee.with_belief else []),
         ),
         data=table_data(made),
     )
+
+
+def report_document(report: Any) -> Document:
+    """A private table with answers for the true one, first of all."""
+    whole = table_document(report.made)
+    rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
+    caption = "Answers for the true table, estimated from this one"
+    answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
+    shown = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    data = {**whole.data, "answers": [{"query": each, "values": list(told)} for each, told in report.answers.items()]}
+    return replace(whole, sections=(*shown, *whole.sections), data=data)
 
 
 def table_data(made: Any) -> Json:
@@ -95,6 +118,7 @@ def table_data(made: Any) -> Json:
                 rule.classes.labels, rule.classes.predicates, made.sizes, made.noisy, strict=True
             )
         ],
+        "answers": [],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
         "law": None if rule.law is None else law_data(rule.law),
@@ -142,7 +166,7 @@ def plan_document(plan: Any) -> Document:
         blocks.append(_errors_table(plan))
     possible = bool(rows)
     best = plan.best if possible else None
-    sections = [Section(title="Forms of the table", id="forms", blocks=tuple(blocks))]
+    sections = [Section(title="Forms of the table", id="forms", blocks=tuple(blocks))] if possible else []
     if refused:
         sections.append(
             Section(title="Forms that cannot be", id="refused", blocks=tuple(map(Paragraph, refused)), folded=possible)
@@ -212,7 +236,7 @@ def beside_section(beside: Any) -> Section:
                 "any number of times, or is handed on as it is, for the same epsilon once."
             ),
             Paragraph(("To have it: ", Code(f"bp.private_table(framework, data, {budget}, records_may_be_seen=True)"))),
-            Paragraph(REAL_RECORDS, soft=True),
+            Paragraph(f"{REAL_RECORDS}.", soft=True),
         ),
     )
 
@@ -235,7 +259,7 @@ def answer_document(answer: Any) -> Document:
     numbers = list(zip(answer.labels, answer.numbers, strict=True))
     rows = [(label, number_text(value), number_text(answer.scale)) for label, value in numbers]
     header = ("number", "answer", "mean error by the noise")
-    blocks = (Table(caption=answer.asked, header=header, rows=rows, numbers=(1, 2)),) if rows else ()
+    blocks = (Table(caption="The answer for the true table", header=header, rows=rows, numbers=(1, 2)),) if rows else ()
     return Document(
         kind="hidden answer",
         headline=f"{_protected(answer.records)}: the answer to {answer.asked}",

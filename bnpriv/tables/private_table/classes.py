@@ -105,9 +105,9 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
     found = _possible(combined, schema)
     if len(found) < 2:
         raise SecretError(
-            "a number of records that is hidden must not be known beforehand",
+            "what is hidden must not be known beforehand: some possible records must fulfil the condition, others not",
             found="a condition that all values of its columns fulfil, or none",
-            remedy="Hide a condition that some records fulfil.",
+            remedy="Compare it with the categories and bounds of the schema.",
         )
     return Classes(
         schema=schema,
@@ -182,7 +182,7 @@ def _moved(secret: Secret, schema: Schema) -> int:
             return schema.records
         if not isinstance(secret.pairs, Apart):
             raise SecretError(
-                "several counts at once are hidden up to a number of records that lie in other cells",
+                "the counts of a histogram or crosstab are hidden by one distance: how many records lie in other cells",
                 found="chosen pairs",
                 remedy="Write pairs=apart(at_most=50).",
             )

@@ -95,7 +95,7 @@ class MoveNoise:
     def __post_init__(self) -> None:
         if self.classes < 2:
             raise ParameterError(
-                "noise moves records between classes", found="fewer than two", remedy="Protect a condition."
+                "noise needs two classes of records", found="fewer than two", remedy="Protect a condition."
             )
         checks.positive("the scale of the noise", self.scale)
 
@@ -168,9 +168,10 @@ class MoveNoise:
         size = largest + math.ceil(far * self.scale) + 1
         if size > MOST_CHANCES:
             raise RefusedError(
-                f"{self.classes} classes are hidden up to a scale of about {MOST_CHANCES / 2 / far:,.0f} records",
-                found=f"a scale of {self.scale:,.0f}",
-                remedy="Choose fewer records between two secrets, a larger epsilon, or two classes.",
+                f"with {self.classes} classes the distance of secrets over epsilon is at most about "
+                f"{MOST_CHANCES / 2 / far:,.0f}",
+                found=f"{self.scale:,.0f}",
+                remedy="Hide closer secrets, choose a larger epsilon, or hide two classes.",
             )
         r = math.exp(-0.5 / self.scale)
         powers = np.exp(-np.arange(size) / (2 * self.scale))
@@ -277,7 +278,9 @@ def least_bound(classes: int, scale: float, moved: int, delta: float) -> int:
         low, high = high, 2 * high
         if high > 2**53:
             raise RefusedError(
-                "some bound of the noise must be enough", found="none", remedy="Choose a larger delta, or epsilon."
+                "some number of records given up must be enough",
+                found="none",
+                remedy="Choose a larger delta or epsilon.",
             )
     while high - low > 1:
         middle = (low + high) // 2

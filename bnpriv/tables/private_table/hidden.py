@@ -491,19 +491,16 @@ def _column(table: HiddenTable, domain: Any, given: object) -> Callable[[], Any]
     from opendp.mod import VectorDomain
 
     schema, made = table.rule.classes.schema, table._kept.made  # pyright: ignore[reportPrivateUsage]
-    records, names = sum(made.sizes), (given,) if isinstance(given, str) else checks.listed(given) or ()
-    checks.subset("columns", cast("Sequence[str]", names), schema.columns, error=ParameterError)
+    listed = [given] if isinstance(given, str) else list(checks.listed(given) or ())
+    names = cast("list[str]", listed)
+    checks.subset("columns", names, schema.columns, error=ParameterError)
+    records = sum(made.sizes)
     fits = isinstance(domain, VectorDomain) and len(names) == 1 and domain.size in (None, records)
-    column, element = (schema[cast(str, names[0])], domain.element_domain) if fits else (None, None)
-    if column is None or not _holds(element, column):
+    if not fits or not _holds(domain.element_domain, schema[names[0]]):
         remedy = f"Build it on a vector of all that the schema allows, for {records:,} records, and pass columns=."
         raise _refused("a domain of all that one column may hold", domain, remedy)
-
-    def going_in() -> Any:
-        name = str(names[0])
-        return _atoms(canonical_table({name: column}, made.table)[name].tolist(), column, str(element.carrier_type))
-
-    return going_in
+    name, column, kind = names[0], schema[names[0]], str(domain.element_domain.carrier_type)
+    return lambda: _atoms(canonical_table({name: column}, made.table)[name].tolist(), column, kind)
 
 
 def _holds(element: Any, column: Column) -> bool:

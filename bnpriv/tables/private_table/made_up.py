@@ -66,7 +66,7 @@ UNIT = 2**1074
 """All doubles are whole numbers of 1 / UNIT."""
 
 IMPOSSIBLE = Refusal(
-    required="noise may ask for a record of any class: each must be possible where records are made up",
+    required="every class must be possible where records are made up, as any may lack some",
     found=f"a class with a probability below {RAREST_CLASS:g} in the model",
     remedy="Join it with another class, or use form='trim', which makes nothing up.",
 )

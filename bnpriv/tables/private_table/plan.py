@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
-from bnpriv.errors import BnprivError, Refusal
+from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.counts import MoveNoise
@@ -139,6 +139,10 @@ def plan_table(
     ('fill', 100)
     """
     epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
+    if not isinstance(queries, (str, Query, Iterable)):
+        raise ParameterError(
+            "queries are listed", found=checks.type_text(queries), remedy="Write queries=['mean(days)']."
+        )
     hidden = hidden_by(framework_or_secret, schema, law, shares)
     return TablePlan(
         hidden=hidden,
@@ -216,14 +220,15 @@ def expected_error(rule: TableRule, known: ClassMoments, model: int = 0) -> floa
     lengths = np.sqrt((shift**2 + variance).sum(axis=1))
     if shift.shape[1] > 1:
         return float(lengths.mean())
-    size, width = np.abs(shift[:, 0]), np.sqrt(variance[:, 0])
-    safe = np.where(width > 0, width, 1.0)
-    from scipy.special import erf
+    # the mean size of a normal number with this mean and deviation
+    return math.fsum(map(_mean_size, shift[:, 0].tolist(), np.sqrt(variance[:, 0]).tolist())) / DRAWS
 
-    inside = cast(FloatArray, erf(size / safe / math.sqrt(2)))  # pyright: ignore[reportUnknownArgumentType]
-    folded = safe * math.sqrt(2 / math.pi) * np.exp(-((size / safe) ** 2) / 2) + size * inside
-    means: FloatArray = np.where(width > 0, folded, size)
-    return float(means.mean())
+
+def _mean_size(mean: float, deviation: float) -> float:
+    if not deviation:
+        return abs(mean)
+    ratio = mean / deviation
+    return deviation * math.sqrt(2 / math.pi) * math.exp(-(ratio**2) / 2) + mean * math.erf(ratio / math.sqrt(2))
 
 
 def _rounded(numbers: FloatArray, total: int) -> list[int]:

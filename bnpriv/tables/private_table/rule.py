@@ -31,10 +31,10 @@ FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
-ANY_LAW = "that the records of each class are drawn independently of each other from one law, whatever that is"
+ANY_LAW = "that the records of each class are drawn independently of each other from the same law, any law at all"
 """What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
 
-ONE_LAW = "that the records are drawn independently of each other from one law, whatever that is"
+ONE_LAW = "that the records are drawn independently of each other from the same law, any law at all"
 """What the observer may believe where several secrets each tell a part of these numbers."""
 
 SEEN = "this table and whatever is made of it"
@@ -164,6 +164,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
                 remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
             )
         return notion_of(asked).hidden(asked, shares)
+    _require_no_shares(shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
     secrets = tuple(cast("Sequence[object]", listed) if isinstance(listed, (list, tuple)) else _secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
@@ -195,6 +196,7 @@ def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidde
             found="a network that draws whole tables, or jointly normal records",
             remedy="Pass the secret alone, with schema=..., form='trim' and a delta.",
         )
+    _require_no_shares(shares)
     schema = framework.schema
     classes = classes_of(tuple(framework.protect.values()), schema)
     found = record_law(framework, schema, classes.predicates, tuple(schema.columns))
@@ -225,6 +227,13 @@ def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
         )
     found = record_law(model_class(networks), framework.schema, classes.predicates, tuple(framework.schema.columns))
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
+
+
+def _require_no_shares(shares: object) -> None:
+    if shares is not None:
+        raise ParameterError(
+            "shares= names the count of a DistributionPrivacy", found="other secrets", remedy="Leave it out."
+        )
 
 
 def _secrets(given: object) -> Sequence[object]:
@@ -284,6 +293,10 @@ def chosen_rule(hidden: Hidden, form: str | None, epsilon: float, delta: float) 
     raise refused.error()
 
 
+def _times(log: float) -> str:
+    return f"up to {math.exp(log):.3g} times" if log < math.log(1e9) else "over 1,000,000,000 times"
+
+
 def scale_of(moved: int, epsilon: float) -> float:
     """The scale of noise for secrets so many records apart, rounded up."""
     return up(moved / epsilon)
@@ -299,10 +312,10 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         )
     if not delta:
         return Refusal(
-            required="a trimmed table needs a delta: how often it may tell more",
+            required="a trimmed table needs a delta, the probability that it tells more",
             found="delta 0",
-            remedy=f"Pass delta={min(1e-6, 0.1 / classes.schema.records):.0e}, or ask for form='fill', which needs the "
-            "law of a record given its class.",
+            remedy=f"Choose one, such as {min(1e-6, 0.1 / classes.schema.records):.0e}; or give a "
+            "law of a record, and ask for form='fill'.",
         )
     scale = scale_of(moved, epsilon)
     bound = least_bound(len(classes), scale, moved, delta)
@@ -315,7 +328,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         delta=min(delta, noise.delta(moved)),
         secrets=classes.protected,
         models=1,
-        source="no model is needed",
+        source="any law",
         kind="certified",
         models_text=ANY_LAW if len(classes.protected) == 1 else ONE_LAW,
         beyond_text=PERSONS,
@@ -334,19 +347,21 @@ def _too_few(hidden: Hidden, bound: int) -> Refusal | None:
     few = next((place for place, count in enumerate(usual) if count <= bound), None)
     if records > len(classes) * bound and few is None:
         return None
-    about = f"about {usual[few]:,} of {classes.labels[few]!r}" if few is not None else f"{records:,} records in all"
+    whole = few is None or usual[few] == records
+    closer = classes.moved * min(*usual, records // len(classes)) // (bound + 1)
     return Refusal(
-        required=f"of every class {bound:,} records are given up, so that there must be more",
-        found=about,
-        remedy="Choose a smaller distance between secrets or a larger epsilon, or ask for form='fill'.",
+        required=f"{bound:,} records of every class are given up, so that each class must have more",
+        found=f"{records:,} records in all" if whole else f"about {usual[few]:,} of {classes.labels[few]!r}",
+        remedy=f"Hide secrets that are closer, up to about {closer:,} records apart with this epsilon (at_most); "
+        "choose a larger epsilon; or give one law of a record, and ask for form='fill'.",
     )
 
 
 def _law(hidden: Hidden) -> RecordLaw | Refusal:
     if hidden.law is None:
         return Refusal(
-            required="records that are missing are drawn from the law of a record given its class",
-            found="none",
+            required="to make up the missing records of a class, it must be known how its records are distributed",
+            found="no law of a record",
             remedy="Pass law= a network of records, or ask for form='trim' with a delta.",
         )
     return hidden.law
@@ -379,19 +394,18 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     left = (epsilon - up(moved * law.excess)) if math.isfinite(law.excess) else 0.0
     if not left > 0:
         raise RefusedError(
-            "models must agree on the law of a record given its class, up to a small factor",
-            found=f"models under which a record is up to {math.exp(min(law.excess, 700)):.3g} times as likely as by "
-            f"{law.text}, and secrets {moved:,} records apart",
-            remedy="Ask for form='trim' with a delta, which needs no law; or choose closer secrets.",
+            "all models must nearly agree on how the records of a class are distributed",
+            found=f"a record {_times(law.excess)} as likely under one as by the law that records are made up from, and "
+            f"secrets {moved:,} records apart",
+            remedy="Ask for form='trim' with a delta, which needs no law; or hide the secret by itself, with one law.",
         )
     scale = scale_of(moved, left)
     # what is made up must not be told from what is real in the other direction either
     told = law.shortfall - 2 / scale if classes == 2 else law.shortfall - 1 / scale
     if told > law.excess or (classes > 2 and told > 0):
         raise RefusedError(
-            "the law that records are made up from must not favour any record",
-            found=f"records that are up to {math.exp(min(law.shortfall, 700)):.3g} times as likely by {law.text} as "
-            "under another model",
+            "no record may be much more likely by the law that records are made up from than under another model",
+            found=f"one that is {_times(law.shortfall)} as likely",
             remedy="Ask for form='trim' with a delta, which needs no law.",
         )
     noise: CountNoise = MoveNoise(classes=classes, scale=scale)
@@ -417,7 +431,7 @@ def _share_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     if law.gap:
         raise RefusedError(
             "the distributions of a pair must differ in the share of one class alone",
-            found=f"other laws of a record given its class, in up to {100 * law.gap:.3g} % of the records",
+            found=f"classes whose records are distributed otherwise, in up to {100 * law.gap:.3g} % of the records",
             remedy="Name the class in which they differ by shares=, or release single answers.",
         )
     left = epsilon - up(2 * max(law.excess, law.shortfall) * hidden.classes.schema.records)
@@ -430,11 +444,11 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
     if isinstance(law, Refusal):
         return law
     if not delta or not 0 < law.gap < 1 or hidden.share:
-        known = "a law that is known" if not law.gap else "models that may differ in every record"
+        known = "models that agree" if not law.gap else "models that may differ in every record"
         return Refusal(
-            required="a table is both filled and trimmed where models differ a little in the law of a record",
+            required="filling and trimming at once is for models that differ a little, and needs a delta",
             found=known if delta else "delta 0",
-            remedy="Ask for form='fill' where the law is known, else for form='trim' with a delta.",
+            remedy="Ask for form='fill' where models agree, else for form='trim' with a delta.",
         )
     moved = hidden.classes.moved
     noise = MoveNoise(classes=len(hidden.classes), scale=scale_of(moved, epsilon))

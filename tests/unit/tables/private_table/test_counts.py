@@ -120,7 +120,7 @@ def test_noise_needs_two_classes_and_a_scale() -> None:
         MoveNoise(classes=1, scale=1.0)
     with pytest.raises(ParameterError):
         MoveNoise(classes=2, scale=0.0)
-    with pytest.raises(RefusedError, match="classes are hidden up to"):
+    with pytest.raises(RefusedError, match="classes the distance of secrets over epsilon"):
         MoveNoise(classes=3, scale=1e7, most=10).delta(1)
     # two classes have a formula
     assert least_bound(2, 1e9, 10**9, 1e-6) == math.ceil(1e9 * math.log1p((math.e - 1) / 2e-6))
@@ -142,3 +142,9 @@ def test_noise_is_larger_for_secrets_farther_apart() -> None:
         most = generator.randint(6, 20)
         deltas = [MoveNoise(classes=classes, scale=scale, most=most).delta(moved) for moved in range(1, 6)]
         assert deltas == sorted(deltas)
+
+
+def test_noise_that_is_bounded_within_the_distance_of_secrets_hides_nothing() -> None:
+    assert (
+        MoveNoise(classes=2, scale=1.0, most=2).delta(3) == MoveNoise(classes=3, scale=1.0, most=2).delta(3) == math.inf
+    )
