@@ -160,14 +160,19 @@ def example(name: str, queries: str) -> Case:
     return Case(name=name, framework=framework, queries=queries, drawn=lambda seed: bp.simulate(framework, seed=seed))
 
 
-def adult() -> Case:
-    """The census income study: the number of women among the records of its private half is hidden, up to 200 apart."""
+def adult_halves() -> tuple[Any, Any]:
+    """The census income study in two halves, the first of which is public."""
     kept = adult_study.census().drop(columns=["weight", "education", "gain", "loss", "country"])
     mixed = kept.sample(frac=1, random_state=0).reset_index(drop=True)
     half = len(mixed) // 2
-    public, private = mixed[:half], mixed[half : 2 * half].reset_index(drop=True)
-    women = bp.Secret('count(sex == "Female")', pairs=bp.apart(at_most=200))
-    started = bp.start(private, learn=public, protect={"sex": women}, records=half, draws=2)
+    return mixed[:half], mixed[half : 2 * half].reset_index(drop=True)
+
+
+def adult_framework(records: int, moved: int) -> bp.DatasetAttributePrivacy:
+    """The number of women is hidden, so many apart; one network is learned from the public half."""
+    public, private = adult_halves()
+    women = bp.Secret('count(sex == "Female")', pairs=bp.apart(at_most=moved))
+    started = bp.start(private, learn=public, protect={"sex": women}, records=records, draws=2)
     learned = started.network
     assert isinstance(started, bp.DatasetAttributePrivacy)
     assert isinstance(learned, bp.DiscreteNetwork)
@@ -177,7 +182,13 @@ def adult() -> Case:
         parents={name: learned.tables[name].axes[1:] for name in learned.attributes},
         level="records",
     )
-    framework = replace(started, network=one, public_records=None, source="a network learned from the public half")
+    return replace(started, network=one, public_records=None, source="a network learned from the public half")
+
+
+def adult() -> Case:
+    """The private half of the census income study."""
+    private = adult_halves()[1]
+    framework = adult_framework(len(private), 200)
     return Case(name="adult", framework=framework, queries=ADULT, drawn=lambda seed: private)
 
 
