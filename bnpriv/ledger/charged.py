@@ -31,7 +31,6 @@ from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budge
 from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.rules import Admit
 from bnpriv.ledger.values import Account, Budget, Receipt
-from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of
@@ -207,7 +206,7 @@ def charged_table(
     asked: Hidden,
     data: object,
     *,
-    output: str | Path | None,
+    output: Path | None,
     inside: bool,
     sampler: Sampler | None,
     ledger: str | Path | CountedAccount,
@@ -219,7 +218,7 @@ def charged_table(
     from bnpriv.tables.private_table.private_table import made_by
     from bnpriv.tables.private_table.rows import read_files
 
-    receipt, schema, target = None, rule.classes.schema, None if output is None else user_path(output)
+    receipt, schema, target = None, rule.classes.schema, output
     try:
         check_rows(tuple(schema.columns), schema, data)
         if asked.framework is not None:
@@ -235,7 +234,7 @@ def charged_table(
             if receipt.answer is not None:
                 raise _not_here("one that another process made meanwhile", "Ask once more with the same key.")
             place = None if target is None else out.beside(target)
-            made = made_by(rule, None, data, output=place, sampler=sampler)
+            made = made_by(rule, data, output=place, sampler=sampler)
             told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
             written = None if place is None else _file_hash(place)
             answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})

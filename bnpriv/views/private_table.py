@@ -100,9 +100,9 @@ def report_document(report: Any) -> Document:
     rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
     caption = "Answers for the true table, estimated from this one"
     answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
-    told = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
-    data = {**whole.data, "answers": {query: list(values) for query, values in report.answers.items()}}
-    return replace(whole, kind="table report", sections=(*told, *whole.sections), data=data)
+    shown = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    data = {**whole.data, "answers": [{"query": each, "values": list(told)} for each, told in report.answers.items()]}
+    return replace(whole, sections=(*shown, *whole.sections), data=data)
 
 
 def table_data(made: Any) -> Json:
@@ -119,6 +119,7 @@ def table_data(made: Any) -> Json:
                 rule.classes.labels, rule.classes.predicates, made.sizes, made.noisy, strict=True
             )
         ],
+        "answers": [],
         "given_up": rule.given_up,
         "noise": noise_data(rule.noise),
         "law": None if rule.law is None else law_data(rule.law),

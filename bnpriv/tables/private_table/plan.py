@@ -16,7 +16,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
-from bnpriv.errors import BnprivError, Refusal
+from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.counts import MoveNoise
@@ -139,6 +139,10 @@ def plan_table(
     ('fill', 100)
     """
     epsilon, delta = checks.epsilon(epsilon), checks.delta(delta)
+    if not isinstance(queries, (str, Query, Iterable)):
+        raise ParameterError(
+            "queries are listed", found=checks.type_text(queries), remedy="Write queries=['mean(days)']."
+        )
     hidden = hidden_by(framework_or_secret, schema, law, shares)
     return TablePlan(
         hidden=hidden,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
 from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
-from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.errors import FileError, ParameterError, RefusedError
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
@@ -280,13 +281,14 @@ def private_table(
             found="nobody who said that they need not be",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
+    file = None if output is None else _parquet_file(output)
     if form == OPEN_COLUMNS:
-        others = {"hidden": hidden, "law": law, "shares": shares, "schema": schema, "ledger": ledger, "delta": delta}
-        if given := [name for name, value in others.items() if value]:
+        others = {"law": law, "shares": shares, "schema": schema, "sampler": sampler}
+        others |= {"ledger": ledger, "budget": budget, "key": key, "hidden": hidden or None, "delta": delta or None}
+        if given := [name for name, value in others.items() if value is not None]:
             raise ParameterError(
                 "a table of open columns takes a framework, data and epsilon", found=given[0], remedy="Leave it out."
             )
-        file = None if output is None else user_path(output)
         return open_table(cast("DistributionalAttributePrivacy", framework_or_secret), data, epsilon, output=file)
     if hidden and output is not None:
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
@@ -301,30 +303,39 @@ def private_table(
     if ledger is None:
         check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
-            made = made_by(rule, asked.framework, data, output=output, sampler=sampler)
+            if asked.framework is not None:
+                service("release.refuse_learned")(asked.framework, rule.classes.schema, data)
+            made = made_by(rule, data, output=file, sampler=sampler)
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
-        made = service("table.charged")(rule, asked, data, output=output, inside=hidden, sampler=sampler, **counted)
+        made = service("table.charged")(rule, asked, data, output=file, inside=hidden, sampler=sampler, **counted)
     return HiddenTable(made, sampler) if hidden else made
 
 
-def made_by(
-    rule: TableRule, framework: object, data: object, *, output: str | Path | None, sampler: Sampler | None
-) -> PrivateTable:
+def _parquet_file(output: object) -> Path:
+    """The path of an output, whose name says what it is: by its end it is known what a file of a table holds."""
+    if not isinstance(output, (str, os.PathLike)):
+        raise ParameterError(
+            "an output is a path", found=checks.type_text(output), remedy="Write output='out.parquet'."
+        )
+    file = user_path(cast("str | os.PathLike[str]", output))
+    if file.suffix.lower() != ".parquet":
+        raise FileError("a private table is written as .parquet", found=file.name, remedy="Rename the output.")
+    return file
+
+
+def made_by(rule: TableRule, data: object, *, output: Path | None, sampler: Sampler | None) -> PrivateTable:
     """Make a private table by a rule; the one place that reads the data."""
     schema, drawing = rule.classes.schema, sampler or SecureSampler()
-    if framework is not None:
-        service("release.refuse_learned")(framework, schema, data)
-    file = None if output is None else user_path(output)
-    if file is not None:
-        require_writable(file, read_files(data, file))
+    if output is not None:
+        require_writable(output, read_files(data, output))
     names, predicates = tuple(schema.columns), rule.classes.predicates
     on_grid = frozenset[str]() if rule.law is None else rule.law.rounded
     with classed_rows(data, schema, names, predicates, as_they_count=rule.as_they_count, on_grid=on_grid) as rows:
         noisy = rule.noise.noisy(rows.counts, drawing)
         keep, missing = rule.counts(rows.counts, noisy)
         made_up = {} if rule.law is None else rule.law.draw(missing, drawing)
-        table = rows.handed_on(keep, made_up, output=file)
+        table = rows.handed_on(keep, made_up, output=output)
     return PrivateTable(table=table, rule=rule, sizes=rule.sizes(noisy), noisy=noisy)
 
 

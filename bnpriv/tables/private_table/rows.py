@@ -153,8 +153,10 @@ class PackedColumn:
         """Return numbers packed, of which NaN, and what marks a gap, is none."""
         gaps = (numbers == GAP_MARK) | np.isnan(numbers)
         if self.kind is int:
-            whole = np.clip(np.floor(np.where(gaps, 0, numbers) + 0.5), -LARGEST_EXACT_WHOLE, LARGEST_EXACT_WHOLE)
-            return np.where(gaps, GAP_PLACE, whole.astype(np.int64))
+            whole = np.clip(np.floor(numbers + 0.5), -LARGEST_EXACT_WHOLE, LARGEST_EXACT_WHOLE)
+            if not gaps.any():
+                return whole.astype(np.int64)
+            return np.where(gaps, GAP_PLACE, np.where(gaps, 0, whole).astype(np.int64))
         if self.on_grid:  # one rounding for each operation, as `Real.step` says
             column = cast(NumberColumn, self.column)
             steps = np.floor((numbers - column.lower) * column.rate + 0.5)

@@ -164,6 +164,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
                 remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
             )
         return notion_of(asked).hidden(asked, shares)
+    _require_no_shares(shares)
     listed = (asked,) if isinstance(asked, Secret) else asked
     secrets = tuple(cast("Sequence[object]", listed) if isinstance(listed, (list, tuple)) else _secrets(listed))
     if not secrets or not all(isinstance(each, Secret) for each in secrets):
@@ -195,6 +196,7 @@ def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidde
             found="a network that draws whole tables, or jointly normal records",
             remedy="Pass the secret alone, with schema=..., form='trim' and a delta.",
         )
+    _require_no_shares(shares)
     schema = framework.schema
     classes = classes_of(tuple(framework.protect.values()), schema)
     found = record_law(framework, schema, classes.predicates, tuple(schema.columns))
@@ -225,6 +227,13 @@ def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
         )
     found = record_law(model_class(networks), framework.schema, classes.predicates, tuple(framework.schema.columns))
     return Hidden(classes=classes, framework=framework, law=found, source=framework.source, share=True)
+
+
+def _require_no_shares(shares: object) -> None:
+    if shares is not None:
+        raise ParameterError(
+            "shares= names the count of a DistributionPrivacy", found="other secrets", remedy="Leave it out."
+        )
 
 
 def _secrets(given: object) -> Sequence[object]:

@@ -235,6 +235,15 @@ def test_secrets_by_themselves_have_an_account_of_one_table(data: object, place:
         )
 
 
+def test_the_delta_of_an_account_bounds_a_table_that_names_no_budget(data: object, place: Path) -> None:
+    with pytest.raises(RefusedError):
+        alone(data, place, budget=Budget(0.5, 1e-3))  # which opens the account, and has too small an epsilon
+    with pytest.raises(RefusedError, match="must have a delta"):
+        bp.private_table(SECRET, data, 0.5, 1e-2, schema=SCHEMA, ledger=place, **SEEN)
+    made = bp.private_table(SECRET, data, 0.5, 1e-3, schema=SCHEMA, ledger=place, **SEEN)
+    assert made.mark.total == 0.5  # type: ignore[union-attr]
+
+
 def test_of_a_hidden_table_the_ledger_keeps_no_size(data: object, place: Path) -> None:
     kept = alone(data, place, hidden=True, key="a")
     assert isinstance(kept, HiddenTable)

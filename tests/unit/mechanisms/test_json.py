@@ -110,7 +110,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "open table": [open_table(student, bp.example_data("student"), 1.0)],
         "private table": [
             bp.Session(hospital, sick, budget=1.0, ledger=place.with_name("t.db")).table(1.0, records_may_be_seen=True),
-            bp.private_table(few, sick, 1.0, 1e-6, schema=hospital.schema, records_may_be_seen=True),
+            bp.private_table(few, sick, 1.0, 1e-6, schema=hospital.schema, records_may_be_seen=True).report(
+                "mean(days)"
+            ),
         ],
         "table plan": [bp.plan_table(hospital, 1.0, queries=["mean(days)"])],
         "hidden table": [kept],

@@ -142,3 +142,9 @@ def test_noise_is_larger_for_secrets_farther_apart() -> None:
         most = generator.randint(6, 20)
         deltas = [MoveNoise(classes=classes, scale=scale, most=most).delta(moved) for moved in range(1, 6)]
         assert deltas == sorted(deltas)
+
+
+def test_noise_that_is_bounded_within_the_distance_of_secrets_hides_nothing() -> None:
+    assert (
+        MoveNoise(classes=2, scale=1.0, most=2).delta(3) == MoveNoise(classes=3, scale=1.0, most=2).delta(3) == math.inf
+    )

@@ -272,6 +272,8 @@ def test_a_posterior_is_drawn_from_its_logs_with_a_known_error() -> None:
     ill = bp.col("ill") == "yes"
     made = law_of(record_law(network, categorical(network), [ill, ~ill], ["smokes"]))
     assert 0 < made.excess == made.shortfall < 1e-12
+    # a mass and the sum of its row, and the law and the probability of the class
+    assert made.excess > 4 * sum(each.error for each in network.tables.values())
     looks_like(
         made.draw([2000, 0], Seeded(2))["smokes"],
         dict(zip(["no", "yes"], network.probabilities("smokes")[0, :, 1], strict=True)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import RefusedError
+from bnpriv.errors import ParameterError, RefusedError
 from bnpriv.tables.private_table.plan import TableBeside, expected_error, plan_table, table_beside
 from tests.unit.tables.private_table.test_rule import ILL, SCHEMA, framework, network
 
@@ -98,3 +98,8 @@ def test_other_notions_have_no_table_beside() -> None:
     assert student.table is None
     assert table_beside(student.best) is None
     assert "private_table" not in json.loads(student.to_json())["data"]
+
+
+def test_queries_that_are_none_are_refused() -> None:
+    with pytest.raises(ParameterError, match="queries are listed"):
+        bp.plan_table(bp.example("hospital"), 1.0, queries=5)  # type: ignore[arg-type]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, FileError, ParameterError, RefusedError
+from bnpriv.tables.private_table.made_up import on_grid
 from bnpriv.tables.private_table.private_table import PrivateTable
 from tests.unit.tables.private_table.test_rule import ILL, SCHEMA, framework, network
 
@@ -84,10 +85,8 @@ def test_a_report_has_answers_beside_the_promise() -> None:
     told = found.report('count(smokes == "yes")', "histogram(ill)")
     assert "Answers for the true table" in str(told)
     data = json.loads(told.to_json())["data"]
-    assert data["answers"]["histogram(ill)"] == list(found.answer("histogram(ill)"))
-    assert {name: value for name, value in data.items() if name != "answers"} == json.loads(
-        json.dumps(found.provenance)
-    )
+    assert data["answers"][1] == {"query": "histogram(ill)", "values": list(found.answer("histogram(ill)"))}
+    assert {**data, "answers": []} == json.loads(json.dumps(found.provenance))
     assert "Answers for" not in str(found.report())
 
 
@@ -108,7 +107,18 @@ def test_the_order_of_records_tells_nothing() -> None:
 def test_what_is_told_of_it_holds_no_secret_of_the_table() -> None:
     found = made("trim", 1e-6)
     told = json.loads(found.to_json())["data"]
-    assert set(told) == {"form", "guarantee", "records", "moved", "classes", "given_up", "noise", "law", "ledger"}
+    assert set(told) == {
+        "form",
+        "guarantee",
+        "records",
+        "moved",
+        "classes",
+        "answers",
+        "given_up",
+        "noise",
+        "law",
+        "ledger",
+    }
     assert [each["size"] for each in told["classes"]] == list(found.sizes)
     assert [each["noisy"] for each in told["classes"]] == list(found.noisy)
     true = int((table().ill == "yes").sum())
@@ -204,3 +214,55 @@ def test_several_counts_by_one_secret() -> None:
     assert sum(found.noisy) == 9_000
     assert all(size == noisy - found.rule.given_up for size, noisy in zip(found.sizes, found.noisy, strict=True))
     assert found.answer("histogram(ward)") == pytest.approx(found.noisy)
+
+
+def test_the_law_is_not_that_of_the_very_table(tmp_path: Path) -> None:
+    """Records made up from the true table would hand on how often each of its records is there."""
+    data, ledger = table(60), tmp_path / "ledger.db"
+    given: dict[str, Any] = {"schema": SCHEMA, "records_may_be_seen": True}
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(ILL, data, 1.0, law=data.iloc[::-1], **given)
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(ILL, data, 1.0, law=data, ledger=ledger, budget=1.0, **given)
+    assert not ledger.exists()
+    # other records may be used, or these where nothing is made up
+    assert bp.private_table(ILL, data, 1.0, law=table(61), **given).rule.form == "fill"
+    assert bp.private_table(ILL, data, 1.0, 1e-4, law=data, **given).rule.form == "trim"
+
+
+@pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
+def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for asked, form in ((framework(network()), None), (bp.example("student"), "open columns")):
+        with pytest.raises((FileError, ParameterError), match="parquet"):
+            bp.private_table(asked, object(), 1.0, form=form, output=output, records_may_be_seen=True)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["law", "budget", "key", "sampler", "schema", "shares", "ledger", "delta", "hidden"])
+def test_open_columns_take_nothing_that_they_would_ignore(name: str) -> None:
+    value: Any = {"law": table(), "delta": 1e-6, "hidden": True, "budget": 1.0}.get(name, "text")
+    with pytest.raises(ParameterError, match=name):
+        bp.private_table(
+            bp.example("student"), object(), 1.0, form="open columns", records_may_be_seen=True, **{name: value}
+        )
+
+
+def test_shares_are_of_two_distributions_alone() -> None:
+    for asked, given in ((framework(network()), None), (ILL, SCHEMA)):
+        with pytest.raises(ParameterError, match="shares"):
+            bp.private_table(asked, object(), 1.0, schema=given, shares="count(x == 1)", records_may_be_seen=True)
+
+
+def test_real_numbers_of_a_filled_table_are_steps_as_made_up_ones_are() -> None:
+    import pandas as pd
+
+    column = bp.Real(0, 1, steps=10)
+    schema = bp.Schema(records=300, columns={"ill": SCHEMA["ill"], "x": column})
+    random = np.random.default_rng(62)
+    data, public = (
+        pd.DataFrame({"ill": random.choice(["no", "yes"], 300), "x": random.uniform(-1, 2, 300)}) for _ in range(2)
+    )
+    found = bp.private_table(ILL, data, 1.0, schema=schema, law=public, records_may_be_seen=True)
+    assert isinstance(found, PrivateTable)
+    assert set(found.table.x) == {on_grid(column, step) for step in range(11)}

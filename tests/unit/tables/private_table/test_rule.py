@@ -9,8 +9,19 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError, SecretError
+from bnpriv.tables.private_table.classes import classes_of
 from bnpriv.tables.private_table.counts import CalibratedCount, MoveNoise
-from bnpriv.tables.private_table.rule import ONE_LAW, TableRule, chosen_rule, hidden_by, rule_of, rules_of, whole_sizes
+from bnpriv.tables.private_table.made_up import RecordLaw
+from bnpriv.tables.private_table.rule import (
+    ONE_LAW,
+    Hidden,
+    TableRule,
+    chosen_rule,
+    hidden_by,
+    rule_of,
+    rules_of,
+    whole_sizes,
+)
 
 YES_NO = bp.Categorical(["no", "yes"])
 SCHEMA = bp.Schema(records=10_000, columns={"ill": YES_NO, "smokes": YES_NO})
@@ -244,3 +255,13 @@ def test_forms_are_told_apart_by_name() -> None:
     hidden = hidden_by(framework(network()), None, None, None)
     assert isinstance(rule_of(hidden, "fill", 1.0, 0.0), TableRule)
     assert isinstance(rule_of(hidden, "trim", 1.0, 0.0), Refusal)
+
+
+def test_of_several_classes_no_record_may_be_made_up_more_often_than_the_noise_hides() -> None:
+    """Of two classes a record less in the one is a record more in the other, which pays for twice as much."""
+    law = RecordLaw(draw=lambda numbers, sampler: {}, text="a law", excess=0.005, shortfall=0.008)
+    schema = bp.Schema(records=1_000, columns={"ward": bp.Categorical(["a", "b", "c"])})
+    for query, held in (('count(ward == "a")', True), ("histogram(ward)", False)):
+        classes = classes_of([bp.Secret(query, pairs=bp.apart(at_most=100))], schema)
+        found = rule_of(Hidden(classes=classes, framework=None, law=law, source=""), "fill", 1.0, 0.0)
+        assert isinstance(found, TableRule) is held
