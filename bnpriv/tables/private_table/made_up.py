@@ -101,6 +101,8 @@ class RecordLaw:
         The probability of each class under it.
     rounded : frozenset of str
         The columns whose real numbers are handed on as steps of the grid.
+    believed : str
+        What the observer is taken to believe, where that is more than a declared model.
     """
 
     draw: Callable[[Sequence[int], Sampler], dict[str, list[Any]]] = field(repr=False)
@@ -110,6 +112,7 @@ class RecordLaw:
     shortfall: float = 0.0
     shares: tuple[float, ...] = ()
     rounded: frozenset[str] = frozenset()
+    believed: str = ""
 
 
 def record_law(
@@ -439,6 +442,7 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
         shortfall=far,
         shares=tuple(len(held) / public.records for held in rows),
         rounded=frozenset(name for name in columns if _on_steps(schema[name])),
+        believed=f"that each record is a copy of one of {public.records:,} public ones, and can be no other",
     )
 
 

@@ -113,6 +113,7 @@ def test_a_public_table_may_be_the_law() -> None:
     public = pd.DataFrame({"ill": ["no", "yes", "no", "no"], "smokes": ["no", "yes", "yes", "no"]})
     filled = rule(ILL, "fill", schema=SCHEMA, law=public)
     assert "4 records of the public table" in filled.guarantee.source
+    assert "a copy of one of 4 public ones, and can be no other" in filled.guarantee.sentence
     assert filled.law is not None
     assert filled.law.shares == (0.25, 0.75)
 
