@@ -12,6 +12,7 @@ from bnpriv.bound import Kind, up
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.queries.asked import as_query, count
@@ -482,7 +483,7 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         models=1 if framework is None else framework.models,
         source=hidden.source if framework is not None else law.text,
         kind=kind,
-        models_text="" if framework is None else notion_of(framework).models_text(framework),
+        models_text="" if framework is None else models_text(framework),
         beyond_text=PERSONS,
         single_values=True,
         seen=SEEN,
