@@ -215,6 +215,8 @@ def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, mo
     for asked, form in ((framework(network()), None), (bp.example("student"), "open columns")):
         with pytest.raises((FileError, ParameterError), match="parquet"):
             bp.private_table(asked, object(), 1.0, form=form, output=output, records_may_be_seen=True)
+    with pytest.raises((FileError, ParameterError), match="parquet"):
+        made("trim", 1e-4).to_parquet(output)
     assert not any(tmp_path.iterdir())
 
 
