@@ -209,6 +209,15 @@ def test_the_law_is_not_that_of_the_very_table(tmp_path: Path) -> None:
     assert bp.private_table(ILL, data, 1.0, 1e-4, law=data, **given).rule.form == "trim"
 
 
+def test_the_network_is_not_learned_from_the_very_table() -> None:
+    data = table(60)
+    learned = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, data, public="made up", draws=1, seed=1)
+    hidden = bp.DatasetAttributePrivacy(learned, SCHEMA, {"ill": ILL}, source="made up")
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(hidden, data.iloc[::-1], 1.0, records_may_be_seen=True)
+    assert bp.private_table(hidden, table(61), 1.0, records_may_be_seen=True).rule.form == "fill"
+
+
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
 def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
