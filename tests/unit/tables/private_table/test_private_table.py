@@ -215,12 +215,23 @@ def test_several_counts_by_one_secret() -> None:
     assert found.answer("histogram(ward)") == pytest.approx(found.noisy)
 
 
+def test_the_network_is_not_learned_from_the_very_table() -> None:
+    data = table(60)
+    learned = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, data, public="made up", draws=1, seed=1)
+    hidden = bp.DatasetAttributePrivacy(learned, SCHEMA, {"ill": ILL}, source="made up")
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(hidden, data.iloc[::-1], 1.0, records_may_be_seen=True)
+    assert bp.private_table(hidden, table(61), 1.0, records_may_be_seen=True).rule.form == "fill"
+
+
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
 def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for asked, form in ((framework(network()), None), (bp.example("student"), "open columns")):
         with pytest.raises((FileError, ParameterError), match="parquet"):
             bp.private_table(asked, object(), 1.0, form=form, output=output, records_may_be_seen=True)
+    with pytest.raises((FileError, ParameterError), match="parquet"):
+        made("trim", 1e-4).to_parquet(output)
     assert not any(tmp_path.iterdir())
 
 
