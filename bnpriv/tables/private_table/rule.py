@@ -345,16 +345,16 @@ def _too_few(hidden: Hidden, bound: int) -> Refusal | None:
     usual = [records] * len(classes)
     if hidden.law is not None and not isinstance(hidden.law, Refusal):
         usual = [round(records * share) for share in hidden.law.shares]
-    few = next((place for place, count in enumerate(usual) if count <= bound), None)
+    few = next((place for place, count in enumerate(usual) if count <= min(bound, records - 1)), None)
     if records > len(classes) * bound and few is None:
         return None
-    whole = few is None or usual[few] == records
     closer = classes.moved * min(*usual, records // len(classes)) // (bound + 1)
+    most = f", up to about {closer:,} records apart with this epsilon (at_most)" if closer else ""
     return Refusal(
         required=f"{bound:,} records of every class are given up, so that each class must have more",
-        found=f"{records:,} records in all" if whole else f"about {usual[few]:,} of {classes.labels[few]!r}",
-        remedy=f"Hide secrets that are closer, up to about {closer:,} records apart with this epsilon (at_most); "
-        "choose a larger epsilon; or give one law of a record, and ask for form='fill'.",
+        found=f"about {usual[few]:,} of {classes.labels[few]!r}" if few is not None else f"{records:,} records in all",
+        remedy=f"Hide secrets that are closer{most}; choose a larger epsilon; or give one law of a record, and ask for "
+        "form='fill'.",
     )
 
 

@@ -157,8 +157,10 @@ def test_a_class_that_would_be_empty_is_refused_by_the_model_or_the_number_of_re
         RefusedError, match=r"1,366 records of every class are given up.*about 966.*up to about 70 records apart"
     ):
         rule(hospital, "trim", delta=1e-6)
-    with pytest.raises(RefusedError, match="200 records in all"):
+    with pytest.raises(RefusedError, match=r"200 records in all.*closer, up to about 7 records"):
         rule(ILL, "trim", delta=1e-6, schema=bp.Schema(records=200, columns=SCHEMA.columns))
+    with pytest.raises(RefusedError, match=r"found 9 records in all.*are closer; choose"):
+        rule(ILL, "trim", delta=1e-6, schema=bp.Schema(records=9, columns=SCHEMA.columns))
 
 
 def test_small_tables_take_the_least_noise() -> None:
