@@ -128,6 +128,8 @@ class Hidden:
     law : RecordLaw, Refusal or None
         The law of a record given its class; None where none was given.
     source : str
+    network : network, optional
+        What was given as the law of a record of secrets by themselves.
     share : bool
         Whether the secret is which of two distributions holds, rather than the numbers themselves.
     """
@@ -136,6 +138,7 @@ class Hidden:
     framework: Any
     law: RecordLaw | Refusal | None
     source: str
+    network: Any = None
     share: bool = False
 
 
@@ -180,7 +183,8 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
         )
     classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
     known = None if law is None else record_law(law, schema, classes.predicates, tuple(schema.columns))
-    return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
+    network = law if isinstance(known, RecordLaw) else None
+    return Hidden(classes=classes, framework=None, law=known, source="no model of the table", network=network)
 
 
 def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidden:

@@ -222,6 +222,10 @@ def test_the_network_is_not_learned_from_the_very_table() -> None:
     with pytest.raises(DataError, match="learned from"):
         bp.private_table(hidden, data.iloc[::-1], 1.0, records_may_be_seen=True)
     assert bp.private_table(hidden, table(61), 1.0, records_may_be_seen=True).rule.form == "fill"
+    alone: dict[str, Any] = {"schema": SCHEMA, "law": learned, "records_may_be_seen": True}
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(ILL, data.iloc[::-1], 1.0, **alone)
+    assert bp.private_table(ILL, table(61), 1.0, **alone).rule.form == "fill"
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
