@@ -448,8 +448,8 @@ def _of_public(declared: _Declared, predicates: Sequence[Predicate], columns: Se
 
 def _as_counted(column: Column, values: Any) -> list[_Value]:
     found = cleaned(column, values).tolist()
-    given: Iterable[Any] = (column.outcomes[each] if isinstance(column, Categorical) else each for each in found)
-    return [_counted(column, value, _on_steps(column)) for value in given]
+    outcomes: Sequence[Any] = column.outcomes if isinstance(column, Categorical) else ()
+    return [_counted(column, outcomes[each] if outcomes else each, _on_steps(column)) for each in found]
 
 
 # --------------------------------------------------------------------------------------------------
