@@ -12,7 +12,7 @@ from bnpriv.bound import Kind, up
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
-from bnpriv.core.mechanisms.certificate import models_text
+from bnpriv.core.mechanisms.certificate import models_text, posterior_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.queries.asked import as_query, count
@@ -480,6 +480,8 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
 
 def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind: Kind) -> Guarantee:
     framework = hidden.framework
+    drawn = None if framework is None else posterior_of(framework)
+    fitted = "" if drawn is None else f" {drawn.fitted_sentence('The law of made-up records was')}"
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
@@ -488,7 +490,7 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         source=hidden.source if framework is not None else law.text,
         kind=kind,
         models_text="" if framework is None else models_text(framework),
-        beyond_text=PERSONS,
+        beyond_text=PERSONS + fitted,
         single_values=True,
         seen=SEEN,
     )
