@@ -256,3 +256,10 @@ def test_real_numbers_of_a_filled_table_are_steps_as_made_up_ones_are() -> None:
     found = bp.private_table(ILL, data, 1.0, schema=schema, law=public, records_may_be_seen=True)
     assert isinstance(found, PrivateTable)
     assert set(found.table.x) == {on_grid(column, step) for step in range(11)}
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such folder"):
+        bp.private_table(
+            framework(network()), object(), 1.0, output=tmp_path / "nowhere" / "t.parquet", records_may_be_seen=True
+        )
