@@ -252,3 +252,10 @@ def test_shares_are_of_two_distributions_alone() -> None:
     for asked, given in ((framework(network()), None), (ILL, SCHEMA)):
         with pytest.raises(ParameterError, match="shares"):
             bp.private_table(asked, object(), 1.0, schema=given, shares="count(x == 1)", records_may_be_seen=True)
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such folder"):
+        bp.private_table(
+            framework(network()), object(), 1.0, output=tmp_path / "nowhere" / "t.parquet", records_may_be_seen=True
+        )
