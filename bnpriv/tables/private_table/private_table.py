@@ -303,8 +303,7 @@ def private_table(
     if ledger is None:
         check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
-            if asked.framework is not None:
-                service("release.refuse_learned")(asked.framework, rule.classes.schema, data)
+            service("table.refuse_learned")(asked, data)
             made = made_by(rule, data, output=file, sampler=sampler)
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}

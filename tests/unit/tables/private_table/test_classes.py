@@ -165,3 +165,10 @@ def test_gaps_that_are_not_counted_are_other_records(text: str, counted: int) ->
     found = classes_of([secret(text)], schema)
     with classed_rows(table, schema, list(columns), found.predicates, as_they_count=True) as rows:
         assert rows.counts == (counted, len(table) - counted)
+
+
+@pytest.mark.parametrize("column", [bp.Integer(0, 9, missing="not counted"), bp.Real(0, 9, missing="not counted")])
+def test_gaps_that_no_condition_holds_of_are_a_class(column: bp.Integer | bp.Real) -> None:
+    schema = bp.Schema(records=10, columns={"age": column})
+    found = classes_of([bp.Secret("count(age >= 0)", pairs=bp.apart(at_most=2))], schema)
+    assert found.labels == ("age >= 0", "other records")

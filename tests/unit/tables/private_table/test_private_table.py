@@ -222,6 +222,10 @@ def test_the_network_is_not_learned_from_the_very_table() -> None:
     with pytest.raises(DataError, match="learned from"):
         bp.private_table(hidden, data.iloc[::-1], 1.0, records_may_be_seen=True)
     assert bp.private_table(hidden, table(61), 1.0, records_may_be_seen=True).rule.form == "fill"
+    alone: dict[str, Any] = {"schema": SCHEMA, "law": learned, "records_may_be_seen": True}
+    with pytest.raises(DataError, match="learned from"):
+        bp.private_table(ILL, data.iloc[::-1], 1.0, **alone)
+    assert bp.private_table(ILL, table(61), 1.0, **alone).rule.form == "fill"
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
@@ -248,3 +252,10 @@ def test_shares_are_of_two_distributions_alone() -> None:
     for asked, given in ((framework(network()), None), (ILL, SCHEMA)):
         with pytest.raises(ParameterError, match="shares"):
             bp.private_table(asked, object(), 1.0, schema=given, shares="count(x == 1)", records_may_be_seen=True)
+
+
+def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such folder"):
+        bp.private_table(
+            framework(network()), object(), 1.0, output=tmp_path / "nowhere" / "t.parquet", records_may_be_seen=True
+        )
