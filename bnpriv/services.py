@@ -76,6 +76,7 @@ SERVICES: dict[str, str] = {
     "table.charged": "bnpriv.ledger.charged:charged_table",
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
+    "table.refuse_learned": "bnpriv.ledger.charged:refuse_learned_law",
     "table.report_document": "bnpriv.views.private_table:report_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",
     # the accountant and its ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -65,6 +65,25 @@ def refuse_learned(framework: Framework, schema: Schema, data: object) -> None:
     said = any(posterior.same_table_is_public for posterior in posteriors_of(framework))
     if public is not None and public.records == schema.records and not said:
         compared.append(partial(_counts_the_same, public.columns, schema))
+    _refuse_same(compared, data)
+
+
+def refuse_learned_law(asked: Hidden, data: object) -> None:
+    """Refuse a table that the models of what is hidden were learned from, or the network that records are made up by.
+
+    Raises
+    ------
+    DataError
+        As `refuse_learned`.
+    """
+    schema = asked.classes.schema
+    if asked.framework is not None:
+        refuse_learned(asked.framework, schema, data)
+    drawn = None if asked.network is None else asked.network.posterior_draws
+    _refuse_same([partial(_is_same, each, schema) for each in _watched([drawn] if drawn else [], schema)], data)
+
+
+def _refuse_same(compared: Iterable[Callable[[object], bool]], data: object) -> None:
     for same in compared:
         if interruptible(data, partial(same, data)):
             raise DataError(
@@ -221,8 +240,7 @@ def charged_table(
     receipt, schema, target = None, rule.classes.schema, output
     try:
         check_rows(tuple(schema.columns), schema, data)
-        if asked.framework is not None:
-            refuse_learned(asked.framework, schema, data)
+        refuse_learned_law(asked, data)
         entry = _table_entry(rule)
         where, account, admit = _table_account(rule, asked, entry, ledger, budget, name)
         charge = partial(where.charge, account, entry.to_json(), admit=admit, key=key)

@@ -232,7 +232,7 @@ def fitting(accounts: Mapping[str, Account], wanted: Account) -> Account | None:
                 else f"{'another framework' if what == 'framework' else 'other data'}",
                 remedy="A budget is fixed at its first use: leave it out, or pass that one."
                 if what == "budget"
-                else "Use another name for it.",
+                else "Give other data another name. Of the same data nothing adds up what two frameworks release.",
             )
     return known
 

@@ -191,12 +191,12 @@ class Session(Uncopied, Shown):
         ParameterError, SecretError, FrameworkError, DataError, FileError, LedgerError
             As `bnpriv.private_table`.
         """
-        from bnpriv.tables.private_table.private_table import private_table
+        from bnpriv.tables.private_table.private_table import parquet_file, private_table
 
         self._require_open()
         for asked, named, made in self._tables:
             if asked == (epsilon, delta, form) and key in (None, named):
-                return made if output is None else self._written(made, user_path(output))
+                return made if output is None else self._written(made, parquet_file(output))
         counted: Mapping[str, Any] = {"ledger": self._account, "name": self._account.account.name, "key": key}
         options: Mapping[str, Any] = {"records_may_be_seen": records_may_be_seen, "output": output, "sampler": sampler}
         made = cast(

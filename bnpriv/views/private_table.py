@@ -10,6 +10,7 @@ from typing import Any
 from bnpriv.errors import Refusal
 from bnpriv.render.document import Block, Code, Document, Fact, Paragraph, Quote, Section, Table, fact
 from bnpriv.text import Json, full_text, number_text, rounded_up
+from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
 
 REAL_RECORDS = "Single persons are not protected, real records are handed on"
@@ -83,10 +84,10 @@ def table_document(made: Any) -> Document:
         kind="private table",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
-        answer=(Quote(rule.guarantee.sentence),),
-        facts=(*_facts(rule), *(() if made.mark is None else (made.mark.fact,))),
+        answer=(classes,),
+        facts=(*_facts(rule), fact("What is kept", KEPT_NOWHERE), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
-            Section(title="Classes of records", id="classes", blocks=(classes, Paragraph(KEPT_NOWHERE, soft=True))),
+            guarantee_section(rule.guarantee),
             *([belief_section(rule.guarantee)] if rule.guarantee.with_belief else []),
         ),
         data=table_data(made),
@@ -248,8 +249,9 @@ def hidden_document(kept: Any) -> Document:
         kind="hidden table",
         headline=f"{_protected(spent)}: a hidden table, {_budget(rule.guarantee)} for the numbers that it hides",
         lead=INSIDE,
-        answer=(Quote(kept.guarantee.sentence), Quote(spent.sentence)),
+        answer=(Quote(spent.sentence),),
         facts=_facts(rule, "any number of answers"),
+        sections=(guarantee_section(kept.guarantee),),
         data={"form": rule.form, "records": _records_data(spent), "guarantee": kept.guarantee.to_json()},
     )
 
@@ -263,8 +265,9 @@ def answer_document(answer: Any) -> Document:
     return Document(
         kind="hidden answer",
         headline=f"{_protected(answer.records)}: the answer to {answer.asked}",
-        answer=(*blocks, Quote(answer.guarantee.sentence), Quote(answer.records.sentence)),
+        answer=(*blocks, Quote(answer.records.sentence)),
         facts=(fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),
+        sections=(guarantee_section(answer.guarantee),),
         data={
             "asked": answer.asked,
             "numbers": [{"label": label, "value": value} for label, value in numbers],

@@ -80,7 +80,7 @@ class RunningCost:
             if frozenset({earlier.family, entry.family}) not in ADDED:
                 own = entry if entry.family == "own law" else earlier
                 return Refusal(
-                    required="what is counted beside another release must be so by a theorem",
+                    required="releases are counted together only where a theorem says how",
                     found=f"a release that counts by its own law alone ({own.alone})",
                     remedy=JOINTLY,
                 )

@@ -89,10 +89,8 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
     (('ill = yes', 'other records'), 5)
     """
     require_schema(schema)
-    cells = [_cells(secret, schema) for secret in secrets]
-    number = 1
-    for found in cells:
-        number *= len(found)
+    cells = [_possible(_cells(secret, schema), schema) for secret in secrets]
+    number = math.prod(map(len, cells))
     if number > MOST_CLASSES:
         raise SecretError(
             f"a private table has at most {MOST_CLASSES} classes of records",

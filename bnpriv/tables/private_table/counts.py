@@ -244,6 +244,8 @@ class MoveNoise:
 
     def passes(self, bound: int, moved: int) -> float:
         """How likely, at most, some class gains more than `bound` records under one of two secrets, rounded up."""
+        if bound < moved - 1:
+            return 1.0
         first, rest = self.above(np.array([bound - moved, bound])).tolist()
         return up(first + (self.classes - 1) * rest)
 

@@ -412,7 +412,10 @@ def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
         )
     # weights are known, and at most one record of each of two classes is replaced; answers are rounded to doubles
     left = [(noisy, size) for noisy, size in zip(made.noisy, made.sizes, strict=True) if size]
-    weight, records = sum(sorted(Fraction(*each) for each in left)[-2:]) / 2, sum(noisy for noisy, _ in left)
+    weights, law = sorted(Fraction(*each) for each in left)[-2:], table.rule.law
+    if law is not None and not law.rounded.isdisjoint(table.rule.classes.columns):
+        weights = [max(weights)] * 2 if weights else []  # a number on the grid may be one of another class
+    weight, records = sum(weights, Fraction()) / 2, sum(noisy for noisy, _ in left)
     largest = [
         abs(shift)
         + sum((abs(weight) * records * most_of(form.terms[j], schema) for j, weight in row.items()), Fraction())

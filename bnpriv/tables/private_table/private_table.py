@@ -132,10 +132,10 @@ class PrivateTable(Shown):
 
         Raises
         ------
-        FileError
-            If it cannot be written; what was there before stays.
+        ParameterError, FileError
+            If its name does not end in .parquet, or it cannot be written; what was there before stays.
         """
-        target = user_path(path)
+        target = parquet_file(path)
         with outputs(target, reading=[self.table] if isinstance(self.table, Path) else []) as out:
             out.fill(target, lambda place: _written(self.table, place))
         return target
@@ -281,7 +281,7 @@ def private_table(
             found="nobody who said that they need not be",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
-    file = None if output is None else _parquet_file(output)
+    file = None if output is None else parquet_file(output)
     if form == OPEN_COLUMNS:
         others = {"law": law, "shares": shares, "schema": schema, "sampler": sampler}
         others |= {"ledger": ledger, "budget": budget, "key": key, "hidden": hidden or None, "delta": delta or None}
@@ -303,8 +303,7 @@ def private_table(
     if ledger is None:
         check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
-            if asked.framework is not None:
-                service("release.refuse_learned")(asked.framework, rule.classes.schema, data)
+            service("table.refuse_learned")(asked, data)
             made = made_by(rule, data, output=file, sampler=sampler)
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
@@ -312,7 +311,7 @@ def private_table(
     return HiddenTable(made, sampler) if hidden else made
 
 
-def _parquet_file(output: object) -> Path:
+def parquet_file(output: object) -> Path:
     """The path of an output, whose name says what it is: by its end it is known what a file of a table holds."""
     if not isinstance(output, (str, os.PathLike)):
         raise ParameterError(

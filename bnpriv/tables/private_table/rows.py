@@ -666,7 +666,7 @@ def _out_of_spark(
     pa, fresh = arrow(), {name: PackedColumn(table.schema[name], True) for name in beside}
     makers = {name: (SPARK_TYPES[fresh[name].kind], partial(fresh[name].anew, beside[name])) for name in beside}
     lists = (table.columns[name].anew(lambda _, name=name: made_up[name], 0).to_pylist() for name in table.columns)
-    rows = list(zip(*lists, strict=True)) if made_up else []
+    rows = list(zip(*lists, strict=True)) if made_up else None
     found = guarded(table.data, lambda: records.handed_on(keep, rows, list(table.columns), makers))
     if output is None:
         return found

@@ -12,6 +12,7 @@ from bnpriv.bound import Kind, up
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.mechanisms.certificate import models_text, posterior_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.queries.asked import as_query, count
@@ -31,10 +32,10 @@ FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
-ANY_LAW = "that the records of each class are drawn independently of each other from the same law, any law at all"
+ANY_LAW = "that the records of each class are drawn independently of each other from the same law (any law at all)"
 """What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
 
-ONE_LAW = "that the records are drawn independently of each other from the same law, any law at all"
+ONE_LAW = "that the records are drawn independently of each other from the same law (any law at all)"
 """What the observer may believe where several secrets each tell a part of these numbers."""
 
 SEEN = "this table and whatever is made of it"
@@ -127,6 +128,8 @@ class Hidden:
     law : RecordLaw, Refusal or None
         The law of a record given its class; None where none was given.
     source : str
+    network : network, optional
+        What was given as the law of a record of secrets by themselves.
     share : bool
         Whether the secret is which of two distributions holds, rather than the numbers themselves.
     """
@@ -135,6 +138,7 @@ class Hidden:
     framework: Any
     law: RecordLaw | Refusal | None
     source: str
+    network: Any = None
     share: bool = False
 
 
@@ -179,7 +183,8 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
         )
     classes = classes_of(cast("tuple[Secret, ...]", secrets), schema)
     known = None if law is None else record_law(law, schema, classes.predicates, tuple(schema.columns))
-    return Hidden(classes=classes, framework=None, law=known, source="no model of the table")
+    network = law if isinstance(known, RecordLaw) else None
+    return Hidden(classes=classes, framework=None, law=known, source="no model of the table", network=network)
 
 
 def hidden_property(framework: DatasetAttributePrivacy, shares: object) -> Hidden:
@@ -475,6 +480,8 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
 
 def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind: Kind) -> Guarantee:
     framework = hidden.framework
+    drawn = None if framework is None else posterior_of(framework)
+    fitted = "" if drawn is None else f" {drawn.fitted_sentence('The law of made-up records was')}"
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
@@ -482,8 +489,8 @@ def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind
         models=1 if framework is None else framework.models,
         source=hidden.source if framework is not None else law.text,
         kind=kind,
-        models_text="" if framework is None else notion_of(framework).models_text(framework),
-        beyond_text=PERSONS,
+        models_text="" if framework is None else models_text(framework),
+        beyond_text=PERSONS + fitted,
         single_values=True,
         seen=SEEN,
     )

@@ -43,7 +43,7 @@ class SparkRecords:
     def handed_on(
         self,
         keep: Sequence[int],
-        made_up: Sequence[Sequence[Any]],
+        made_up: Sequence[Sequence[Any]] | None,
         names: Sequence[str],
         fresh: Mapping[str, tuple[str, Callable[[int], Any]]],
     ) -> Any:
@@ -52,7 +52,7 @@ class SparkRecords:
         Parameters
         ----------
         keep : sequence of int
-        made_up : sequence of rows
+        made_up : sequence of rows, or None where none ever are
         names : sequence of str
             Of the columns v0, v1, ...
         fresh : mapping from str to (str, callable)
@@ -62,7 +62,7 @@ class SparkRecords:
         most = " ".join(f"WHEN {code} THEN {kept}" for code, kept in enumerate(keep))
         rank = f"row_number() OVER (PARTITION BY class ORDER BY {self._key('keep')}) AS rank"
         rows = self._table.selectExpr("*", rank).where(f"rank <= CASE class {most} END").select(*types)
-        if made_up:
+        if made_up is not None:  # also of no row: the size that Spark expects of the result would tell that
             new = [(*row, -1 - k) for k, row in enumerate(made_up)]
             rows = rows.union(self._table.sparkSession.createDataFrame(new, _declared(types)))
         rows = rows.selectExpr("*", f"{self._key('order')} AS place").orderBy("place").select(*types)

@@ -134,6 +134,11 @@ def test_too_many_classes_are_refused() -> None:
         )
 
 
+def test_as_many_categories_as_classes_are_allowed() -> None:
+    columns = {"c": bp.Categorical([f"k{k}" for k in range(MOST_CLASSES)])}
+    assert len(classes_of([secret("histogram(c)")], bp.Schema(records=10, columns=columns))) == MOST_CLASSES
+
+
 def test_frameworks_refuse_several_counts_at_once() -> None:
     network = bp.example("hospital").network
     with pytest.raises(SecretError, match="private table"):
@@ -160,3 +165,10 @@ def test_gaps_that_are_not_counted_are_other_records(text: str, counted: int) ->
     found = classes_of([secret(text)], schema)
     with classed_rows(table, schema, list(columns), found.predicates, as_they_count=True) as rows:
         assert rows.counts == (counted, len(table) - counted)
+
+
+@pytest.mark.parametrize("column", [bp.Integer(0, 9, missing="not counted"), bp.Real(0, 9, missing="not counted")])
+def test_gaps_that_no_condition_holds_of_are_a_class(column: bp.Integer | bp.Real) -> None:
+    schema = bp.Schema(records=10, columns={"age": column})
+    found = classes_of([bp.Secret("count(age >= 0)", pairs=bp.apart(at_most=2))], schema)
+    assert found.labels == ("age >= 0", "other records")

@@ -148,3 +148,14 @@ def test_noise_that_is_bounded_within_the_distance_of_secrets_hides_nothing() ->
     assert (
         MoveNoise(classes=2, scale=1.0, most=2).delta(3) == MoveNoise(classes=3, scale=1.0, most=2).delta(3) == math.inf
     )
+
+
+def test_only_what_a_class_gains_is_bounded() -> None:
+    """Losses are not: the law given the bound is that of all vectors of which no number is larger."""
+    noise, runs = MoveNoise(classes=3, scale=2.0, most=1), 4_000
+    sampler, q = SeededSampler(np.random.default_rng(28)), math.exp(-1 / 2)
+    found = Counter(tuple(sorted(noise.noisy([0, 0, 0], sampler))) for _ in range(runs))
+    weights = {(0, 0, 0): 1.0, (-1, 0, 1): 6 * q, (-2, 1, 1): 3 * q**2}
+    assert found.keys() == weights.keys()
+    for vector, weight in weights.items():
+        assert found[vector] / runs == pytest.approx(weight / sum(weights.values()), abs=0.03)

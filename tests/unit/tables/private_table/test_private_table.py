@@ -12,7 +12,6 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import DataError, FileError, ParameterError, RefusedError
-from bnpriv.tables.private_table.made_up import on_grid
 from bnpriv.tables.private_table.private_table import PrivateTable
 from tests.unit.tables.private_table.test_rule import ILL, SCHEMA, framework, network
 
@@ -216,18 +215,17 @@ def test_several_counts_by_one_secret() -> None:
     assert found.answer("histogram(ward)") == pytest.approx(found.noisy)
 
 
-def test_the_law_is_not_that_of_the_very_table(tmp_path: Path) -> None:
-    """Records made up from the true table would hand on how often each of its records is there."""
-    data, ledger = table(60), tmp_path / "ledger.db"
-    given: dict[str, Any] = {"schema": SCHEMA, "records_may_be_seen": True}
+def test_the_network_is_not_learned_from_the_very_table() -> None:
+    data = table(60)
+    learned = bp.DiscreteNetwork.posterior({"smokes": ["ill"]}, data, public="made up", draws=1, seed=1)
+    hidden = bp.DatasetAttributePrivacy(learned, SCHEMA, {"ill": ILL}, source="made up")
     with pytest.raises(DataError, match="learned from"):
-        bp.private_table(ILL, data, 1.0, law=data.iloc[::-1], **given)
+        bp.private_table(hidden, data.iloc[::-1], 1.0, records_may_be_seen=True)
+    assert bp.private_table(hidden, table(61), 1.0, records_may_be_seen=True).rule.form == "fill"
+    alone: dict[str, Any] = {"schema": SCHEMA, "law": learned, "records_may_be_seen": True}
     with pytest.raises(DataError, match="learned from"):
-        bp.private_table(ILL, data, 1.0, law=data, ledger=ledger, budget=1.0, **given)
-    assert not ledger.exists()
-    # other records may be used, or these where nothing is made up
-    assert bp.private_table(ILL, data, 1.0, law=table(61), **given).rule.form == "fill"
-    assert bp.private_table(ILL, data, 1.0, 1e-4, law=data, **given).rule.form == "trim"
+        bp.private_table(ILL, data.iloc[::-1], 1.0, **alone)
+    assert bp.private_table(ILL, table(61), 1.0, **alone).rule.form == "fill"
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out", "-", 5, b"out.parquet"])
@@ -236,6 +234,8 @@ def test_an_output_is_a_parquet_file_by_its_name(output: Any, tmp_path: Path, mo
     for asked, form in ((framework(network()), None), (bp.example("student"), "open columns")):
         with pytest.raises((FileError, ParameterError), match="parquet"):
             bp.private_table(asked, object(), 1.0, form=form, output=output, records_may_be_seen=True)
+    with pytest.raises((FileError, ParameterError), match="parquet"):
+        made("trim", 1e-4).to_parquet(output)
     assert not any(tmp_path.iterdir())
 
 
@@ -254,15 +254,8 @@ def test_shares_are_of_two_distributions_alone() -> None:
             bp.private_table(asked, object(), 1.0, schema=given, shares="count(x == 1)", records_may_be_seen=True)
 
 
-def test_real_numbers_of_a_filled_table_are_steps_as_made_up_ones_are() -> None:
-    import pandas as pd
-
-    column = bp.Real(0, 1, steps=10)
-    schema = bp.Schema(records=300, columns={"ill": SCHEMA["ill"], "x": column})
-    random = np.random.default_rng(62)
-    data, public = (
-        pd.DataFrame({"ill": random.choice(["no", "yes"], 300), "x": random.uniform(-1, 2, 300)}) for _ in range(2)
-    )
-    found = bp.private_table(ILL, data, 1.0, schema=schema, law=public, records_may_be_seen=True)
-    assert isinstance(found, PrivateTable)
-    assert set(found.table.x) == {on_grid(column, step) for step in range(11)}
+def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such folder"):
+        bp.private_table(
+            framework(network()), object(), 1.0, output=tmp_path / "nowhere" / "t.parquet", records_may_be_seen=True
+        )

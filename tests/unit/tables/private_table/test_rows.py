@@ -233,6 +233,18 @@ def test_made_up_and_new_values_in_every_engine(engine: Engine, tmp_path: Path) 
     assert multiset(records(table)) == multiset([(*row, 30, 0.5) for row in (*old, *new)])
 
 
+@pytest.mark.slow
+def test_what_spark_expects_of_the_size_does_not_tell_whether_records_were_made_up(
+    sessions: Mapping[str, Any], tmp_path: Path
+) -> None:
+    data, sizes = sessions["spark"].read.parquet(str(file_of(tmp_path))), set[str]()
+    for keep, made_up in (([4, 3], {"age": []}), ([3, 3], {"age": [5]})):
+        with classed_rows(data, SCHEMA, ["age"], BY_AGE, as_they_count=True) as rows:
+            table = rows.handed_on(keep, made_up)
+        sizes.add(table._jdf.queryExecution().optimizedPlan().stats().toString())
+    assert len(sizes) == 1
+
+
 def test_tables_come_back_as_they_came_in(tmp_path: Path) -> None:
     path = file_of(tmp_path)
     expected = {
