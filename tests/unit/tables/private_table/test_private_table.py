@@ -259,3 +259,17 @@ def test_an_output_that_cannot_be_is_refused_before_the_data_are_read(tmp_path: 
         bp.private_table(
             framework(network()), object(), 1.0, output=tmp_path / "nowhere" / "t.parquet", records_may_be_seen=True
         )
+
+
+def test_values_of_a_trimmed_table_are_as_they_are_read() -> None:
+    import pandas as pd
+
+    schema = bp.Schema(records=200, columns={"ill": SCHEMA["ill"], "age": bp.Integer(0, 9)})
+    data = pd.DataFrame({"ill": ["yes", "no", "YES", "gone"] * 50, "age": [-5, 3, 200, None] * 50})
+    given: dict[str, Any] = {"schema": schema, "law": data.iloc[:100], "records_may_be_seen": True}
+    trimmed = bp.private_table(ILL, data, 5.0, 0.1, "trim", **given).table
+    assert (set(trimmed.ill), set(trimmed.age.dropna())) == ({"yes", "no", "YES", "gone"}, {-5, 3, 200})
+    assert trimmed.age.isna().any()
+    filled = bp.private_table(ILL, data, 5.0, **given).table
+    assert set(filled.ill) == {"yes", "no"}
+    assert filled.age.between(0, 9).all()

@@ -267,3 +267,9 @@ def test_of_several_classes_no_record_may_be_made_up_more_often_than_the_noise_h
         classes = classes_of([bp.Secret(query, pairs=bp.apart(at_most=100))], schema)
         found = rule_of(Hidden(classes=classes, framework=None, law=law, source=""), "fill", 1.0, 0.0)
         assert isinstance(found, TableRule) is held
+
+
+def test_what_cannot_be_shared_evenly_is_taken_from_the_first() -> None:
+    """As it is replayed by `bnpriv verify`."""
+    assert whole_sizes((-1, 3, 3)) == (0, 2, 3)
+    assert whole_sizes((4, -5, 4, 4)) == (2, 0, 2, 3)
