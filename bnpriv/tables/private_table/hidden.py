@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast, final
 
@@ -20,6 +21,7 @@ from bnpriv.core.noise import DiscreteLaplace, Laplace, Sampler, SecureSampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.derived import derivation
 from bnpriv.core.queries.normal_form import most_of, normal_form
 from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Column, has_gaps, is_whole
@@ -381,13 +383,16 @@ class AnswerEstimate(NamedTuple):
 def _of_query(table: HiddenTable, query: Query, epsilon: float) -> _Question:
     labels, reach, exact = estimate(table, query)
     noise = Laplace(max(up(reach / epsilon), LEAST_SCALE), len(labels))
+    derived = derivation(query, table.rule.classes.schema)
 
     def answer() -> Any:
         values = exact()
         noisy = _withheld(lambda: noise.sample(values, table._sampler))  # pyright: ignore[reportPrivateUsage]
-        return noisy[0] if len(noisy) == 1 else noisy
+        found = noisy if derived is None else derived.values(noisy)
+        return found[0] if len(found) == 1 else found
 
-    return _Question(str(query), labels, noise.scale, epsilon, 0.0, answer)
+    told = labels if derived is None else derived.labels(labels)
+    return _Question(str(query), told, noise.scale, epsilon, 0.0, answer)
 
 
 def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
@@ -422,7 +427,8 @@ def estimate(table: HiddenTable, query: Query) -> AnswerEstimate:
         for row, shift in zip(form.rows, form.offset, strict=True)
     ]
     reach = weight * Fraction(moved) + sum(Fraction(math.ulp(up(float(each)))) for each in largest)
-    return AnswerEstimate(form.labels, up(float(reach)), lambda: guarded(made.table, lambda: list(made.answer(query))))
+    exact = partial(guarded, made.table, lambda: list(made.base_answer(query)))
+    return AnswerEstimate(form.labels, up(float(reach)), exact)
 
 
 # --------------------------------------------------------------------------------------------------

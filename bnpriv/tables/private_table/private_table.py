@@ -20,6 +20,7 @@ from bnpriv.core.noise import Sampler, SecureSampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.derived import derivation
 from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
 from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
@@ -120,7 +121,17 @@ class PrivateTable(Shown):
                 found="a function of your own",
                 remedy="Apply it to .table.",
             )
-        form = normal_form(asked, self.rule.classes.schema)
+        derived, base = derivation(asked, self.rule.classes.schema), self.base_answer(asked)
+        return base if derived is None else derived.values(base)
+
+    def base_answer(self, query: Query) -> tuple[float, ...]:
+        """The sums that an answer is computed from, estimated for the true table.
+
+        Parameters
+        ----------
+        query : Query
+        """
+        form = normal_form(query, self.rule.classes.schema)
         sums = _sums_by_class(self, form.terms)
         weighted = [
             sum((weight * each for weight, each in zip(self._weights, row, strict=True)), Fraction(0)) for row in sums

@@ -73,6 +73,15 @@ def test_answers_of_several_columns_and_means() -> None:
     assert isinstance(found, PrivateTable)
     assert found.answer("mean(days)")[0] == pytest.approx(float(data.days.mean()), abs=0.2)
     assert found.answer("total(days)")[0] == pytest.approx(float(data.days.sum()), rel=0.05)
+    spread = float(data.days.var(ddof=0))
+    assert found.answer("variance(days)") == pytest.approx([spread], rel=0.1)
+    assert found.answer("std(days)") == pytest.approx([spread**0.5], rel=0.1)
+    assert found.answer("median(days, [1, 3, 5, 7, 9])")[0] == pytest.approx(float(data.days.median()), abs=1)
+    kept = bp.private_table(ILL, data, 1.0, 1e-4, schema=schema, hidden=True)
+    assert isinstance(kept, bp.types.HiddenTable)
+    asked = kept.ask("std(days)", 50.0)
+    assert asked.value == pytest.approx(spread**0.5, rel=0.2)
+    assert len(asked.labels) == 1
     both = found.answer("stack(mean(days), count(days > 4))")
     assert both[0] == found.answer("mean(days)")[0]
     with pytest.raises(ParameterError, match=r"\.table"):
@@ -266,7 +275,13 @@ def test_values_of_a_trimmed_table_are_as_they_are_read() -> None:
 
     schema = bp.Schema(records=200, columns={"ill": SCHEMA["ill"], "age": bp.Integer(0, 9)})
     data = pd.DataFrame({"ill": ["yes", "no", "YES", "gone"] * 50, "age": [-5, 3, 200, None] * 50})
-    given: dict[str, Any] = {"schema": schema, "law": data.iloc[:100], "records_may_be_seen": True}
+    law = bp.DiscreteNetwork.from_tables(
+        {"ill": [0.5, 0.5], "age": [[0.1] * 2] * 10},
+        states={"ill": ["no", "yes"], "age": list(range(10))},
+        parents={"age": ["ill"]},
+        level="records",
+    )
+    given: dict[str, Any] = {"schema": schema, "law": law, "records_may_be_seen": True}
     trimmed = bp.private_table(ILL, data, 5.0, 0.1, "trim", **given).table
     assert (set(trimmed.ill), set(trimmed.age.dropna())) == ({"yes", "no", "YES", "gone"}, {-5, 3, 200})
     assert trimmed.age.isna().any()
