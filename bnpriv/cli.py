@@ -584,7 +584,7 @@ def _refuse_half_asked(*, plan: bool, data: str | None, output: Path | None, see
     if not plan and not seen:
         raise RefusedError(
             "real records are handed on, so that single persons are not protected",
-            found="nobody who said that they need not be",
+            found="nobody who said that this may be",
             remedy="Add --records-may-be-seen.",
         )
 

@@ -170,7 +170,6 @@ class _Declared:
     schema: Schema
     network: Any
     laws: Mapping[str, Sequence[ColumnLaw]]
-    source: str = ""
     beside_records: bool = False
 
     def law(self, form: NormalForm, model: int = 0) -> WholeLaw:
@@ -200,7 +199,7 @@ def _declared(
             notion_of(model).record_law(model, count(predicates[0]), 0)
         except (NetworkError, RefusedError) as error:
             return replace(NO_LAW, found=error.found)
-        return _Declared(schema, network, model.column_laws, model.source, model.public_records is not None)
+        return _Declared(schema, network, model.column_laws, model.public_records is not None)
     held = Schema(schema.records, {name: schema[name] for name in read})
     laws = bin_laws(held, network.states)
     require_gaps(network, held, laws)
@@ -397,7 +396,7 @@ def _of_network(declared: _Declared, predicates: Sequence[Predicate], columns: S
     models = f", by the first of its {network.models:,} models" if network.models > 1 else ""
     return RecordLaw(
         draw=draw,
-        text=f"the declared network{models}" + (f' (source: "{declared.source}")' if declared.source else ""),
+        text=f"the declared network{models}",
         gap=gap,
         excess=up(error + excess),
         shortfall=up(error + shortfall),

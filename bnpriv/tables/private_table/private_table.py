@@ -289,7 +289,7 @@ def private_table(
     if not (checks.flag("hidden", hidden) or checks.flag("records_may_be_seen", records_may_be_seen)):
         raise RefusedError(
             "real records are handed on, so that single persons are not protected",
-            found="nobody who said that they need not be",
+            found="records_may_be_seen=False",
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
     file = None if output is None else parquet_file(output)
