@@ -51,16 +51,14 @@ if TYPE_CHECKING:
     from bnpriv.mechanisms.plan import plan
     from bnpriv.lab.rehearse import rehearse
     from bnpriv.lab.tradeoff import tradeoff
+    from bnpriv.tables.private_table.open_columns import open_columns
+    from bnpriv.tables.private_table.plan import plan_table
 
     # release
     from bnpriv.core.release import release
+    from bnpriv.tables.private_table.private_table import private_table
     from bnpriv.verify.check import verify
     from bnpriv.lab.simulate import simulate
-
-    # hand on a table
-    from bnpriv.tables.private_table.open_columns import open_columns
-    from bnpriv.tables.private_table.plan import plan_table
-    from bnpriv.tables.private_table.private_table import private_table
 
     # check a table, for its owner alone
     from bnpriv.tables.data_check import check_data

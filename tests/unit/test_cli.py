@@ -398,7 +398,7 @@ WARDS = '["surgery", "internal", "lungs", "children", "other"]'
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the hospital: its table, its framework, and the same without a network."""
-    for file in example_path("hospital").parent.iterdir():
+    for file in example_path("hospital").parent.glob("*.*"):
         shutil.copy(file, tmp_path)
     text = (tmp_path / "framework.toml").read_text(encoding="utf-8")
     start, end = text.index("[network]"), text.index("[records]")
