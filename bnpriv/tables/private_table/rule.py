@@ -99,7 +99,7 @@ def whole_sizes(noisy: Sequence[int]) -> tuple[int, ...]:
     Examples
     --------
     >>> whole_sizes([-3, 5, 8])
-    (0, 4, 6)
+    (0, 3, 7)
     """
     sizes, owed = [max(0, number) for number in noisy], -sum(min(0, number) for number in noisy)
     while owed:
