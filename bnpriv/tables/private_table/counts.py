@@ -45,6 +45,9 @@ AT_ONCE = 8
 TAIL_ROUNDING = 1e-9
 """More than what rounding takes from a tail that is summed from positive numbers, relative to it."""
 
+LEAST_CHANCE = math.ulp(0.0)
+"""What stands for a chance that is too small for a double: it is not 0."""
+
 MOST_CHANCES = 2**24
 """The most probabilities of one class that are summed."""
 
@@ -199,7 +202,7 @@ class MoveNoise:
         every = 2 * float(masses.sum()) - float(masses[0])
         among = every - self.classes * beyond
         edge = float(masses[self.most - moved + 1 : self.most + 1].sum())
-        return math.inf if among <= 0 else up(edge / among * (1 + TAIL_ROUNDING))
+        return math.inf if among <= 0 else max(LEAST_CHANCE, up(edge / among * (1 + TAIL_ROUNDING)))
 
     def usual(self, counts: Sequence[int], number: int) -> IntArray:
         """So many noisy vectors for expectations, of shape (number, classes); of two classes evenly spread ones."""
@@ -255,7 +258,8 @@ def _two_sided(scale: float, most: int, moved: int) -> float:
     q = math.exp(-1 / scale)
     edge = math.exp(-(most - moved + 1) / scale) * -math.expm1(-moved / scale)
     every = 1 + q - 2 * math.exp(-(most + 1) / scale)
-    return up(edge / every, 64)
+    # an exponential is off by as many units in the last place as its argument is large
+    return max(LEAST_CHANCE, up(edge / every, 64 + math.ceil(most / scale)))
 
 
 def least_bound(classes: int, scale: float, moved: int, delta: float) -> int:

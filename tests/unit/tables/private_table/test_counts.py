@@ -86,6 +86,20 @@ def test_the_bound_is_the_least_one() -> None:
     assert least_bound(2, 10.0, 10, 1e-6) == math.ceil(10 * math.log1p((math.e - 1) / 2e-6))
 
 
+def test_a_tiny_delta_is_rounded_up_and_never_nothing() -> None:
+    from mpmath import mp, mpf
+
+    with mp.workdps(60):
+        for scale, most, moved in ((10.0, 137, 10), (0.3, 200, 2), (7.0, 4_800, 5), (1.3, 890, 1)):
+            q = mp.exp(-1 / mpf(scale))
+            edge = sum(q**z for z in range(most - moved + 1, most + 1))
+            exact = edge / (1 + 2 * (q - q ** (most + 1)) / (1 - q))
+            found = MoveNoise(classes=2, scale=scale, most=most).delta(moved)
+            assert exact <= found <= exact * (1 + mpf(10) ** -12)
+    for classes in (2, 3):
+        assert MoveNoise(classes=classes, scale=1 / 700, most=3).delta(1) > 0
+
+
 def test_no_number_passes_the_bound() -> None:
     noise = MoveNoise(classes=3, scale=5.0, most=4)
     drawn = [noise.noisy((10, 10, 10), SecureSampler()) for _ in range(300)]
