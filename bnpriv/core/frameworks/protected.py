@@ -197,14 +197,22 @@ def property_text(query: Query) -> str:
     """A property of the table as a noun phrase."""
     if isinstance(query, (Count, Proportion)):
         what = "number" if isinstance(query, Count) else "share"
-        return f"the {what} of records with {_predicate_text(query.predicate)}"
+        return f"the {what} of records with {predicate_text(query.predicate)}"
     if isinstance(query, Linear):
         return f"the weighted mean {visible(str(query))}"
     what = "mean" if isinstance(query, Mean) else "total"
     return f"the {what} of {and_text([name_text(name) for name in sorted(query.columns)])}"
 
 
-def _predicate_text(predicate: Predicate) -> str:
+def predicate_text(predicate: Predicate) -> str:
+    """A condition in words.
+
+    Examples
+    --------
+    >>> from bnpriv.core.queries.predicates import col
+    >>> predicate_text(col("ill") == "yes"), predicate_text(col("age") > 3)
+    ('ill = yes', 'age > 3')
+    """
     if isinstance(predicate, Comparison) and predicate.operator == "==":
         return f"{name_text(predicate.column)} = {name_text(str(predicate.value))}"
     return visible(str(predicate))

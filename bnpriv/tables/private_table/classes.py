@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.core.columns import GAP_MARK, Categorical
 from bnpriv.core.evidence.dataset import Counts, reach
-from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
+from bnpriv.core.frameworks.protected import ProtectedSecret, predicate_text, property_secret
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.builtin import Count, Proportion
 from bnpriv.core.queries.contribution import holds_category, holds_number
@@ -130,14 +130,8 @@ def _cells(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
     # a gap that is not counted is in none of the cells, so that it is one of the other records
     conditions = [definite(term.predicate, schema) for term in terms]
     rest = Not(conditions[0]) if len(conditions) == 1 else Not(Or(tuple(conditions)))
-    cells = [(_text(term.predicate), each) for term, each in zip(terms, conditions, strict=True)]
+    cells = [(predicate_text(term.predicate), each) for term, each in zip(terms, conditions, strict=True)]
     return [*cells, ("other records", rest)]
-
-
-def _text(predicate: Predicate) -> str:
-    if isinstance(predicate, Comparison) and predicate.operator == "==":
-        return f"{name_text(predicate.column)} = {name_text(str(predicate.value))}"
-    return visible(str(predicate))
 
 
 def _all(parts: Sequence[Predicate]) -> Predicate:
