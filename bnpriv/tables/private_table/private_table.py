@@ -32,7 +32,7 @@ from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
 from bnpriv.tables.private_table.hidden import HiddenTable, for_records
 from bnpriv.tables.private_table.open_columns import OpenTable, open_table
-from bnpriv.tables.private_table.rows import classed_rows, read_files
+from bnpriv.tables.private_table.rows import arrow, classed_rows, read_files
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
 
@@ -293,6 +293,7 @@ def private_table(
             remedy="Pass records_may_be_seen=True, or hidden=True for a table that stays inside.",
         )
     file = None if output is None else parquet_file(output)
+    arrow()  # what is not installed is found out before anything is charged
     if form == OPEN_COLUMNS:
         others = {"law": law, "shares": shares, "schema": schema, "sampler": sampler}
         others |= {"ledger": ledger, "budget": budget, "key": key, "hidden": hidden or None, "delta": delta or None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,15 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.noise import SecureSampler
-from bnpriv.errors import BudgetError, DataError, FileError, LedgerError, ParameterError, RefusedError
+from bnpriv.errors import (
+    BudgetError,
+    DataError,
+    FileError,
+    LedgerError,
+    MissingExtraError,
+    ParameterError,
+    RefusedError,
+)
 from bnpriv.ledger.history import left
 from bnpriv.ledger.ledger import LEDGER_STEPS, Ledger
 from bnpriv.tables.private_table import private_table as tables
@@ -160,6 +169,15 @@ def test_what_fails_after_the_charge_stays_charged_and_says_so(session: bp.Sessi
     with pytest.raises(LedgerError, match="its charge stays"):
         session.table(1.0, 1e-4, output=tmp_path / "t.parquet", key="a", **SEEN)
     assert session.spent == 1.0
+
+
+def test_a_library_that_is_not_there_is_missed_before_the_charge(
+    data: object, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match="tables"):
+        alone(data, place)
+    assert not place.exists()
 
 
 def test_what_can_be_refused_before_the_charge_is(session: bp.Session, data: object, tmp_path: Path) -> None:
