@@ -517,8 +517,8 @@ def test_a_file_says_how_the_texts_of_its_table_are_written(tmp_path: Path) -> N
 
 def hospital(folder: Path) -> Path:
     """Copy the example to a folder, with and without its network."""
-    for file in example_path("hospital").parent.iterdir():
-        shutil.copy(file, folder)
+    source = example_path("hospital").parent
+    shutil.copytree(source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     text = (folder / "framework.toml").read_text(encoding="utf-8")
     start, end = text.index("[network]"), text.index("[records]")
     without = (text[:start] + text[end:]).replace("at_most = 100", "at_most = 10")
