@@ -59,12 +59,16 @@ def drawn(parts: Sequence[tuple[Law, int]]) -> dict[Table, Number]:
     return found
 
 
-def seen_as(law: Law, view: Callable[[Any], Hashable]) -> dict[Any, Number]:
-    """Return the law of what is seen of a record."""
-    found: dict[Any, Number] = {}
-    for record, mass in law.items():
-        found[view(record)] = found.get(view(record), 0) + mass
-    return {seen: mass for seen, mass in found.items() if mass}
+def merged(laws: Sequence[Law], view: Callable[[Any], Hashable]) -> list[dict[Any, Number]]:
+    """Return laws in which one record stands for all of which the same is seen."""
+    first: dict[Hashable, Any] = {}
+    found: list[dict[Any, Number]] = []
+    for law in laws:
+        found.append({})
+        for record, mass in law.items():
+            same = first.setdefault(view(record), record)
+            found[-1][same] = found[-1].get(same, 0) + mass
+    return found
 
 
 def given(law: Law, inside: Callable[[Any], bool]) -> tuple[Law, Law]:
@@ -117,7 +121,6 @@ class Noisy:
 
     terms: tuple[Callable[[Any], int], ...]
     bases: tuple[Number, ...]
-    name: str = ""
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
         known = list(zip(*{_sums(self.terms, table) for table in tables}, strict=True))
@@ -140,7 +143,6 @@ class Bare:
     """Sums over records as they are."""
 
     terms: tuple[Callable[[Any], int], ...]
-    name: str = ""
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
         return sorted({_sums(self.terms, table) for table in tables})
@@ -159,7 +161,6 @@ class Hit:
     weight: Callable[[Any], Number]
     most: Number
     records: int
-    name: str = ""
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
         return [True, False]
@@ -178,7 +179,6 @@ class Chosen:
     """
 
     weights: tuple[Callable[[Any], Number], ...]
-    name: str = ""
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
         return list(range(len(self.weights)))
@@ -190,11 +190,10 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Leak:
-    """With the chance delta_d the view of one record, any of them alike; else nothing: (0, n delta_d / n)."""
+    """With the chance delta_d a view of all records, else nothing: (0, delta_d) differentially private."""
 
     view: Callable[[Any], Hashable]
     delta: Number
-    name: str = ""
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
         return [None, *sorted({tuple(sorted(map(self.view, table))) for table in tables})]
@@ -232,34 +231,29 @@ def _continued(
         yield from _continued(strategy, (*history, (release, output)), [tables[place] for place in kept], longer)
 
 
-def asked(history: History) -> tuple[Any, ...]:
-    """Return the releases of a transcript."""
-    return tuple(release for release, _ in history)
-
-
-def log_ratio(first: Number, second: Number) -> float:
-    """Return the log of a ratio of probabilities: inf over nothing, -inf of nothing."""
-    if not first:
-        return -math.inf
-    if not second:
-        return math.inf
-    if isinstance(first, Fraction) and isinstance(second, Fraction):
-        ratio = first / second
-        close = abs(ratio - 1) < Fraction(1, 2)
-        return math.log1p(float(ratio - 1)) if close else math.log(ratio.numerator) - math.log(ratio.denominator)
+def log_ratio(first: Number, second: Number) -> Decimal:
+    """Return the log of a ratio of probabilities: infinite over nothing."""
+    if not first or not second:
+        return Decimal("inf" if first else "-inf")
     with localcontext() as context:
         context.prec = DIGITS
-        return float((Decimal(first) / Decimal(second)).ln())
+        if isinstance(first, Decimal) or isinstance(second, Decimal):
+            return (Decimal(first) / Decimal(second)).ln()
+        return decimal(Fraction(first) / Fraction(second)).ln()
 
 
-def losses(strategy: Strategy, first: Mapping[Table, Number], second: Mapping[Table, Number]) -> dict[Any, float]:
-    """Return the largest log ratio, either way, of every series of releases that may come."""
-    found: dict[Any, float] = {}
+def losses(
+    strategy: Strategy, secrets: Sequence[Mapping[Table, Number]], pairs: Collection[tuple[int, int]]
+) -> dict[tuple[Release, ...], Decimal]:
+    """Return for every series of releases that may come the largest log ratio over transcripts and pairs, both ways."""
+    found: dict[tuple[Release, ...], Decimal] = {}
     with localcontext() as context:
         context.prec = DIGITS
-        for history, (a, b) in transcripts(strategy, (first, second)):
-            worst = max(log_ratio(a, b), log_ratio(b, a))
-            found[asked(history)] = max(found.get(asked(history), 0.0), worst)
+        for history, masses in transcripts(strategy, secrets):
+            series = tuple(release for release, _ in history)
+            for a, b in pairs:
+                worst = max(log_ratio(masses[a], masses[b]), log_ratio(masses[b], masses[a]))
+                found[series] = max(found.get(series, Decimal(0)), worst)
     return found
 
 

@@ -1,0 +1,379 @@
+"""What several releases of independent records tell together, against exact laws of their transcripts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bnpriv as bp
+from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import Entry, typed
+from tests.records_together import (
+    Bare,
+    Chosen,
+    History,
+    Hit,
+    Law,
+    Noisy,
+    Release,
+    base,
+    decimal,
+    drawn,
+    given,
+    losses,
+    merged,
+)
+
+KINDS, COLOURS = ("a", "b", "c"), ("u", "v")
+PLACES = {"kind": 0, "x": 1, "colour": 2}
+SCALES = (0.3, 0.7, 1.0, 1.5, 2.25, 4.0, 11.0)
+Record = tuple[int, int, int]
+Term = Callable[[Record], int]
+Question = tuple[Any, tuple[Term, ...], int]
+"""A query, what it adds up over records, and by how much its answer is divided."""
+
+
+# A framework over few records
+
+
+def column(rng: Random, states: int) -> list[float]:
+    """Probabilities that are exact as doubles; some are 0."""
+    while True:
+        weights = [0 if rng.random() < 0.15 else rng.choice((1, 1, 2, 5, 20)) for _ in range(states)]
+        if sum(weights):
+            break
+    cuts = [round(64 * sum(weights[:k]) / sum(weights)) for k in range(states + 1)]
+    return [(b - a) / 64 for a, b in itertools.pairwise(cuts)]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A framework, the law of a record under each of its models, which kinds count, and pairs of counts."""
+
+    framework: bp.DatasetAttributePrivacy
+    laws: tuple[Law, ...]
+    counted: frozenset[int]
+    pairs: tuple[tuple[int, int], ...]
+
+    @property
+    def records(self) -> int:
+        return self.framework.schema.records
+
+
+def setting(rng: Random, most_records: int = 4) -> Setting:
+    kinds, numbers, records = rng.choice((2, 2, 3)), rng.choice((2, 2, 3)), rng.randint(1, most_records)
+    how = rng.choice(("any", "any", "exclusive or", "apart"))
+    models = rng.choice((1, 1, 2))
+    tables: list[list[Any]] = [[], [], []]
+    for _ in range(models):
+        tables[0].append([1 / 4, 3 / 4] if kinds == 2 else [1 / 2, 1 / 8, 3 / 8])
+        tables[1].append(np.array([column(rng, numbers) for _ in range(kinds)]).T)
+        cells = {(x, k): column(rng, 2) for x in range(numbers) for k in range(kinds)}
+        if how == "apart":
+            cells = {(x, k): cells[0, k] for x, k in cells}
+        if how == "exclusive or":
+            tables[1][-1] = np.array([[1 / 2] * kinds, [1 / 2] * kinds, *([[0] * kinds] * (numbers - 2))])
+            odd = rng.choice((0.0, 1 / 16, 1 / 4))
+            cells = {(x, k): [odd, 1 - odd] if (x + k) % 2 else [1 - odd, odd] for x, k in cells}
+        tables[2].append([[[cells[x, k][y] for k in range(kinds)] for x in range(numbers)] for y in range(2)])
+    network = bp.DiscreteNetwork.from_tables(
+        {"kind": np.array(tables[0]), "x": np.array(tables[1]), "colour": np.array(tables[2])},
+        states={"kind": KINDS[:kinds], "x": [str(x) for x in range(numbers)], "colour": COLOURS},
+        parents={"x": ["kind"], "colour": ["x", "kind"]},
+        level="records",
+    )
+    schema = bp.Schema(
+        records=records,
+        columns={
+            "kind": bp.Categorical(KINDS[:kinds]),
+            "x": bp.Integer(0, numbers - 1),
+            "colour": bp.Categorical(COLOURS),
+        },
+    )
+    counted = frozenset(rng.choice(((0,), (1,), (0, 2)) if kinds == 3 else ((0,), (1,))))
+    far = rng.randint(1, min(3, records))
+    near = rng.random() < 0.6 or far == 1
+    chosen = bp.apart(at_most=far) if near else bp.pairs((0, far))
+    property_ = bp.count(bp.col("kind").isin([KINDS[k] for k in sorted(counted)]))
+    framework = bp.DatasetAttributePrivacy(
+        network, schema, {"kind": bp.Secret(property_, pairs=chosen)}, source="a random draw"
+    )
+    laws = tuple(
+        {
+            (k, x, y): Fraction(float(tables[0][m][k]))
+            * Fraction(float(tables[1][m][x][k]))
+            * Fraction(float(tables[2][m][y][x][k]))
+            for k in range(kinds)
+            for x in range(numbers)
+            for y in range(2)
+            if tables[1][m][x][k] and tables[2][m][y][x][k]
+        }
+        for m in range(models)
+    )
+    steps = range(1, far + 1) if near else (far,)
+    pairs = tuple((s, s + j) for j in steps for s in range(records + 1 - j) if near or s == 0)
+    return Setting(framework, laws, counted, pairs)
+
+
+# Random questions
+
+
+def condition(rng: Random, framework: bp.DatasetAttributePrivacy) -> tuple[Any, Callable[[Record], bool]]:
+    kinds = framework.schema["kind"].categories
+    most = framework.schema["x"].upper
+    least = rng.randint(1, most)
+    leaves: list[tuple[Any, Callable[[Record], bool]]] = [
+        (bp.col("x") >= least, lambda record: record[1] >= least),
+        (bp.col("x") == 0, lambda record: record[1] == 0),
+        (bp.col("colour") == "v", lambda record: record[2] == 1),
+        (bp.col("kind") == kinds[0], lambda record: record[0] == 0),
+    ]
+    first, one = rng.choice(leaves[:3] if rng.random() < 0.9 else leaves)
+    if rng.random() < 0.5:
+        return first, one
+    second, two = rng.choice(leaves[:3])
+    if rng.random() < 0.5:
+        return first & second, lambda record: one(record) and two(record)
+    return first | ~second, lambda record: one(record) or not two(record)
+
+
+def question(rng: Random, framework: bp.DatasetAttributePrivacy) -> Question:
+    records, most = framework.schema.records, framework.schema["x"].upper
+    kind = rng.choice(("count", "count", "count", "proportion", "total", "mean", "histogram", "stack"))
+    if kind in ("count", "proportion"):
+        asked, holds = condition(rng, framework)
+        query = bp.count(asked) if kind == "count" else bp.proportion(asked)
+        return query, (lambda record: int(holds(record)),), records if kind == "proportion" else 1
+    if kind in ("total", "mean"):
+        return (bp.total("x"), (_x,), 1) if kind == "total" else (bp.mean("x"), (_x,), records)
+    if kind == "histogram":
+        return bp.histogram("x"), tuple(lambda record, x=x: int(record[1] == x) for x in range(most + 1)), 1
+    asked, holds = condition(rng, framework)
+    return bp.stack(bp.count(asked), bp.total("x")), (lambda record: int(holds(record)), _x), 1
+
+
+def _x(record: Record) -> int:
+    return record[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A release as the oracle and as the package knows it, and what it reads of a record."""
+
+    release: Release
+    entry: Entry
+    seen: Callable[[Record], tuple[int, ...]]
+
+
+def entry_of(query: Any, scale: float, weights: tuple[float, ...] = (), own: float = 1e6) -> Entry:
+    """An answer with Laplace noise of a scale, or without any."""
+    return Entry(
+        mechanism="Laplace noise",
+        text=str(query),
+        columns=query.columns,
+        noise="laplace" if scale else None,
+        scale=scale,
+        weights=weights if scale else (),
+        moved=math.inf,
+        family="records",
+        epsilon=typed(own),
+        delta=Fraction(0),
+        kind="exact",
+    )
+
+
+def answered(rng: Random, where: Setting, bare: bool) -> Step:
+    query, terms, divided = question(rng, where.framework)
+    if len(terms) > 1 and where.records > 2:
+        query, terms, divided = bp.total("x"), (_x,), 1
+    seen = lambda record: tuple(term(record) for term in terms)  # noqa: E731 - kept with the release
+    if bare:
+        return Step(Bare(terms), entry_of(query, 0.0), seen)
+    if rng.random() < 0.2:
+        mechanism = rng.choice((bp.TightMechanism(), bp.WassersteinMechanism()))
+        calibration = mechanism.calibrate(where.framework, query, epsilon=rng.choice((0.2, 0.7, 1.5)))
+        scales = calibration.noise.scales
+        entry = Entry.of(calibration)
+        assert entry.family == "records"
+        if not min(scales):
+            return Step(Bare(terms), entry, seen)
+        return Step(Noisy(terms, tuple(base(Fraction(scale) * divided) for scale in scales)), entry, seen)
+    scale = rng.choice(SCALES) / divided
+    weights = tuple(rng.choice((0.5, 1.0, 4.0)) for _ in terms) if len(terms) > 1 and rng.random() < 0.5 else ()
+    bases = tuple(base(Fraction(scale) * divided / Fraction(w)) for w in weights or (1.0,) * len(terms))
+    return Step(Noisy(terms, bases), entry_of(query, scale, weights), seen)
+
+
+def whole_columns(rng: Random, where: Setting) -> Step:
+    """A count by `ColumnMechanism`."""
+    asked, holds = condition(rng, where.framework)
+    calibration = bp.ColumnMechanism().calibrate(where.framework, bp.count(asked), epsilon=rng.choice((0.1, 1.0)))
+    terms = (lambda record: int(holds(record)),)
+    scales = calibration.noise.scales  # none where all records satisfy the condition
+    release = Noisy(terms, tuple(map(base, scales))) if min(scales) else Bare(terms)
+    return Step(release, Entry.of(calibration), lambda record: (terms[0](record),))
+
+
+def elsewhere(rng: Random, where: Setting, beside: Sequence[Step]) -> Step:
+    """What another tool released with differential privacy for a record."""
+    columns = rng.choice((("x",), ("colour",), ("x", "colour"), ("kind", "x")))
+    epsilon = rng.choice((0.25, 1.0, 2.0))
+    entry = external(columns, epsilon)
+    seen = lambda record: tuple(record[PLACES[name]] for name in columns)  # noqa: E731 - kept with the release
+    cells = sorted({seen(record) for law in where.laws for record in law})
+    if rng.random() < 0.25:
+        half = decimal(epsilon / 2).exp()
+        maps = [{cell: rng.choice((Decimal(1), half)) for cell in cells} for _ in range(3)]
+        weights = tuple(lambda record, of=of: of[seen(record)] for of in maps)
+        return Step(Chosen(weights), entry, seen)
+    most = decimal(epsilon).exp()
+
+    def hit(high: tuple[Any, ...]) -> Hit:
+        return Hit(lambda record: most if seen(record) in high else Decimal(1), most, where.records)
+
+    # of the mechanisms with one rare output the one that tells most of a single record, beside another release
+    subsets = [high for size in range(1, len(cells)) for high in itertools.combinations(cells, size)]
+    worst = max(subsets, key=lambda high: told_of_one(where, [*beside, Step(hit(high), entry, seen)]), default=())
+    return Step(hit(worst), entry, seen)
+
+
+def external(columns: Iterable[str], epsilon: float, delta: float = 0.0) -> Entry:
+    return Entry(
+        mechanism="differential privacy",
+        text="another tool",
+        columns=frozenset(columns),
+        noise=None,
+        scale=0.0,
+        moved=math.inf,
+        family="records",
+        epsilon=typed(epsilon),
+        delta=typed(delta),
+        kind="certified",
+        record=(typed(epsilon), typed(delta)),
+    )
+
+
+# What is true, and what is said
+
+
+def truths(
+    where: Setting, steps: Sequence[Step], strategy: Callable[[History], Release | None]
+) -> dict[tuple[Release, ...], Decimal]:
+    """The largest log ratio of every series of releases over models, pairs and transcripts."""
+    found: dict[tuple[Release, ...], Decimal] = {}
+    n = where.records
+    for law in where.laws:
+        one, other = laws_given(law, where.counted, steps)
+        tables = [drawn([(one, count), (other, n - count)]) for count in range(n + 1)]
+        for series, loss in losses(strategy, tables, where.pairs).items():
+            found[series] = max(found.get(series, Decimal(0)), loss)
+    return found
+
+
+def laws_given(law: Law, counted: frozenset[int], steps: Sequence[Step]) -> list[Law]:
+    exact = {record: decimal(mass) for record, mass in law.items()}
+    seen = merged(given(exact, lambda record: record[0] in counted), lambda r: tuple(s.seen(r) for s in steps))
+    return list(seen)
+
+
+def told_of_one(where: Setting, steps: Sequence[Step]) -> Decimal:
+    """What releases one after the other tell of a single record."""
+    series = tuple(step.release for step in steps)
+    worst = Decimal(0)
+    for law in where.laws:
+        tables = [drawn([(each, 1)]) for each in laws_given(law, where.counted, steps)]
+        worst = max(worst, *losses(lambda history: dict(enumerate(series)).get(len(history)), tables, [(0, 1)]).values())
+    return worst
+
+
+def said(framework: bp.DatasetAttributePrivacy, steps: Iterable[Step]) -> Accountant:
+    counted = Accountant(framework)
+    for step in steps:
+        found = counted.with_entry(step.entry)
+        assert isinstance(found, Accountant), found
+        counted = found
+    return counted
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What all series of a problem tell at most, what the accountant says, and of what sorts its releases are."""
+
+    truth: Decimal
+    total: Fraction | None
+    above: tuple[tuple[Decimal, Fraction], ...]
+    sorts: frozenset[str]
+
+    @property
+    def ratio(self) -> float:
+        return float(self.total) / float(self.truth) if self.total is not None else math.inf
+
+
+def outcome(seed: int) -> Outcome:
+    """One random problem: a first release, a second that its answer chooses of two, sometimes a third."""
+    rng = Random(seed)
+    where = setting(rng, 3 if rng.random() < 0.8 else 4)
+    sorts = rng.choices(("noise", "bare", "elsewhere", "columns"), (12, 2, 3, 1), k=4 if where.records < 3 else 3)
+    made: list[Step] = []
+    for sort in sorts:
+        if sort == "elsewhere":
+            made.append(elsewhere(rng, where, made[:1]))
+        elif sort == "columns":
+            made.append(whole_columns(rng, where))
+        else:
+            made.append(answered(rng, where, bare=sort == "bare"))
+    if rng.random() < 0.2:
+        made[1] = made[0]
+    first, *seconds = made[:3]
+    third = made[3] if len(made) > 3 and rng.random() < 0.5 else None
+
+    def strategy(history: History) -> Release | None:
+        told = sum(map(ord, str([output for _, output in history])))
+        if len(history) < 2:
+            return seconds[told % 2].release if history else first.release
+        return third.release if third and len(history) == 2 and told % 3 else None
+
+    by_release = {step.release: step for step in made}
+    truth = truths(where, made, strategy)
+    totals = {series: said(where.framework, [by_release[each] for each in series]).total for series in truth}
+    above = [(loss, totals[series]) for series, loss in truth.items()]
+    found = [(loss, total) for loss, total in above if total is not None and loss > decimal(total)]
+    known = [total for total in totals.values() if total is not None]
+    return Outcome(
+        truth=max(truth.values()),
+        total=max(known) if len(known) == len(totals) else None,
+        above=tuple(found),
+        sorts=frozenset(sorts),
+    )
+
+
+def check(outcomes: Sequence[Outcome]) -> None:
+    assert not [each.above for each in outcomes if each.above]
+    compared = [each for each in outcomes if each.truth > Decimal("1e-9") and each.truth.is_finite()]
+    noisy = [each.ratio for each in compared if each.sorts <= {"noise", "bare"}]
+    ratios = [each.ratio for each in compared]
+    print(
+        f"{len(outcomes)} problems, {len(compared)} of finite truth; total over truth: median"
+        f" {statistics.median(ratios):.4f}, of noise and bare answers {statistics.median(noisy):.4f} ({len(noisy)})"
+    )
+    assert statistics.median(noisy) <= 1.05
+
+
+def test_few_series_of_releases() -> None:
+    check([outcome(seed) for seed in range(60)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, 1000, 250))
+def test_series_of_releases(start: int) -> None:
+    check([outcome(seed) for seed in range(start, start + 250)])
