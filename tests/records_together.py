@@ -1,7 +1,7 @@
 """Independent oracle of several releases in the dataset notion: exact laws of transcripts over tiny tables.
 
-A record has a class, and given the classes records are independent, each with the law of its class. Releases follow each
-other as a strategy says, which sees all earlier outputs. A table is the sorted tuple of its records. Masses are
+A record has a class, and given the classes records are independent, each with the law of its class. Releases follow
+each other as a strategy says, which sees all earlier outputs. A table is the sorted tuple of its records. Masses are
 fractions, or decimals of many digits where noise has an irrational base exp(-1/b): all functions take both.
 Nothing here uses the package.
 """
@@ -189,19 +189,25 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Leak:
-    """With the chance delta_d a view of all records, else nothing: (0, delta_d) differentially private."""
+class Failing:
+    """With the chance delta_d a view of all records, else another release, if any: so (eps_d, delta_d) of that one."""
 
     view: Callable[[Any], Hashable]
     delta: Number
+    otherwise: Release | None = None
 
     def outputs(self, tables: Collection[Table]) -> list[Any]:
-        return [None, *sorted({tuple(sorted(map(self.view, table))) for table in tables})]
+        rest = [False] if self.otherwise is None else self.otherwise.outputs(tables)
+        return [(False, output) for output in rest] + [(True, each) for each in sorted(set(map(self._seen, tables)))]
 
     def chance(self, output: Any, table: Table) -> Number:
-        if output is None:
-            return 1 - self.delta
-        return self.delta if output == tuple(sorted(map(self.view, table))) else 0
+        fails, told = output
+        if fails:
+            return self.delta if told == self._seen(table) else 0
+        return (1 - self.delta) * (1 if self.otherwise is None else self.otherwise.chance(told, table))
+
+    def _seen(self, table: Table) -> tuple[Any, ...]:
+        return tuple(sorted(map(self.view, table)))
 
 
 # Transcripts
@@ -258,9 +264,11 @@ def losses(
 
 
 def delta(
-    strategy: Strategy, first: Mapping[Table, Number], second: Mapping[Table, Number], factor: Number
+    strategy: Strategy, secrets: Sequence[Mapping[Table, Number]], pairs: Collection[tuple[int, int]], factor: Number
 ) -> Number:
-    """Return the hockey-stick divergence of all transcripts, the larger of both ways."""
-    both = list(transcripts(strategy, (first, second)))
-    ways = [((a, b) for _, (a, b) in both), ((b, a) for _, (a, b) in both)]
-    return max(sum(max(a - factor * b, 0) for a, b in way) for way in ways)
+    """Return the largest hockey-stick divergence of transcripts over pairs, both ways."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        all_masses = [masses for _, masses in transcripts(strategy, secrets)]
+        ways = [way for a, b in pairs for way in ((a, b), (b, a))]
+        return max(sum(max(each[a] - factor * each[b], 0) for each in all_masses) for a, b in ways)
