@@ -604,3 +604,38 @@ def test_columns_that_are_independent_given_a_bin_are_not_so_given_half_of_it() 
         assert total is not None
         assert told <= decimal(total) + CLOSE
         assert float(total) <= 1.01 * float(told)
+
+
+def test_rounding_of_answers_counts_once_for_each_release() -> None:
+    """A mean of numbers so large that doubles are halves: what is released is rounded by up to a quarter."""
+    low = 2**52 - 1
+    network = bp.DiscreteNetwork.from_tables(
+        {"kind": [1 / 2, 1 / 2], "x": [[1 / 4, 3 / 4], [3 / 4, 1 / 4]]},
+        states={"kind": ["a", "b"], "x": [str(low), str(low + 1)]},
+        parents={"x": ["kind"]},
+        level="records",
+    )
+    schema = bp.Schema(records=3, columns={"kind": bp.Categorical(["a", "b"]), "x": bp.Integer(low, low + 1)})
+    secret = bp.Secret(bp.count(bp.col("kind") == "a"), pairs=bp.apart(at_most=1))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"kind": secret}, source="a test")
+
+    class Rounded(Noisy):
+        def chance(self, output: Any, table: Any) -> Decimal:
+            ((out, _),) = output
+            return self.bases[0] ** decimal(abs(out - (Fraction(float(low + Fraction(sum(table), 3))) - low)))
+
+    laws = [{0: decimal(1 / 4), 1: decimal(3 / 4)}, {0: decimal(3 / 4), 1: decimal(1 / 4)}]
+    tables = tables_given(3, *laws)
+    for scale, weights in ((2.0, ()), (1.0, ()), (4.0, (4.0,))):
+        step = base(Fraction(scale) / Fraction(*weights) if weights else scale)
+        entries = [entry_of(bp.mean("x"), scale, weights)] * 2
+        series = dict(enumerate([Rounded((lambda x: x,), (step,)) for _ in entries]))
+        (told,) = losses(lambda history, of=series: of.get(len(history)), tables, [(0, 1), (1, 2), (2, 3)]).values()
+        total = Accountant(framework, entries=tuple(entries)).total
+        assert total is not None
+        assert told <= decimal(total) + CLOSE
+        exact = Accountant(
+            framework, entries=tuple(entry_of(bp.count(bp.col("x") > low), 3 * scale, weights) for _ in entries)
+        ).total
+        assert exact is not None
+        assert total - exact >= 2 * Fraction(1, 2) * (Fraction(*weights) if weights else 1) / Fraction(scale)
