@@ -302,8 +302,8 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
-MOST_CELLS = 2**23
-"""The most combinations of values times models."""
+MOST_CELLS = 2**20
+"""The most combinations of values times models that are searched together."""
 
 
 class Swap(NamedTuple):
@@ -587,6 +587,22 @@ def over(distances: Sequence[int], bounds: Mapping[int, float]) -> float:
     return max(j // most * bounds[most] + least[j % most] for j in distances)
 
 
+def linear_parts(laws: LawPairs, error: float) -> tuple[FloatArray, FloatArray, float]:
+    """What an answer adds to the bound that is linear in u: gains, a standard deviation, and the span of weights."""
+    p, q = np.exp(laws.above), np.exp(laws.below)
+    gains, deviation, span = np.zeros(p.shape[1]), np.zeros(p.shape[1]), 0.0
+    for places, steps in zip(laws.places.T, laws.steps, strict=True):
+        if len(steps):
+            beyond = places[:, np.newaxis] > np.arange(len(steps))
+            tails, others = beyond.T.astype(np.float64) @ p, beyond.T.astype(np.float64) @ q
+            gain = np.cumsum(steps[:, np.newaxis] * (tails - others), axis=0)
+            gains += np.maximum(np.max(2 * gain - gain[-1], axis=0), -gain[-1])
+            deviation += (steps[:, np.newaxis] * np.sqrt(np.maximum(tails * (1 - tails), 0))).sum(axis=0)
+            span += float(steps.sum())
+    rounding = span * (4 * error + UNIT_ROUNDOFF * (8 * len(p) + 16 * FUNCTION_ERROR))
+    return gains + rounding, deviation * (1 + 2**-30) + rounding, up(span, 64)
+
+
 # --------------------------------------------------------------------------------------------------
 # What several releases tell together.
 # --------------------------------------------------------------------------------------------------
@@ -595,7 +611,7 @@ MOST_KEPT = 256
 """The most results of a kind that are cached with a framework."""
 
 MOST_LAWS = 4
-"""The most laws of one record that are cached with it."""
+"""The most laws of one record, of several answers together, that are cached with it."""
 
 MOST_EPSILON, MOST_EXPONENT = 8.0, 700.0
 """Theorem 5 counts up to this epsilon; above the other one a sum of epsilons has an infinite exponential."""
@@ -753,7 +769,8 @@ class SwappedRecords:
 
     def _laws(self, secret: Secret, forms: Mapping[str, NormalForm], seen: frozenset[str]) -> Classes:
         make = lambda: classes_of(self.framework, secret, list(forms.values()), seen)  # noqa: E731
-        return self._kept("laws of records", (secret, tuple(forms), seen), make, MOST_LAWS)
+        table, most = ("laws of records", MOST_LAWS) if len(forms) > 1 else ("laws of one answer", MOST_KEPT)
+        return self._kept(table, (secret, tuple(forms), seen), make, most)
 
     def _classes(self, secret: Secret, releases: Iterable[Release]) -> Classes:
         """The laws of one record on what some releases tell apart."""
@@ -767,9 +784,10 @@ class SwappedRecords:
         beside = [self._alone(each) for each in releases if each not in seen]
         groups, parts = [np.zeros((3, 2 * self.framework.models))], self._parts(name, secret, seen)
         for part in parts:
-            inside, outside = self._fitting(secret, part)
-            beside += map(self._alone, outside)
-            groups.append(self._swapped(swap, self._classes(secret, inside), inside, together=len(parts) == 1))
+            try:
+                groups.append(self._swapped(swap, self._classes(secret, part), part, together=len(parts) == 1))
+            except SizeError:
+                groups.append(self._linear(secret, swap, part))
         ones, totals, reached = sum(groups)
         worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(groups)
         left = Fraction(up(math.fsum(beside)))
@@ -805,23 +823,8 @@ class SwappedRecords:
             found.append((read.union(*(names for names, _ in near)), [*(r for _, rs in near for r in rs), release]))
         return [releases for _, releases in found]
 
-    def _fitting(self, secret: Secret, releases: Sequence[Release]) -> tuple[list[Release], list[Release]]:
-        """The releases whose laws are worked out together, and the cheapest, left out if there are too many."""
-        inside, outside = list(releases), list[Release]()
-        try:
-            self._classes(secret, inside)
-        except SizeError:
-            inside.clear()
-            for release in sorted(releases, key=self._alone, reverse=True):
-                try:
-                    self._classes(secret, [*inside, release])
-                    inside.append(release)
-                except SizeError:
-                    outside.append(release)
-        return inside, outside
-
-    def _swapped(self, swap: Swap, classes: Classes, releases: Sequence[Release], *, together: bool) -> FloatArray:
-        """What one swap and all tell, at most, and one at least: 3 rows, for both directions of all models."""
+    def _pairs(self, swap: Swap, classes: Classes, releases: Sequence[Release]) -> tuple[IntArray, LawPairs, Any]:
+        """The models with both classes, the laws of both directions, and the columns of numbers with noise or none."""
         columns, noises, bare, band = dict[str, range](), list[tuple[int, float]](), list[int](), 0.0
         for each in releases:
             if each.form is None:
@@ -829,40 +832,66 @@ class SwappedRecords:
                 continue
             form, start = each.form, 1 + sum(map(len, columns.values()))
             numbers = columns.setdefault(each.entry.text, range(start, start + len(form.offset)))
-            below = self._kept(
-                "denominators", each.entry.text, lambda form=form: [w.denominator for w in form.wholes()]
-            )
+            make = lambda form=form: [whole.denominator for whole in form.wholes()]  # noqa: E731
+            below = self._kept("denominators of records", each.entry.text, make)
             noises += [(c, float(rate / d)) for c, rate, d in zip(numbers, each.rates, below, strict=False)]
             bare += [] if each.rates else numbers
-        sides, public = [classes.values.index(value) for value in swap.classes], self.framework.public_records
+        sides = [classes.values.index(value) for value in swap.classes]
         models = np.flatnonzero(np.isfinite(classes.logs.max(axis=2)[sides]).all(axis=0))
         logs, ends = classes.logs[sides][:, models], classes.ends[sides][:, models]
-        possible = [np.repeat(each, len(models), axis=0).T for each in self._possible(classes, sides)]
-        laws = replace(
-            law_pairs(classes.places, classes.levels, noises, bare, (np.vstack(logs).T, np.vstack(logs[::-1]).T)),
-            ends=(np.concatenate(ends), np.concatenate(ends[::-1])),
-            possible=(possible[0], possible[1]),
-            bands=classes.bands,
-            band=band,
-        )
+        possible = np.any(classes.logs[sides] > -math.inf, axis=1)
+        first, second = (np.repeat(each, len(models), axis=0).T for each in (possible, possible[::-1]))
+        laws = law_pairs(classes.places, classes.levels, noises, bare, (np.vstack(logs).T, np.vstack(logs[::-1]).T))
+        ended = np.concatenate(ends), np.concatenate(ends[::-1])
+        laws = replace(laws, ends=ended, possible=(first, second), bands=classes.bands, band=band)
+        return models, laws, (noises, bare)
+
+    def _swapped(self, swap: Swap, classes: Classes, releases: Sequence[Release], *, together: bool) -> FloatArray:
+        """What one swap and all tell, at most, and one at least: 3 rows, for both directions of all models."""
+        models, laws, (noises, bare) = self._pairs(swap, classes, releases)
         found = Search(laws, together=together and len(models) > MOST_SUMMED).largest()
-        ones, k = found.bound + 2 * classes.error, swap.distances[-1]
+        ones, k, public = found.bound + 2 * classes.error, swap.distances[-1], self.framework.public_records
         totals, used = k * ones, sorted({*bare, *(column for column, _ in noises)})
         places, at = classes.places[:, used].T, {column: place for place, column in enumerate(used)}
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
-        for pair in sought if k > 1 and not band and public is None and len(models) <= MOST_SUMMED else ():
+        for pair in sought if k > 1 and not laws.band and public is None and len(models) <= MOST_SUMMED else ():
             added = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
             both = [WholeLaw.of(added, each[:, pair], classes.error) for each in (laws.above, laws.below)]
             sums = bounds_of_sums(both, [(at[c], rate) for c, rate in noises], [at[c] for c in bare], k)
             totals[pair] = over(swap.distances, {1: float(ones[pair]), **sums})
-        spread = np.zeros((3, 2 * self.framework.models))
-        spread[:, np.concatenate([models, self.framework.models + models])] = ones, totals, found.reached
-        return spread
+        return self._spread(models, (ones, totals, found.reached))
 
-    def _possible(self, classes: Classes, sides: list[int]) -> tuple[Array, Array]:
-        """Where records of either class may be, for both directions."""
-        possible = np.any(classes.logs[sides] > -math.inf, axis=1)
-        return possible, possible[::-1]
+    def _spread(self, models: IntArray, values: Sequence[FloatArray]) -> FloatArray:
+        """Values of both directions of some models, for all models."""
+        spread = np.zeros((len(values), 2, self.framework.models))
+        spread[:, :, models] = np.reshape(values, (len(values), 2, len(models)))
+        return spread.reshape(len(values), -1)
+
+    def _linear(self, secret: Secret, swap: Swap, releases: Sequence[Release]) -> FloatArray:
+        """The same, where laws of all answers together are too large: the bound that is linear in u needs single ones.
+
+        What cannot be in it, as it has no noise or is too large by itself, is counted alone.
+        """
+        first, deviation, spans, ends = np.zeros((4, 2 * self.framework.models))
+        beside, alone = 0.0, up(math.fsum(map(self._alone, releases)))
+        for release in releases:
+            try:
+                classes = self._classes(secret, [release]) if release.rates else None
+            except SizeError:
+                classes = None
+            if classes is None:
+                beside = up(beside + self._alone(release))
+                continue
+            models, laws, _ = self._pairs(swap, classes, [release])
+            gains, spread, span = linear_parts(laws, classes.error)
+            added = self._spread(models, (gains, spread, np.full_like(gains, span), laws.ends[0] + laws.ends[1]))
+            first, deviation, spans = first + added[0], deviation + added[1], spans + added[2]
+            ends = np.maximum(ends, added[3])
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            bennett = np.where(spans < 1e-3, 0.5 + spans / 5, (np.expm1(spans) - spans) / spans**2)
+            curved = np.fmin(spans**2 / 8, (deviation**2 + ends * spans**2) * bennett)
+        ones = np.minimum(first + ends * spans + curved * (1 + 2**-30) + beside, alone)
+        return np.stack([ones, swap.distances[-1] * ones, ones])
 
     def _with_delta(self, entries: Sequence[Entry], delta: Fraction, columns: frozenset[str]) -> RecordsTotal:
         """The total by theorem 5."""
