@@ -706,9 +706,7 @@ def _law_inside(label: str, given: object) -> Inside:
         return _spread(what, given)
     if not isinstance(given, Mapping):
         raise SchemaError(
-            f"{what} must be a mapping from numbers to probabilities",
-            found=checks.type_text(given),
-            remedy=_WITHIN,
+            f"{what} must be a mapping from numbers to probabilities", found=checks.type_text(given), remedy=_WITHIN
         )
     return probabilities(what, cast("Mapping[object, object]", given), SchemaError, SPREADS)
 

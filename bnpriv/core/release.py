@@ -390,10 +390,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
-            calibration,
-            _with_noise(calibration.noise, answer, drawing),
-            answer.labels,
-            others=len(calibrations) - 1,
+            calibration, _with_noise(calibration.noise, answer, drawing), answer.labels, others=len(calibrations) - 1
         )
         for calibration, answer in zip(calibrations, answers, strict=True)
     )

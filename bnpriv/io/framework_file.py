@@ -437,10 +437,7 @@ def _notion(root: TomlTable) -> str:
     if not isinstance(root.values.get("notion"), str):
         given = root.values.get("notion")
         raise root.refusal(
-            "notion must be a text",
-            found="none" if given is None else kind_of(given),
-            remedy=_NOTIONS,
-            key="notion",
+            "notion must be a text", found="none" if given is None else kind_of(given), remedy=_NOTIONS, key="notion"
         )
     notion = root.string("notion")
     if notion not in NOTION_LEVELS:
@@ -603,10 +600,7 @@ def _column(part: TomlTable, notion: str) -> Column:
             categories = part.need("categories")
             if not isinstance(categories, list):
                 raise part.refusal(
-                    "categories must be a list",
-                    found=kind_of(categories),
-                    remedy='Write ["a", "b"].',
-                    key="categories",
+                    "categories must be a list", found=kind_of(categories), remedy='Write ["a", "b"].', key="categories"
                 )
             return Categorical(cast("list[str]", categories), coarsen=coarsened(part), missing=missing)
         if kind == "binned":

@@ -196,11 +196,7 @@ def _number(value: object) -> object:
 
 
 def compare(
-    framework_a: Framework,
-    framework_b: Framework,
-    query: Query | str | None,
-    epsilon: float = 1.0,
-    delta: float = 0.0,
+    framework_a: Framework, framework_b: Framework, query: Query | str | None, epsilon: float = 1.0, delta: float = 0.0
 ) -> FrameworkComparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
 

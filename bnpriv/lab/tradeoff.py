@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_OTHERWISE = {
-    "coarse": "is coarse",
-    "useless": "is useless",
-    "unknown": "cannot be judged: its range is not declared",
-}
+_OTHERWISE = {"coarse": "is coarse", "useless": "is useless", "unknown": "cannot be judged: its range is not declared"}
 
 
 @final

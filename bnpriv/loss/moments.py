@@ -520,13 +520,7 @@ def laplace_cells(sums: LaplaceSums, levels: tuple[float, ...] | None = None) ->
     low = np.concatenate([outer[0], np.minimum(*sides), outer[1]])
     high = np.concatenate([outer[0], np.maximum(*sides), outer[1]])
     kept = np.concatenate([[True], end > begin, [True]])
-    return LossCells(
-        low=low[kept],
-        high=high[kept],
-        first=masses[0][kept],
-        second=masses[1][kept],
-        error=sums.error,
-    )
+    return LossCells(low=low[kept], high=high[kept], first=masses[0][kept], second=masses[1][kept], error=sums.error)
 
 
 def _cuts(

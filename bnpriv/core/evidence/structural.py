@@ -89,9 +89,7 @@ def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]
 # --------------------------------------------------------------------------------------------------
 
 CHAIN_REFUSAL = Refusal(
-    required="quilts of a network need a DiscreteNetwork",
-    found="a MarkovChain",
-    remedy="Use MarkovChainMechanism.",
+    required="quilts of a network need a DiscreteNetwork", found="a MarkovChain", remedy="Use MarkovChainMechanism."
 )
 
 RECORDS_FROM_NETWORK = "Records are independent draws from the network."

@@ -232,11 +232,7 @@ class Mechanism(ABC):
     ) -> Refusal | None: ...
 
     def supports(
-        self,
-        framework: Framework,
-        query: Query | str | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
+        self, framework: Framework, query: Query | str | None = None, epsilon: float | None = None, delta: float = 0.0
     ) -> Refusal | None:
         """Why the mechanism does not support this, or None if it does.
 
@@ -273,11 +269,7 @@ class Mechanism(ABC):
     ) -> Calibration: ...
 
     def calibrate(
-        self,
-        framework: Framework,
-        query: Query | str | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
+        self, framework: Framework, query: Query | str | None = None, epsilon: float | None = None, delta: float = 0.0
     ) -> Calibration:
         """Find the noise that makes the answer private; a pure function that sees no data.
 

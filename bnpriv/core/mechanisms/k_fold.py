@@ -143,8 +143,7 @@ class Coupled:
         more, less = first >= second - error, second >= first - error
         more, less = more & np.isfinite(first), less & np.isfinite(second)
         reach = max(
-            _furthest(points[more], record.second.points, norm),
-            _furthest(points[less], record.first.points, norm),
+            _furthest(points[more], record.second.points, norm), _furthest(points[less], record.first.points, norm)
         )
         return cls(
             part=min(1.0, part),
@@ -203,11 +202,7 @@ class Coupled:
 
 
 def gaussian_scale(
-    coupled: Coupled,
-    curves: Sequence[Callable[[float], float]],
-    epsilon: float,
-    delta: float,
-    rounding: float,
+    coupled: Coupled, curves: Sequence[Callable[[float], float]], epsilon: float, delta: float, rounding: float
 ) -> float:
     """A standard deviation at which the lowest of several bounds on the curve is at most delta."""
 

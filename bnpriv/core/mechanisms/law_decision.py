@@ -299,13 +299,7 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
 
 
 def law_certificate(
-    framework: Framework,
-    query: Query,
-    evidence: Laws,
-    decisions: Sequence[LawDecision],
-    *,
-    theorem: str,
-    claim: str,
+    framework: Framework, query: Query, evidence: Laws, decisions: Sequence[LawDecision], *, theorem: str, claim: str
 ) -> Certificate:
     """The certificate of noise from the laws of an answer; `decisions` start with the one that needs the most."""
     models = 1 if framework.pairs_name_models else framework.models

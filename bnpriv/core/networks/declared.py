@@ -56,10 +56,7 @@ class DeclaredTables:
 
 
 def declared_tables(
-    tables: Mapping[str, ArrayLike],
-    states: Mapping[str, Sequence[State]],
-    parents: Parents | None,
-    tolerance: float,
+    tables: Mapping[str, ArrayLike], states: Mapping[str, Sequence[State]], parents: Parents | None, tolerance: float
 ) -> DeclaredTables:
     """Check tables whose columns must sum to 1 within a tolerance, and take their logs.
 
@@ -172,12 +169,7 @@ def models_of(arrays: Mapping[str, FloatArray]) -> int:
 
 
 def check_columns(
-    name: str,
-    array: FloatArray,
-    graph: Graph,
-    states: Mapping[str, tuple[State, ...]],
-    *,
-    tolerance: float,
+    name: str, array: FloatArray, graph: Graph, states: Mapping[str, tuple[State, ...]], *, tolerance: float
 ) -> None:
     """Check that the entries of a table are probabilities, and that every column sums to 1 within a tolerance.
 

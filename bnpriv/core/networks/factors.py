@@ -228,11 +228,7 @@ def _elimination_order(
 
 
 def _size(
-    scopes: Sequence[frozenset[str]],
-    order: Sequence[str],
-    keep: Sequence[str],
-    sizes: Mapping[str, int],
-    models: int,
+    scopes: Sequence[frozenset[str]], order: Sequence[str], keep: Sequence[str], sizes: Mapping[str, int], models: int
 ) -> Size:
     pool = list(scopes)
     largest = work = models * math.prod(sizes[name] for name in keep)

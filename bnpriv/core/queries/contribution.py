@@ -431,9 +431,7 @@ class Contribution:
         return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
 
 
-def grouped(
-    items: Iterable[tuple[frozenset[Key], Iterable[Item]]],
-) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:
+def grouped(items: Iterable[tuple[frozenset[Key], Iterable[Item]]]) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:
     """Join items that share a key, directly or through others, into groups that share none.
 
     Examples

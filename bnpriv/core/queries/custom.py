@@ -135,12 +135,7 @@ def custom(
     declared = tuple(sensitivity.items()) if isinstance(sensitivity, Mapping) else sensitivity
     names = (columns,) if isinstance(columns, str) else columns
     return Custom(
-        function=f,
-        reads=cast("tuple[str, ...]", names),
-        sensitivity=declared,
-        size=dimension,
-        span=span,
-        name=name,
+        function=f, reads=cast("tuple[str, ...]", names), sensitivity=declared, size=dimension, span=span, name=name
     )
 
 

@@ -151,12 +151,7 @@ class Tails:
         # each tail is summed from its own end: summed past the middle its small masses would drown in rounding
         below_f, above_f = f.below[:-1], f.above[:-1]
         half = int(np.count_nonzero(below_f <= above_f[::-1]))
-        return cls(
-            low=below_f[:half],
-            high=above_f[: len(above_f) - half],
-            below=g.below[:-1],
-            above=g.above[:-1],
-        )
+        return cls(low=below_f[:half], high=above_f[: len(above_f) - half], below=g.below[:-1], above=g.above[:-1])
 
     def cuts(self, band: float) -> Cuts:
         """Compare the tails of two laws; logs that differ by at most `band` may be equal."""

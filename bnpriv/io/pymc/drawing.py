@@ -245,10 +245,7 @@ def _shape(node: Any, known: Known) -> Any:
     return shape[more:] if type(node.op).__name__ == "Shape" else shape[more + node.op.i]
 
 
-_PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {
-    "AutoRegressiveRV": autoregressive,
-    "GARCH11RV": volatile,
-}
+_PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {"AutoRegressiveRV": autoregressive, "GARCH11RV": volatile}
 
 
 def _truncated(node: Any, known: Known, count: Any) -> Any:

@@ -476,10 +476,7 @@ def refuse_the_same(private: object, public: object) -> None:
 def _same_file(private: object, public: object) -> bool:
     if not (isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike))):
         return False
-    one, other = (
-        user_path(cast("str | os.PathLike[str]", private)),
-        user_path(cast("str | os.PathLike[str]", public)),
-    )
+    one, other = user_path(cast("str | os.PathLike[str]", private)), user_path(cast("str | os.PathLike[str]", public))
     both = os.path.isfile(one) and os.path.isfile(other)
     return both and (os.path.samefile(one, other) or _digest(one) == _digest(other))
 

@@ -120,9 +120,7 @@ class GaussianLosses:
             return gaussian_excess(np.hypot(told, moved) * (1 + 4 * UNIT_ROUNDOFF), level)
         some = told > 0
         return np.where(
-            some,
-            laplace_normal_excess(np.where(some, told, 1.0), moved, epsilon),
-            laplace_excess(moved, level),
+            some, laplace_normal_excess(np.where(some, told, 1.0), moved, epsilon), laplace_excess(moved, level)
         )
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:

@@ -127,10 +127,7 @@ def pair_laws(calibrated: CliqueLaws) -> FloatArray:
 
 
 def laws_given(
-    table: WeightTable,
-    divisor: WeightTable,
-    to: tuple[int, ...],
-    told: Sequence[tuple[tuple[int, ...], WeightTable]],
+    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[tuple[tuple[int, ...], WeightTable]]
 ) -> WeightTable:
     """Carry laws given nodes of a clique over to its nodes `to`, of which the table is a multiple by the divisor."""
     floor = min(product_floor(table, laws) for _, laws in told)

@@ -321,10 +321,7 @@ def _others(cliques: Sequence[int], above: dict[int, int], k: int) -> int:
 
 
 def _rooted(
-    found: Triangulation,
-    roots: Sequence[int],
-    families: Sequence[tuple[int, ...]],
-    sizes: Sequence[int],
+    found: Triangulation, roots: Sequence[int], families: Sequence[tuple[int, ...]], sizes: Sequence[int]
 ) -> JunctionTree:
     """Number the cliques from the roots on."""
     cliques: list[Clique] = []

@@ -608,10 +608,7 @@ def _grid(column: NumberColumn) -> Sequence[float]:
 
 
 def _drawn_states(
-    framework: DistributionalAttributePrivacy,
-    wanted: ColumnSet,
-    seen: Sequence[LogTable],
-    random: np.random.Generator,
+    framework: DistributionalAttributePrivacy, wanted: ColumnSet, seen: Sequence[LogTable], random: np.random.Generator
 ) -> dict[str, int]:
     """The states of some parameters, drawn from their exact joint law under the first model given what is seen."""
     network = require_discrete(framework.network, "drawing closed columns")
