@@ -75,7 +75,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     if not isinstance(data, (str, os.PathLike)):
         return Header(names=distinct(_columns_of(data)))
     if is_database(cast(object, data)):
-        from bnpriv.tables.databases import database_columns
+        from bnpriv.tables.reader import database_columns
 
         return Header(names=distinct(database_columns(cast(str, data))))
     path = user_path(cast("str | os.PathLike[str]", data))

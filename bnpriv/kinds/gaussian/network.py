@@ -145,8 +145,8 @@ GAUSSIAN_KIND = NetworkKind(
     assumptions=_assumptions,
     usual_pairs=_usual_pairs,
     centred=_centred,
-    laws_of_records="bnpriv.kinds.gaussian.laws:laws_of_normal_records",
-    laws_of_parameters="bnpriv.kinds.gaussian.laws:laws_of_normal_parameters",
+    laws_of_records="bnpriv.kinds.gaussian.columns:laws_of_normal_records",
+    laws_of_parameters="bnpriv.kinds.gaussian.columns:laws_of_normal_parameters",
     sampler="bnpriv.lab.sampling.drawn:GaussianSampler",
     section="bnpriv.io.framework_text:regressions_section",
 )

@@ -40,7 +40,7 @@ from bnpriv.views.calibration import (
     verdict_badge,
 )
 from bnpriv.views.curves import curve_sections
-from bnpriv.views.open_columns import open_columns_data, open_columns_section
+from bnpriv.views.private_table import open_columns_data, open_columns_section
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.views.report.columns import (
