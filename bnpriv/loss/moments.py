@@ -893,7 +893,11 @@ class _Integral:
 
     def _summed(self) -> tuple[float, float, float]:
         """Return the log of a size, and the bounds of the integral over it."""
-        ends = self._ends()
+        # where the integrand begins to fall on both sides, and some more
+        p, q, a = self.first.means, self.second.means, 1 + self.power
+        sides = [float(np.min(p)), float(np.min(q)), float(np.max(p)), float(np.max(q))]
+        peaks = [a * side - self.power * other for side in sides for other in sides]
+        ends = min(*sides, *peaks) - TAIL_REACH, max(*sides, *peaks) + TAIL_REACH
         starts = np.linspace(*ends, 1 + max(2, min(64, math.ceil(ends[1] - ends[0]))))
         low, high = starts[:-1], starts[1:]
         done: list[tuple[FloatArray, FloatArray]] = []
@@ -923,13 +927,6 @@ class _Integral:
         least, most = self._gauss(low, high, top)
         lost = float(np.sum(np.exp(np.array(left_out) - top)))
         return top, least - lost, most + lost
-
-    def _ends(self) -> tuple[float, float]:
-        """Return where the integrand begins to fall on both sides, and some more."""
-        p, q, a = self.first.means, self.second.means, 1 + self.power
-        sides = [float(np.min(p)), float(np.min(q)), float(np.max(p)), float(np.max(q))]
-        peaks = [a * side - self.power * other for side in sides for other in sides]
-        return min(*sides, *peaks) - TAIL_REACH, max(*sides, *peaks) + TAIL_REACH
 
     def _at(self, w: FloatArray) -> tuple[_Point, _Point]:
         self._terms += w.size * (self.first.means.size + self.second.means.size)

@@ -118,17 +118,7 @@ def _ranks(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
         full[level] = full.get(level, 0) + 1
     deepest = max(depth.values())
     rank = {name: deepest - depth[name] for name in nodes}
-    return _lifted(nodes, above, below, rank, most)
-
-
-def _lifted(
-    nodes: Sequence[str],
-    above: Mapping[str, Sequence[str]],
-    below: Mapping[str, Sequence[str]],
-    rank: dict[str, int],
-    most: int,
-) -> dict[str, int]:
-    """Move nodes without children up to their parents, where there is room."""
+    # move nodes without children up to their parents, where there is room
     for name in nodes:
         if not below[name] and above[name]:
             best = 1 + max(rank[parent] for parent in above[name])

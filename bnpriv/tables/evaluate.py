@@ -659,7 +659,9 @@ def _form_answers(
     # a sum that several queries ask for is taken once
     places = {term: k for k, term in enumerate(dict.fromkeys(term for form in forms.values() for term in form.terms))}
     columns = _columns((name for place in forms for name in queries[place].columns), schema)
-    rows, sums = guarded(data, lambda: _totals(tuple(places), columns, schema, data))
+    rows, sums = guarded(
+        data, lambda: totals(tuple(places), columns, schema.records, data, readings.dialect_of(schema))
+    )
     require_rows(rows, schema)
     return {
         place: Answer(values=form.answer([sums[places[term]] for term in form.terms]), labels=form.labels)
@@ -721,12 +723,6 @@ def guarded(data: object, work: Callable[[], T]) -> T:
         found="an error, whose text is withheld because it may quote the data",
         remedy="Try the query on made-up rows with the same columns and dtypes.",
     )
-
-
-def _totals(
-    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], schema: Schema, data: object
-) -> tuple[int, tuple[int, ...]]:
-    return totals(terms, columns, schema.records, data, readings.dialect_of(schema))
 
 
 def require_rows(rows: int, schema: Schema) -> None:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 # Tables in SQLite files and on PostgreSQL servers, read in one transaction that changes nothing.
 #
-# Values cross as they are, through the drivers that Python and the ledger already have, and count by the rule for single
-# values (`bnpriv.tables.readings`): no database decides what a text or a decimal counts as, and none sums anything.
+# Values cross as they are, through the drivers that Python and the ledger already have, and count by the rule for
+# single values (`bnpriv.tables.readings`): no database decides what a text or a decimal counts as, and none sums
+# anything.
 # --------------------------------------------------------------------------------------------------
 
 

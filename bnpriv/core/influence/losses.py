@@ -108,13 +108,9 @@ class Losses:
         low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
         if law == "laplace":
             # what the largest ratio leaves of epsilon is a shift that is private with delta 0; bisection may miss it
-            pure = self._pure(epsilon)
+            pure = (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
             low = np.maximum(low, np.where(pure >= 0, pure, -np.inf))
         return np.where(self.possible, low, np.inf)
-
-    def _pure(self, epsilon: float) -> FloatArray:
-        """The part of epsilon that the largest ratio leaves, for which no delta is needed."""
-        return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
 
 
 def gathered(losses: Losses) -> Losses:

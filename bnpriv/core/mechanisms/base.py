@@ -197,7 +197,11 @@ class Mechanism(ABC):
     def _checked(self, name: str, value: object) -> object:
         """An option as it is kept, after its check."""
         if name == "weights":
-            return _weights(value)
+            remedy = "Pass one positive number for each part of the answer."
+            listed = checks.listed(value)
+            if listed is None:
+                raise ParameterError("weights must be a list of numbers", found=checks.type_text(value), remedy=remedy)
+            return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
         if name in self.choices:
             return checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
         return self.checked.get(name, checks.flag)(name, value)
@@ -451,14 +455,6 @@ class Mechanism(ABC):
         usual = type(self)().options()
         named = [f"{name}={value!r}" for name, value in self.options().items() if value != usual.get(name)]
         return f"{type(self).__name__}({', '.join(named)})"
-
-
-def _weights(given: object) -> tuple[float, ...]:
-    remedy = "Pass one positive number for each part of the answer."
-    listed = checks.listed(given)
-    if listed is None:
-        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
-    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
 
 
 def _require_instance(mechanism: object) -> None:

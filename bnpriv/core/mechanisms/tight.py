@@ -414,7 +414,8 @@ class _TightSearch:
         scale, worst = (0.0, pairs[0]) if self.delta > 0 else self._without_delta(pairs)
         pure = 0.0  # the scale above which no pair needs delta
         for pair in pairs if self.delta > 0 else ():
-            loss = self._curve(pair)
+            # the delta of a pair as a function of the scale
+            loss = (self._gaussian if self.noise == "gaussian" else self._laplace)(pair, _line(pair))
             # a pair whose loss is within budget at the scale found so far needs no search of its own
             if scale == 0 or not loss(scale) <= self.delta:
                 enough = self._enough(pair)
@@ -489,10 +490,6 @@ class _TightSearch:
         far = w_infinity(f, g, 2).upper
         far = far if pair.sampled is None else up(far + pair.sampled.moved)
         return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
-
-    def _curve(self, pair: LawPair) -> Callable[[float], float]:
-        """The delta of a pair as a function of the scale."""
-        return (self._gaussian if self.noise == "gaussian" else self._laplace)(pair, _line(pair))
 
     def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
         """The pure loss with Laplace noise; gathered draws may have moved answers apart."""

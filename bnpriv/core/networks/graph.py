@@ -99,15 +99,12 @@ class Graph:
         if inside not in self._moral:
             if len(self._moral) >= MOST_MORAL:
                 self._moral.clear()
-            self._moral[inside] = self._married(inside)
+            # networkx.moral_graph also copies the data of nodes and edges, and takes five times as long
+            near = _networkx().Graph()
+            near.add_nodes_from(inside)
+            near.add_edges_from(edge for name in inside for edge in combinations((name, *self.parents[name]), 2))
+            self._moral[inside] = _networkx().freeze(near)
         return self._moral[inside]
-
-    def _married(self, inside: Iterable[str]) -> nx.Graph[str]:
-        # networkx.moral_graph also copies the data of nodes and edges, and takes five times as long
-        near = _networkx().Graph()
-        near.add_nodes_from(inside)
-        near.add_edges_from(edge for name in inside for edge in combinations((name, *self.parents[name]), 2))
-        return _networkx().freeze(near)
 
     def parts(self, names: Iterable[str], without: str) -> list[frozenset[str]]:
         """The connected components of the moral graph of the ancestors after deleting `without`.

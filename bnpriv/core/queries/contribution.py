@@ -403,7 +403,12 @@ class Contribution:
                 most = most_of(term, self.schema)
                 low, high = low + min(weight, 0) * most, high + max(weight, 0) * most
         for name in summed:
-            values = self._extremes(name, part, output)
+            column = self.schema[name]
+            steps = 0 if isinstance(column, Categorical) else column.steps
+            slope, bend = self.parabola(name, part, output)
+            beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
+            # a parabola in a whole number is extreme at an end or next to its vertex
+            values = [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
             low, high = low + min(values), high + max(values)
         return low, high
 
@@ -421,14 +426,6 @@ class Contribution:
         """The terms of `part` that `output` holds, with their weights."""
         row = self.rows[output]
         return [(term, row[term]) for term in sorted(part.intersection(row))]
-
-    def _extremes(self, name: str, part: ColumnPart, output: int) -> list[Fraction]:
-        column = self.schema[name]
-        steps = 0 if isinstance(column, Categorical) else column.steps
-        slope, bend = self.parabola(name, part, output)
-        beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
-        # a parabola in a whole number is extreme at an end or next to its vertex
-        return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
 
 
 def grouped(items: Iterable[tuple[frozenset[Key], Iterable[Item]]]) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:

@@ -351,7 +351,9 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
             elif room:
                 moved = max(moved, gap, -gap)
                 if scale != level:
-                    need, room, scale = _aligned(need, scale, room, level)
+                    # two masses expressed at the higher of their levels; two levels down a mass counts as nothing
+                    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
+                    need, room, scale = (need, room * ratio, scale) if scale > level else (need * ratio, room, level)
                     level = scale
                 if need <= room:
                     room -= need
@@ -367,9 +369,3 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
             if not allowance or lost > allowance:
                 return False, more
     return True, moved
-
-
-def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
-    """Two masses expressed at the higher of their levels; two levels down a mass counts as nothing."""
-    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
-    return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)

@@ -306,7 +306,14 @@ def _unfixed(model: Any, structure: Structure, columns: Columns, asked: AskedDra
 
 def _driven(roles: Roles, functions: frozenset[str] = frozenset()) -> dict[str, tuple[str, ...]]:
     driven = {column: roles.drivers(column) for column in roles.columns}
-    _check_names(roles, driven, functions)
+    names = {name for variable in roles.parameters for name in variable.names}
+    twice = [name for name, above in driven.items() if name in functions or (name in names and above != (name,))]
+    if twice:
+        raise NetworkError(
+            "a column must not have the name of a parameter that does not govern it, or of a function of some",
+            found=listing(twice),
+            remedy="Rename the column in columns= and in the schema.",
+        )
     return driven
 
 
@@ -403,17 +410,6 @@ def _forward(model: Any, roles: Roles, columns: Columns, asked: AskedDraws, read
     if not roles.fixed:
         return density_network(roles, reading)
     return _with_draws(model, roles.structure, columns, replace(asked, fix=sorted(roles.fixed)), every=True)
-
-
-def _check_names(roles: Roles, driven: dict[str, tuple[str, ...]], functions: frozenset[str]) -> None:
-    names = {name for variable in roles.parameters for name in variable.names}
-    twice = [name for name, above in driven.items() if name in functions or (name in names and above != (name,))]
-    if twice:
-        raise NetworkError(
-            "a column must not have the name of a parameter that does not govern it, or of a function of some",
-            found=listing(twice),
-            remedy="Rename the column in columns= and in the schema.",
-        )
 
 
 def _reading(

@@ -581,7 +581,12 @@ def _conclusion(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Re
         return None
     clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
     if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
-        return _endless(history, supremum)
+        last = history[-1].influence
+        where = "one point is approached" if supremum.spike else "the range widens"
+        how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
+        if math.isinf(last):
+            how = "One of the secrets rules out what is possible under the other."
+        return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
     # more lost mass takes more levels
     levels = LEAST_LEVELS if step.lost > LOST else 1
     still = all(each.change <= _tolerance(supremum) for each in history[-levels:])
@@ -699,15 +704,6 @@ def _faster(history: Sequence[GridLevel]) -> bool:
     if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
         return False
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
-
-
-def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
-    last = history[-1].influence
-    where = "one point is approached" if supremum.spike else "the range widens"
-    how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
-    if math.isinf(last):
-        how = "One of the secrets rules out what is possible under the other."
-    return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
 def _unsettled(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:

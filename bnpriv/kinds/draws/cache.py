@@ -161,7 +161,9 @@ class _Remembered:
 
     def __call__(self, names: Iterable[str], draws: int, **how: Any) -> Drawn:
         wanted = tuple(names)
-        key = _key(self.model, wanted, draws, how)
+        # a hash of all that draws depend on; another version of the library may draw in another way
+        facts = repr((CACHE_FORMAT, version("bnpriv"), self.model, wanted, draws))
+        key = sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
         if key not in self.cache.kept:
             found = dict(self.simulator(wanted, draws, **how))
             if self.cache.size + sum(values.nbytes for values in found.values()) > self.cache.limit:
@@ -170,12 +172,6 @@ class _Remembered:
                 values.flags.writeable = False
             self.cache.kept[key] = found
         return self.cache.kept[key]
-
-
-def _key(model: str, names: tuple[str, ...], draws: int, how: Mapping[str, Any]) -> str:
-    """A hash of all that draws depend on; another version of the library may draw in another way."""
-    facts = repr((CACHE_FORMAT, version("bnpriv"), model, names, draws))
-    return sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
 
 
 def _parts(value: Any) -> Iterator[str | FloatArray]:
