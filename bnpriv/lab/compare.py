@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -39,7 +39,6 @@ ROUNDED = 1e-9
 """Share of itself by which a number of a table may differ from another and be the same: what files and sums round."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FrameworkComparison(Shown):
     """One query under two frameworks; print it.

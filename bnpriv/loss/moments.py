@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import final
 
 import numpy as np
 
@@ -140,7 +139,6 @@ def log_masses(mixture: NormalMixture, ends: FloatArray) -> FloatArray:
     return log_sum_exp(rows + mixture.logs, 1)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianTail:
     """All outputs beyond an end, where the loss may grow or fall without bound, but no faster than a straight line.
@@ -451,7 +449,6 @@ def line_pair(first: Atoms, second: Atoms) -> LaplacePair:
     return LaplacePair.of(first, second)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaplaceSums:
     """What two laws with Laplace noise weigh at their atoms: the same wherever outputs are cut.
@@ -804,7 +801,6 @@ def log_moment_bounds(first: Atoms, second: Atoms, scale: float, power: float) -
     return math.log1p(least), math.log1p(most)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """A mixture of normal laws of variance 1."""
@@ -822,7 +818,6 @@ class _Mixture:
         return _Point(mixture=self, w=w, logs=logs, weights=weights / total)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Point:
     """What is known of a mixture at some outputs.
@@ -862,7 +857,6 @@ def _variance(left: _Point, right: _Point) -> FloatArray:
     return (above + below) * (1 + 2.0**-20)
 
 
-@final
 @dataclass(kw_only=True, eq=False)
 class _Integral:
     """The integral of p^(1 + power) / q^power, or what that is above 1; at power 0 of the loss.

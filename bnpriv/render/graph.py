@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend, names, scroller
@@ -26,7 +25,6 @@ PASSAGE = 6.0
 """The width that an edge needs where it passes a layer."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """A drawing's geometry.
@@ -251,7 +249,6 @@ MOST_DRAWN = 60
 """Nodes of a network that is drawn where it only illustrates."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
     """What is drawn.

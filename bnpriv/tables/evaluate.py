@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -120,7 +120,6 @@ def integer_terms(
     return [_integer_term(term, leaves).alias(f"t{k}") for k, term in enumerate(terms)]
 
 
-@final
 @dataclass(frozen=True)
 class _Leaves:
     """The columns of a frame: what they are declared as, how they are read, and what their values count as."""
@@ -246,7 +245,6 @@ def wide_columns(terms: Sequence[IntegerTerm]) -> dict[str, list[int]]:
     return {name: places for name, places in alone.items() if len(places) > FEW_CONDITIONS}
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CutColumn:
     """A column of a cleaned frame, cut at some numbers, or into the texts that are categories.
@@ -562,7 +560,6 @@ LARGEST_CATEGORY = 2**53
 MOST_TRIED = 10_000
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The exact answer, before any noise: never shown, hence not in its repr.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, cast, final
+from typing import Any, NamedTuple, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -94,7 +94,6 @@ class Writing(NamedTuple):
 USUAL = Writing()
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """How the texts of a table write numbers and dates, and which numbers stand for a missing value.

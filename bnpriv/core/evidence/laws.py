@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 
@@ -61,7 +61,6 @@ COLUMNS_BY_LAW = (
 )
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class ParameterLaws:
     """The laws of an answer given the parameter of a protected column."""

@@ -7,7 +7,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,6 @@ FEW_SIMPLICES = 2**11
 """The most points of a triangulation."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assignments:
     """Assignments of some columns, each with a table over the attributes that are not eliminated yet.
@@ -363,7 +361,6 @@ _Node = tuple[float, int, Mapping[str, int], FloatArray]
 """A node of the search: minus its gap, a tie breaker, the fixed states, and upper bounds on all ratios."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargestRatios:
     """Bounds on the largest log ratio of the assignments of some columns, for pairs of single states.

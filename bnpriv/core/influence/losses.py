@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ class PrivacyLosses(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Losses:
     """The law of the privacy loss given the first secret, for every model and ordered pair.
@@ -168,7 +167,6 @@ def _on_grid(ratios: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatA
     return np.append(grid, np.inf), np.append(total, endless)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PureLosses:
     """Losses of which only the maximum is known, and not how rare it is.

@@ -476,7 +476,6 @@ def _question(
     return asked, checks.epsilon(epsilon), checks.delta(delta)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Calibration(Shown):
     """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +55,6 @@ LEAST_MASS = 1e-290
 """More than all masses together that underflow."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossMasses:
     """A law of privacy losses on a grid that is at least as bad as that of some records.
@@ -349,7 +347,6 @@ def _too_many_sums(record: RecordPair) -> bool:
     return False
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coupled:
     """Records whose two laws are coupled: a record adds the same under both secrets, except for a part.

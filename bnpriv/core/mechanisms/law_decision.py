@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -40,7 +40,6 @@ MOVED_RULE = "the two laws of the answer"
 """The name of the rule for two laws that are translations of one another."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawDecision:
     """What decided the noise for one protected attribute under one model.

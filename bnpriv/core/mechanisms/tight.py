@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import exp
-from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 
@@ -280,7 +280,6 @@ GAUSSIAN_PRECISION = 1e-5
 """Relative precision of a scale of Gaussian noise, whose curve is a less accurate and slow bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TightMechanism(Mechanism):
     """Laplace or Gaussian noise, as little as the privacy curve of the laws of the answer allows.

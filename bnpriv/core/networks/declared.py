@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,6 @@ MOST_DECLARED_CELLS = 2**26
 MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTables:
     """Checked tables: what a network with finitely many states is made of.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from bnpriv.checks import closest, listing, spelling, text
 from bnpriv.core.frozen import ReadOnly
@@ -26,7 +26,6 @@ MOST_MORAL = 32
 """Number of moral graphs that a graph caches: the same few are asked for again and again."""
 
 
-@final
 @dataclass(frozen=True, eq=False, init=False)
 class Graph:
     """A directed acyclic graph, given by the parents of every node.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ COMPARED: dict[Operator, Callable[[Any, Any], Any]] = {
 }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ColumnCells:
     """A column cut into cells, with the truth of each comparison and the grid steps of each cell.
@@ -60,7 +59,6 @@ class ColumnCells:
     high: tuple[int, ...]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Corners:
     """The values of a column that are tried: the truth of comparisons, shape (leaves, values), and grid steps."""
@@ -316,7 +314,6 @@ ColumnPart = frozenset[int]
 """A connected group of terms of a query, by their places: it shares no column with any other term."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
     """What one record can add to each output when some columns move and the others rest.
@@ -444,7 +441,6 @@ def grouped(items: Iterable[tuple[frozenset[Key], Iterable[Item]]]) -> list[tupl
     return groups
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ContributionTable:
     """What a record adds to some outputs, in units of a scale, at the corners of the columns of a part.

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ FLOW = 1e-13
 """Relative accuracy with which a flow in space must meet the masses."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Slack:
     """How far a comparison of masses of two laws may be off, on a log scale.
@@ -102,7 +100,6 @@ Test = Callable[[float], tuple[bool, float]]
 """Whether a width is enough, with the largest distance then moved or a lower bound on any that is."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
     """A law on the line: sorted positions, which may repeat, and log masses; their sums are kept for other pairs."""
@@ -127,7 +124,6 @@ Cuts = tuple[IndexArray, IndexArray]
 Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tails:
     """The running sums of two laws: from the left up to the middle of the first, from the right beyond it.

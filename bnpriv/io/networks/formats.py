@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import final
 
 import numpy as np
 
@@ -63,7 +62,6 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 _LONGEST_NUMBER = 64
 
 
-@final
 @dataclass(frozen=True)
 class Source:
     """The text of a file, and what messages call the file."""
@@ -77,7 +75,6 @@ class Source:
         return FileError(f"{self.label}: {required}", found=found + place, remedy=remedy)
 
 
-@final
 @dataclass(frozen=True)
 class FileTable:
     """One table as it stands in the file at a position, its numbers not yet read."""

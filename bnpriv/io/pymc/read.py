@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import product
 from math import prod
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -221,7 +221,6 @@ def _is_summed(rv: Any) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AskedDraws:
     """What the user said about a posterior.

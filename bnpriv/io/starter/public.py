@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -65,7 +65,6 @@ def public_values(
     return found_public(data, names, given=given, labels=labels).values
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FoundPublic:
     """What a public table is found to hold.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ BLOCK = 2**22
 """Cells of a table of log ratios that are held at once."""
 
 
-@final
 class Factors:
     """Log ratios between two states of a step, of what is seen some steps before or after it; remembers powers.
 
@@ -118,7 +116,6 @@ MOST_COMPARISONS = 2**28
 """Comparisons of entries of powers, states cubed for a step, after which steps from any start are not told apart."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
     """One step, or several neighbouring ones that need not be told apart.

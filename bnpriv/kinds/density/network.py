@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 
@@ -89,7 +89,6 @@ class Simulator(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Parameter:
     """A number that columns or other parameters depend on.
@@ -128,7 +127,6 @@ class Parameter:
         return self.states is None and (self.without_atoms or self.log_density is not None)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
     """How the law of an answer is learned from draws.
@@ -156,7 +154,6 @@ class Sampling:
         return self.cells if dimension == 1 else max(2, self.cells // 10)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DensityNetwork(NetworkMethods):
     """Continuous parameters of a table's columns, known by conditional densities and by forward draws.

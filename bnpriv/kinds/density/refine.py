@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -41,7 +41,6 @@ ParameterValues = Mapping[str, FloatArray]
 """Values of parameters by name, in arrays that broadcast."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedDraws:
     """Draws of everything that the observed parameters depend on.
@@ -60,7 +59,6 @@ class WeightedDraws:
     total: int
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForwardDraws:
     """Forward draws for parameters that are observed together, under either secret of a pair.
@@ -209,7 +207,6 @@ FAR = 20.0
 """Sums along lines that differ by this factor differ, whatever their spread."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MonteCarloCheck:
     """What a comparison of grids with draws led to.
@@ -226,7 +223,6 @@ class MonteCarloCheck:
     higher: tuple[Coordinates, ...] = ()
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GridComparison:
     """A comparison of the grids of what is seen together with forward draws; remembers the draws.
@@ -479,7 +475,6 @@ LOOSE = 0.05
 """What moves by more than this in the last levels has no value at all."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Refinement:
     """What refinement led to for one pair of secrets.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -28,7 +28,6 @@ MOST_KEPT_BYTES = 2**31
 CACHE_FORMAT = 1
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class DrawCache:
     """Forward draws of models, kept by model, seed and number of draws.
@@ -150,7 +149,6 @@ class DrawCache:
         return f"DrawCache(batches={len(self.kept)}, bytes={self.size})"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Remembered:
     """A simulator whose draws are kept."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -142,7 +142,6 @@ SUMMED = 2.0**-40
 """What adding up the coefficients of all records may take from their mean, as a share of the mean of their sizes."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Below:
     """The queried columns under one model: numbers that are affine in parameters, and how their records are.
@@ -192,7 +191,6 @@ class _Below:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalColumnLaws:
     """The laws of an answer that is linear in columns which are normal about affine functions of normal parameters.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ GROUP_CELLS = 64
 """Own nodes of a clique are taken together up to so many cells."""
 
 
-@final
 class ColumnSource:
     """Nodes at or below a clique whose states are told by few nodes of the clique.
 

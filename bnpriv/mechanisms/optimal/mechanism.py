@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -185,7 +185,6 @@ def _no_prior(found: str) -> ParameterError:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class OptimalMechanism(Mechanism):
     """The table of output probabilities with the least expected error, for the declared laws of one number.

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,7 +60,6 @@ MASS_ROUNDING = 1e-9
 REMEDY = "Use WassersteinMechanism or TightMechanism, which need no translation."
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MovedLaw:
     """Two laws of which one is the other, moved by a gap.
@@ -329,7 +328,6 @@ SAME_SPAN = 2.0**-44
 """Directions along which no gap has a larger part than this share of the longest are left to the noise drawn last."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DirectionalMechanism(ForTranslations, Mechanism):
     """Noise only in the directions of the gaps between laws that are translations of one another.
@@ -521,7 +519,6 @@ class _Shape:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ExpectedValueMechanism(ForTranslations, Mechanism):
     """The same noise on every number, for the largest gap of means of laws that are translations of one another.

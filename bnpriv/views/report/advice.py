@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
-from typing import final
 
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.frameworks.question import Framework
@@ -46,7 +45,6 @@ LESS = 0.8
 """An error that is not smaller by this factor is no gain."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class CloserStep:
     """What a mechanism would do if only values so close to each other were protected.
@@ -82,7 +80,6 @@ class CloserStep:
         }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class CloserSecrets:
     """What the best mechanism would do if only closer values of the properties were protected.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
-from typing import Literal, cast, final
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,6 @@ LEAST_WORK = 2**14
 """Cells that every influence may take, however little work is left."""
 
 
-@final
 @dataclass(kw_only=True, eq=False)
 class InfluenceCache:
     """What sets of columns tell about a protected attribute, within the work that a report may take.

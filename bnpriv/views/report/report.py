@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
@@ -266,7 +266,6 @@ def _further(made: FurtherTable) -> Json:
 _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InfluenceReport(Analysis):
     """What leaks about each protected attribute and, for a query, what noise it needs and why.
