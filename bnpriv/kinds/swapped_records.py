@@ -52,7 +52,7 @@ Array = NDArray[Any]
 # it by rate * length, one above u lowers it.
 # --------------------------------------------------------------------------------------------------
 
-MOST_WORK = 2**27
+MOST_WORK = 2**25
 """The most boxes times atoms times numbers that are looked at; then the bounds of those that are left count."""
 
 AT_ONCE = 2**21
