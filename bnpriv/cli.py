@@ -291,7 +291,9 @@ def record(
     ledger: Annotated[str, typer.Option("--ledger", metavar="FILE", help="A file, or the URL of a database.")],
     epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="What it promises for single records.")],
     columns: Annotated[str, typer.Option("--columns", metavar="A,B", help="All columns that it reads.")],
-    unit: Annotated[str, typer.Option("--unit", metavar="U", help="replace one, or add or remove one.")] = "replace one",
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="U", help="replace one, or add or remove one.")
+    ] = "replace one",
     delta: Delta = 0.0,
     name: Annotated[str, typer.Option("--name", metavar="TOOL", help="What releases it.")] = "",
     budget: BudgetNumber = None,

@@ -248,12 +248,13 @@ PRIVATE_TABLE = "PrivateTable"
 
 def no_bound(entry: Entry) -> Refusal:
     """Return why nothing bounds what releases tell together with one more, at the delta of the budget."""
-    if entry.mechanism != PRIVATE_TABLE or not entry.delta:
+    if not entry.delta or not (entry.mechanism == PRIVATE_TABLE or entry.record):
         return NOTHING_BOUNDS
+    instead = "ask for form='fill' and delta 0" if entry.record is None else "ask for a release with delta 0"
     return Refusal(
-        required="the budget of a private table with a delta must have a delta, at least as large",
+        required="the budget of a release with a delta must have a delta, at least as large for all records apart",
         found="a smaller one, or none",
-        remedy="Open another account with budget=bp.types.Budget(epsilon, delta), or ask for form='fill' and delta 0.",
+        remedy=f"Open another account with budget=bp.types.Budget(epsilon, delta), or {instead}.",
     )
 
 

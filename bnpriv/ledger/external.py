@@ -19,7 +19,7 @@ from bnpriv.kind import notion_of
 from bnpriv.render.document import Document, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
-from bnpriv.text import full_text, name_text, set_text, upper_text, visible
+from bnpriv.text import and_text, full_text, name_text, set_text, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DIFFERENTIAL_PRIVACY = "differential privacy"
 """The mechanism of an entry that stands for what another tool released."""
 
-CHANGES = {"replace one": "replacing one record", "add or remove one": "adding or removing one record"}
-"""What differential privacy may be promised for."""
+UNITS = ("replace one", "add or remove one")
+"""The changes of one record for which differential privacy may be promised."""
 
 
 @final
@@ -138,7 +138,7 @@ class ExternalRelease(Shown):
             facts=(
                 fact(
                     "What it tells of a property of the whole table",
-                    "release.report(framework) says; session.record_external(release) counts it beside others.",
+                    "release.report(framework) says it; session.record_external(release) counts it beside others.",
                 ),
             ),
             data=self._data,
@@ -180,18 +180,24 @@ class ExternalReport(Shown):
     def document(self) -> Document:
         """How far it moves the odds on each secret, and what holds whatever the model is."""
         promised, nats = self.guarantee, self.guarantee.epsilon
-        most = max((share.distance for share in self.shares), default=0)
-        whatever = upper_text(up(most * rounded_up(self.release.epsilon)))
-        rest = f"with delta {full_text(promised.delta)}" if promised.delta else ""
+        whatever = None if promised.delta else up(self.shares[0].distance * rounded_up(self.release.epsilon))
+        moved = f"moves the odds on {and_text(promised.protected)} {multiplied_text(nats)}"
+        moved += f", but for delta {full_text(promised.delta)}" if promised.delta else ""
         return Document(
             kind="external report",
             kicker="bnpriv external release",
-            headline=f"{self.release.name} moves the odds on the secrets {multiplied_text(nats)} {rest}".rstrip(),
-            lead=f"{self.release.provenance}.",
+            headline=f"{self.release.name} ({self.release.promise}) {moved}",
+            lead=f"It reads {set_text(self.release.columns)}.",
             facts=(
                 fact("For the secrets", f"epsilon {upper_text(nats)}, by the model of one record"),
-                fact("Whatever the model is", f"epsilon {whatever}, for secrets {most:,} records apart"),
-                fact("Beside other releases", "These numbers do not add up: session.record_external(release) counts."),
+                *(
+                    ()
+                    if whatever is None
+                    else (fact("Whatever the law of one record", f"epsilon {upper_text(whatever)}"),)
+                ),
+                fact(
+                    "Beside other releases", "This does not add to what they tell: session.record_external counts it."
+                ),
             ),
             sections=(
                 Section(title="What it tells of each protected attribute", blocks=(self._table,)),
@@ -201,7 +207,7 @@ class ExternalReport(Shown):
                 **self.release._data,
                 "epsilon": nats,
                 "delta": promised.delta,
-                "without_model": up(most * rounded_up(self.release.epsilon)),
+                "without_model": whatever,
                 "attributes": [
                     {
                         "protected": share.protected,
@@ -288,9 +294,9 @@ def from_differential_privacy(
     --------
     >>> import bnpriv as bp
     >>> bp.from_differential_privacy(1.0, columns=["smoker"], name="Tumult", unit="add or remove one")
-    ExternalRelease(Tumult: epsilon 1 for adding or removing one record; reads {smoker})
+    ExternalRelease(Tumult: epsilon 1, add or remove one; reads {smoker})
     """
-    checks.member("unit", unit, CHANGES, error=ParameterError)
+    checks.member("unit", unit, UNITS, error=ParameterError)
     names = (columns,) if isinstance(columns, str) else columns if isinstance(columns, Iterable) else ()
     read = frozenset(checks.text("the name of a column", each, error=ParameterError) for each in names)
     if not read:
@@ -318,7 +324,7 @@ def from_differential_privacy(
         raise ParameterError("delta must stay below 1 for replacing one record", found="1 or more", remedy=remedy)
     return ExternalRelease(
         name=checks.text("name", name or tool, error=ParameterError),
-        promise=f"{words} for {CHANGES[unit]}",
+        promise=f"{words}, {unit}",
         epsilon=promised,
         delta=failed,
         columns=read,
@@ -334,7 +340,7 @@ def _of_event(event: Any, unit: str, delta: float) -> float:
     accountant: Any = PLDAccountant(one)
     if not accountant.supports(event):
         raise RefusedError(
-            f"the accountant of dp-accounting must know the event for {CHANGES[unit]}",
+            f"the accountant of dp-accounting must know the event, {unit}",
             found=type(event).__name__,
             remedy='Try unit="add or remove one"; or pass the epsilon and delta that your tool states.',
         )

@@ -457,7 +457,9 @@ ATOMS = ("f64", "f32", "i64", "i32", "String", "bool")
 
 
 def _refused(needed: str, found: object, remedy: str) -> RefusedError:
-    return RefusedError(f"differential privacy of single records needs {needed}", found=visible(str(found)), remedy=remedy)
+    return RefusedError(
+        f"differential privacy of single records needs {needed}", found=visible(str(found)), remedy=remedy
+    )
 
 
 def loss_of_measurement(asked: Any, moved: float | None = None) -> tuple[float, float]:
