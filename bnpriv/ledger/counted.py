@@ -252,7 +252,7 @@ def no_bound(entry: Entry) -> Refusal:
         return NOTHING_BOUNDS
     instead = "ask for form='fill' and delta 0" if entry.record is None else "ask for a release with delta 0"
     return Refusal(
-        required="the budget of a release with a delta must have a delta, at least as large for all records apart",
+        required="the budget of a release with a delta must have a delta, at least as large",
         found="a smaller one, or none",
         remedy=f"Open another account with budget=bp.types.Budget(epsilon, delta), or {instead}.",
     )

@@ -463,7 +463,7 @@ def _refused(needed: str, found: object, remedy: str) -> RefusedError:
 
 
 def loss_of_measurement(asked: Any, moved: float | None = None) -> tuple[float, float]:
-    """Epsilon and delta of a measurement of OpenDP by its own map: of replacing a record, or of moving an answer so far.
+    """Epsilon and delta of a measurement of OpenDP by its own map: of replacing a record, or of moving its input.
 
     Raises
     ------
