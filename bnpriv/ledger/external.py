@@ -124,7 +124,7 @@ class ExternalRelease(Shown):
             delta=failing,
             kind=total.kind,
             beyond_text=total_beyond_text(framework),
-            baseline_text=f"For single records it has a promise of its own: {self.promise}.",
+            baseline_text=f"This rests on what is promised for single records: {self.promise}.",
         )
         return ExternalReport(release=self, guarantee=replace(guarantee, seen="this release"), shares=total.shares)
 
@@ -225,7 +225,7 @@ class ExternalReport(Shown):
     def _table(self) -> Table:
         return Table(
             caption="The largest over models and pairs of secrets",
-            header=("protected", "secrets", "records apart", "one record", "together", "odds"),
+            header=("protected", "secrets", "records apart", "one record (nats)", "together", "odds"),
             rows=[
                 (
                     name_text(share.protected),
@@ -266,7 +266,8 @@ def from_differential_privacy(
         What is promised for one record. A measurement of OpenDP says it itself, by its map; an event of dp-accounting
         by the accountant of that library, at `delta`.
     columns : iterable of str
-        All columns that it reads, also to filter or to group.
+        All columns that it reads, also to filter or to group. The model is of values as they count: the tool must read
+        them so, within their bounds and with gaps filled in.
     unit : {"replace one", "add or remove one"}
         What it is promised for. Adding or removing one record is what most tools mean; replacing one is two of that.
     delta : float

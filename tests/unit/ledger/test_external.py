@@ -188,7 +188,7 @@ def test_the_report_in_words() -> None:
     assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most a factor 1.8.")
     assert "Whatever the law of one record: epsilon 2" in text
     assert "sees this release, the odds between the two secrets of a protected pair move by at most" in text
-    assert "For single records it has a promise of its own: epsilon 1, replace one." in text
+    assert "This rests on what is promised for single records: epsilon 1, replace one." in text
     data = found.to_dict()["data"]
     assert (data["without_model"], data["columns"], data["epsilon"]) == (
         pytest.approx(2.0),
