@@ -116,7 +116,7 @@ class ExternalRelease(Shown):
             raise RefusedError(
                 "something must bound what a release tells of the secrets",
                 found=f"nothing at delta {failing:g}",
-                remedy="Pass a larger delta: its own, once for each record that two secrets are apart, or more.",
+                remedy="Pass a larger delta: its own grows with every record that two secrets are apart. Or lower epsilon.",
             )
         guarantee = guarantee_for(
             framework,
