@@ -311,7 +311,11 @@ def record(
     with noting(lambda: NOTHING_CHARGED), working("counting"):
         opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
         mark = opened.record_external(release, key)
-    _print(lines_text([f"Recorded: {release.provenance}.", *map(str, mark.fact.lines[:-1]), f"Head of the ledger: {mark.head}"]))
+    _print(
+        lines_text(
+            [f"Recorded: {release.provenance}.", *map(str, mark.fact.lines[:-1]), f"Head of the ledger: {mark.head}"]
+        )
+    )
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")

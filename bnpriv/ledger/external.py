@@ -6,24 +6,21 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from bnpriv import checks
 from bnpriv.bound import up
+from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up, typed
-from bnpriv.core.frameworks.guarantee import Guarantee, multiplied_text, odds_text
+from bnpriv.core.frameworks.guarantee import Guarantee, multiplied_text
 from bnpriv.core.frameworks.question import Framework, require_framework
-from bnpriv.core.mechanisms.certificate import guarantee_for, total_beyond_text
 from bnpriv.errors import ParameterError, Refusal, RefusedError
 from bnpriv.kind import notion_of
-from bnpriv.render.document import Document, Section, Table, fact
+from bnpriv.render.document import Document, fact
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
 from bnpriv.text import and_text, full_text, name_text, set_text, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
-
-if TYPE_CHECKING:
-    from bnpriv.kinds.swapped_records import RecordShare, SwappedRecords
 
 DIFFERENTIAL_PRIVACY = "differential privacy"
 """The mechanism of an entry that stands for what another tool released."""
@@ -74,7 +71,10 @@ class ExternalRelease(Shown):
         ParameterError
             If it reads a column that is not declared.
         """
-        _together(framework)
+        require_framework(framework, "")
+        counted = notion_of(framework).together(framework)
+        if isinstance(counted, Refusal):
+            raise counted.error()
         checks.subset("the columns that it reads", self.columns, framework.schema.columns, error=ParameterError)
         return Entry(
             mechanism=DIFFERENTIAL_PRIVACY,
@@ -110,23 +110,10 @@ class ExternalRelease(Shown):
         ParameterError
             If delta is out of range, or it reads a column that is not declared.
         """
-        entry, failing = self.entry_for(framework), checks.delta(delta)
-        total = _together(framework).total([entry], typed(failing))
-        if total.epsilon is None:
-            raise RefusedError(
-                "something must bound what a release tells of the secrets",
-                found=f"nothing at delta {failing:g}",
-                remedy="Pass a larger delta: its own grows with every record that two secrets are apart. Or lower epsilon.",
-            )
-        guarantee = guarantee_for(
-            framework,
-            epsilon=rounded_up(total.epsilon),
-            delta=failing,
-            kind=total.kind,
-            beyond_text=total_beyond_text(framework),
-            baseline_text=f"This rests on what is promised for single records: {self.promise}.",
-        )
-        return ExternalReport(release=self, guarantee=replace(guarantee, seen="this release"), shares=total.shares)
+        counted = Accountant(framework).record(self)
+        rests = f"This rests on what is promised for single records: {self.promise}."
+        guarantee = replace(counted.guarantee(delta), seen="this release", baseline_text=rests)
+        return ExternalReport(release=self, guarantee=guarantee, counted=counted)
 
     @property
     def document(self) -> Document:
@@ -141,18 +128,14 @@ class ExternalRelease(Shown):
                     "release.report(framework) says it; session.record_external(release) counts it beside others.",
                 ),
             ),
-            data=self._data,
+            data={
+                "name": self.name,
+                "promise": self.promise,
+                "epsilon_records": rounded_up(self.epsilon),
+                "delta_records": rounded_up(self.delta),
+                "columns": sorted(self.columns),
+            },
         )
-
-    @property
-    def _data(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "promise": self.promise,
-            "epsilon_records": rounded_up(self.epsilon),
-            "delta_records": rounded_up(self.delta),
-            "columns": sorted(self.columns),
-        }
 
     def __repr__(self) -> str:
         return visible(f"ExternalRelease({self.provenance})")
@@ -168,89 +151,51 @@ class ExternalReport(Shown):
     release : ExternalRelease
     guarantee : Guarantee
         For the secrets.
-    shares : tuple of RecordShare
-        What it tells of every protected attribute, most first.
+    counted : Accountant
+        Of this release alone.
     """
 
     release: ExternalRelease
     guarantee: Guarantee
-    shares: tuple[RecordShare, ...]
+    counted: Accountant
 
     @property
     def document(self) -> Document:
-        """How far it moves the odds on each secret, and what holds whatever the model is."""
-        promised, nats = self.guarantee, self.guarantee.epsilon
-        whatever = None if promised.delta else up(self.shares[0].distance * rounded_up(self.release.epsilon))
-        moved = f"moves the odds on {and_text(promised.protected)} {multiplied_text(nats)}"
+        """How far it moves the odds on each secret, and what would hold without looking at what it reads."""
+        release, promised = self.release, self.guarantee
+        moved = f"moves the odds on {and_text(promised.protected)} {multiplied_text(promised.epsilon)}"
         moved += f", but for delta {full_text(promised.delta)}" if promised.delta else ""
+        about = [
+            fact(
+                f"About {name_text(share.protected)}",
+                f"epsilon {upper_text(rounded_up(share.total))} for secrets {share.distance:,} records apart; "
+                f"{upper_text(rounded_up(share.distance * release.epsilon))} whatever it reads",
+            )
+            for share in self.counted.records
+        ]
+        beside = fact(
+            "Beside other releases", "This does not add to what they tell: session.record_external counts it."
+        )
         return Document(
             kind="external report",
             kicker="bnpriv external release",
-            headline=f"{self.release.name} ({self.release.promise}) {moved}",
-            lead=f"It reads {set_text(self.release.columns)}.",
-            facts=(
-                fact("For the secrets", f"epsilon {upper_text(nats)}, by the model of one record"),
-                *(
-                    ()
-                    if whatever is None
-                    else (fact("Whatever the law of one record", f"epsilon {upper_text(whatever)}"),)
-                ),
-                fact(
-                    "Beside other releases", "This does not add to what they tell: session.record_external counts it."
-                ),
-            ),
-            sections=(
-                Section(title="What it tells of each protected attribute", blocks=(self._table,)),
-                guarantee_section(promised),
-            ),
+            headline=f"{release.name} ({release.promise}) {moved}",
+            lead=f"It reads {set_text(release.columns)}.",
+            facts=(*about, beside),
+            sections=(guarantee_section(promised),),
             data={
-                **self.release._data,
-                "epsilon": nats,
+                **release.document.data,
+                "epsilon": promised.epsilon,
                 "delta": promised.delta,
-                "without_model": whatever,
                 "attributes": [
-                    {
-                        "protected": share.protected,
-                        "pair": share.pair,
-                        "records_apart": share.distance,
-                        "epsilon_of_one": share.one,
-                        "epsilon": rounded_up(share.total),
-                    }
-                    for share in self.shares
+                    {"protected": each.protected, "records_apart": each.distance, "epsilon": rounded_up(each.total)}
+                    for each in self.counted.records
                 ],
             },
         )
 
-    @property
-    def _table(self) -> Table:
-        return Table(
-            caption="The largest over models and pairs of secrets",
-            header=("protected", "secrets", "records apart", "one record (nats)", "together", "odds"),
-            rows=[
-                (
-                    name_text(share.protected),
-                    share.pair,
-                    f"{share.distance:,}",
-                    upper_text(share.one),
-                    upper_text(rounded_up(share.total)),
-                    odds_text(rounded_up(share.total)),
-                )
-                for share in self.shares
-            ],
-            numbers=(2, 3, 4),
-        )
-
     def __repr__(self) -> str:
         return visible(f"ExternalReport({self.release.name}: epsilon {self.guarantee.epsilon:.6g} for the secrets)")
-
-
-def _together(framework: Framework) -> SwappedRecords:
-    """What counts releases together where records are independent given what is secret."""
-    require_framework(framework, "")
-    found = notion_of(framework).together(framework)
-    if isinstance(found, Refusal):
-        raise found.error()
-    return found
 
 
 def from_differential_privacy(

@@ -350,7 +350,9 @@ def test_ledger_record(shell, tmp_path: Path) -> None:
     asked = ["ledger", "record", hospital, "--ledger", place, "--columns", "smoker, ward", "--key", "wards"]
     code, out, err = shell(*asked, "--epsilon", "0.01", "--name", "Tumult", "--budget", "2")
     assert (code, err) == (0, "")
-    assert out.startswith("Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account")
+    assert out.startswith(
+        "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
+    )
     assert "is not counted." in out
     head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
     again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")

@@ -22,6 +22,7 @@ from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
+from bnpriv.text import upper_text
 from tests.later import Later
 
 dp = Later("opendp.prelude")
@@ -186,29 +187,24 @@ def test_the_report_in_words() -> None:
     assert found.guarantee.epsilon == pytest.approx(exact, rel=1e-9)
     text = str(found)
     assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most a factor 1.8.")
-    assert "Whatever the law of one record: epsilon 2" in text
+    assert f"About s: epsilon {upper_text(exact)} for secrets 2 records apart; 2 whatever it reads" in text
     assert "sees this release, the odds between the two secrets of a protected pair move by at most" in text
     assert "This rests on what is promised for single records: epsilon 1, replace one." in text
     data = found.to_dict()["data"]
-    assert (data["without_model"], data["columns"], data["epsilon"]) == (
-        pytest.approx(2.0),
-        ["x"],
-        found.guarantee.epsilon,
-    )
-    assert data["attributes"][0]["records_apart"] == 2
+    assert (data["columns"], data["epsilon"]) == (["x"], found.guarantee.epsilon)
+    assert data["attributes"] == [{"protected": "s", "records_apart": 2, "epsilon": found.guarantee.epsilon}]
     assert repr(found).startswith("ExternalReport(OpenDP: epsilon 0.58")
     assert "<h1" in found.to_html()
 
 
 def test_a_release_with_a_delta_needs_one_for_the_secrets() -> None:
     release = external(1.0, ["x"], delta=1e-6)
-    with pytest.raises(RefusedError, match=r"found nothing at delta 0\. Pass a larger delta"):
+    with pytest.raises(RefusedError, match=r"found nothing at delta 0\. Ask for a larger delta"):
         release.report(model(500, 2, "x"))
     found = release.report(model(500, 2, "x"), delta=1e-4)
     assert found.guarantee.epsilon == pytest.approx(2 * math.log1p(0.3 * math.expm1(1)), rel=1e-9)
     assert "1.8" not in str(found)
     assert ", but for delta 0.0001." in str(found)
-    assert found.to_dict()["data"]["without_model"] is None
 
 
 def outputs(rng: np.random.Generator, size: int, records: int, epsilon: float) -> dict[tuple[int, ...], np.ndarray]:
@@ -234,7 +230,7 @@ def test_enumerated_computations_never_tell_more_than_the_report() -> None:
         one, other = rng.dirichlet(np.full(3, rng.choice([0.3, 1.0, 5.0])), 2)
         made = outputs(rng, 3, records, float(rng.uniform(0.1, 3)))
         fits = framework(records, records, {"x": np.array([other, one]).T.tolist()})
-        shares = external(private(made) * (1 + 1e-12), ["x"]).report(fits).shares
+        shares = external(private(made) * (1 + 1e-12), ["x"]).report(fits).counted.records
         laws = []
         for many in range(records + 1):
             total = np.zeros(3)
