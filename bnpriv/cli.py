@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.ledger.values import Mark
     from bnpriv.tables.private_table.private_table import PrivateTable
     from bnpriv.tables.readings import Dialect
 
@@ -304,18 +305,17 @@ def record(
     from bnpriv.io.framework_file import read_framework
     from bnpriv.ledger.counted import CountedAccount
     from bnpriv.ledger.external import from_differential_privacy
-    from bnpriv.ledger.ledger import NOTHING_CHARGED
+    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
 
-    read = [column.strip() for column in columns.split(",")]
-    release = from_differential_privacy(epsilon, read, unit, delta, name)
-    with noting(lambda: NOTHING_CHARGED), working("counting"):
-        opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
-        mark = opened.record_external(release, key)
-    _print(
-        lines_text(
-            [f"Recorded: {release.provenance}.", *map(str, mark.fact.lines[:-1]), f"Head of the ledger: {mark.head}"]
-        )
-    )
+    mark: Mark | None = None
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
+        read = [column.strip() for column in columns.split(",")]
+        release = from_differential_privacy(epsilon, read, unit, delta, name)
+        with working("counting"):
+            opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
+            mark = opened.record_external(release, key)
+        told = map(str, mark.fact.lines[:-1])
+        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Head of the ledger: {mark.head}"]))
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")

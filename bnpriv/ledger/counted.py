@@ -18,7 +18,7 @@ from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
-from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.rules import Admit
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
 
@@ -183,11 +183,17 @@ class CountedAccount(Uncopied):
         if not isinstance(release, ExternalRelease):
             found, remedy = checks.type_text(release), "Pass what bnpriv.from_differential_privacy(...) returned."
             raise ParameterError("what is recorded is what another tool released", found=found, remedy=remedy)
-        entry = release.entry_for(self.framework).to_json()
-        made = None if key is None else self.ledger.book(self.account).keys.get(key)
-        if made is None or canonical(made.entry) != canonical(entry):
-            made = self.ledger.charge(self.account, entry, key=key, admit=self.admit).charge
-        return mark_of(Receipt(account=self.account, charge=made, answer=None), made.hash)
+        receipt = None
+        try:
+            entry = release.entry_for(self.framework).to_json()
+            known = None if key is None else self.ledger.book(self.account).keys.get(key)
+            if known is not None and canonical(known.entry) == canonical(entry):
+                return mark_of(Receipt(account=self.account, charge=known, answer=None), known.hash)
+            receipt = self.ledger.charge(self.account, entry, key=key, admit=self.admit)
+            return mark_of(receipt, receipt.charge.hash)
+        except BaseException as error:
+            name_charge(error, self.account.name, None if receipt is None else receipt.charge)
+            raise
 
     def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
         """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.

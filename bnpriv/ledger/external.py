@@ -234,7 +234,7 @@ def from_differential_privacy(
 
     Notes
     -----
-    docs/claims/accountant.md, theorem 5. The tool must be trusted for its own promise.
+    docs/claims/accountant.md, theorems 4 and 5. The tool must be trusted for its own promise.
 
     Examples
     --------
@@ -248,15 +248,16 @@ def from_differential_privacy(
     if not read:
         remedy = "Name all columns that it reads; of a whole table, list(schema.columns)."
         raise ParameterError("a release reads at least one column", found="none", remedy=remedy)
-    made_by = {each.__module__.partition(".")[0] for each in type(epsilon).__mro__}
+    # by name: a library that made no object here is not imported
+    sorts = {f"{each.__module__.partition('.')[0]}.{each.__name__}" for each in type(epsilon).__mro__}
     failing = checks.delta(delta)
-    if "opendp" in made_by:
+    if "opendp.Measurement" in sorts:
         if failing or unit != "replace one":
             remedy = "Leave out unit and delta."
             raise ParameterError("a measurement says itself what it promises", found="a unit or a delta", remedy=remedy)
         tool, (stated, failing) = "OpenDP", loss_of_measurement(epsilon)
         promised, failed = Fraction(stated), Fraction(failing)
-    elif "dp_accounting" in made_by:
+    elif "dp_accounting.DpEvent" in sorts:
         tool, stated = "dp-accounting", _of_event(epsilon, unit, failing)
         promised, failed = Fraction(up(stated)), typed(failing)
     else:

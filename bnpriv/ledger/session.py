@@ -244,8 +244,7 @@ class Session(Uncopied, Shown):
         1
         """
         self._require_open()
-        with noting(lambda: NOTHING_CHARGED):
-            return self._account.record_external(release, key)
+        return self._account.record_external(release, key)
 
     def ask(
         self,

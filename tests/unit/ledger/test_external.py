@@ -110,6 +110,8 @@ def test_a_measurement_of_opendp_says_its_own_epsilon() -> None:
     assert (float(fixed.epsilon), float(fixed.delta)) == (pytest.approx(3.31864, rel=1e-5), 1e-6)
     with pytest.raises(RefusedError, match="needs one of the metrics ChangeOneDistance"):
         external(dp.m.make_randomized_response_bool(0.75), ["smoker"])
+    with pytest.raises(ParameterError, match="epsilon must be a number; found a Transformation"):
+        external(dp.t.make_count(*texts), ["ward"])
     for asked in ({"delta": 1e-6}, {"unit": "add or remove one"}):
         with pytest.raises(ParameterError, match="a measurement says itself what it promises"):
             external(counted, ["ward"], **asked)
