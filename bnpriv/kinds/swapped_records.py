@@ -218,7 +218,7 @@ class Search:
             end = (np.max, np.min)[k](np.where(possible, lifts, out), axis=0)
             mixed.append(_tilted(masses[:, boxes.pair] + lifts, laws.ends[k][boxes.pair], end))
         (p, p_end, p_log), (q, q_end, q_log) = mixed
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             middle = np.where(np.isneginf(p_log), -math.inf, p_log - q_log)
             gains = np.cumsum(free * (self._above(p) - self._above(q)), axis=0)
             gains = 2 * gains - (gains[self.starts] + gains[self.starts + self.last])[self.of]

@@ -259,14 +259,14 @@ def test_two_releases_count_by_all_that_both_read() -> None:
     secret = bp.Secret(bp.count(bp.col("s") == 1), bp.apart(at_most=3))
     hidden = bp.DatasetAttributePrivacy(network, schema, {"s": secret}, source="invented")
     one, other = external(1.0, ["a"]), external(1.0, ["b"])
-    assert one.report(hidden).guarantee.epsilon == other.report(hidden).guarantee.epsilon == 0
+    assert max(each.report(hidden).guarantee.epsilon for each in (one, other)) < 1e-9
     both = Accountant(hidden).record(one).record(other).epsilon
     # each answers by randomized response for every record: P(answers agree | s)
     keep = math.e / (1 + math.e)
     agree = keep**2 + (1 - keep) ** 2
     assert both >= 3 * math.log(agree / (1 - agree))
     assert both == pytest.approx(3 * 2.0)  # of what reads both columns nothing is hidden
-    assert Accountant(hidden).record(one).record(external(1.0, ["a"])).epsilon == 0
+    assert Accountant(hidden).record(one).record(external(1.0, ["a"])).epsilon < 1e-9
 
 
 def test_it_stands_beside_a_vector_of_answers() -> None:
