@@ -183,6 +183,14 @@ def test_the_report_says_the_most_that_any_such_release_tells(epsilon: float, na
     assert told <= 10 * math.log1p(part * math.expm1(epsilon)) * (1 + 1e-9)
 
 
+def test_what_reads_all_costs_its_epsilon_for_every_record_and_no_more() -> None:
+    """In exact numbers, so that it fits into a budget of that size."""
+    for columns in (["disease"], list(HOSPITAL.schema.columns)):
+        found = external(0.1, columns).report(HOSPITAL)
+        assert found.counted.records[0].total == 10
+        assert "epsilon 10 for secrets 100 records apart; 10 whatever it reads" in str(found)
+
+
 def test_the_report_in_words() -> None:
     found = external(1.0, ["x"], name="OpenDP").report(model(500, 2, "x"))
     exact = 2 * math.log((0.4 + 0.6 * math.e) / (0.7 + 0.3 * math.e))
