@@ -911,11 +911,12 @@ class SwappedRecords:
             bands=classes.bands,
             band=band,
         )
+        together = together and len(models) > MOST_SUMMED
         found = Search(laws, numbers_of(classes.places, classes.levels, noises), together=together).largest()
         ones, k = found.bound + 2 * classes.error, swap.distances[-1]
         totals = k * ones
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
-        if k > 1 and not band and self.framework.public_records is None and len(sought) <= MOST_SUMMED:
+        if k > 1 and not band and self.framework.public_records is None and len(models) <= MOST_SUMMED:
             used = sorted({*bare, *(c for c, _ in noises)})
             for place in sought:
                 pair = [
@@ -976,7 +977,7 @@ MOST_SUMS = 2**12
 """The most values of a sum of records."""
 
 MOST_SUMMED = 8
-"""The most models and directions for which sums of records are compared."""
+"""The most models under which sums of records are compared."""
 
 MOST_DISTANCES = 2**12
 """More distances of secrets are bounded by the largest one alone."""
