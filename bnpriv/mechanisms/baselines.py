@@ -163,7 +163,7 @@ def told_of_counts(
 
 
 def _by_records(framework: Framework, query: Query, noise: Laplace) -> tuple[float, Kind] | None:
-    """Return what is told of numbers of independent records, by theorem 4 of accountant.md; None where that does not."""
+    """Return what is told of numbers of records, by theorem 4 of accountant.md; None where that does not count."""
     together = notion_of(framework).together(framework)
     asked, weights = (query.asked, query.weights) if isinstance(query, Weighted) else (query, ())
     if isinstance(together, Refusal) or together.covers(asked) is not None:
