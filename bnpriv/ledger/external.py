@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import Any
 
 from bnpriv import checks
 from bnpriv.bound import up
@@ -29,7 +29,6 @@ UNITS = ("replace one", "add or remove one")
 """The changes of one record for which differential privacy may be promised."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExternalRelease(Shown):
     """What another tool released of a table, with differential privacy for single records; as a value, without answer.
@@ -141,7 +140,6 @@ class ExternalRelease(Shown):
         return visible(f"ExternalRelease({self.provenance})")
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ExternalReport(Shown):
     """What a release with differential privacy for single records tells of the secrets, if nothing else is released.
