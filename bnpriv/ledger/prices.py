@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast, final
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.accounting.entries import Entry, rounded_up, typed
+from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
+from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
-from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, left, scale_at_cost
+from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, left, scale_at_cost, with_scale
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
-from bnpriv.mechanisms.usefulness import LEVEL
+from bnpriv.mechanisms.usefulness import LEVEL, LIMITS, POOR_ANSWERS, WITHOUT_DATA
 from bnpriv.render.document import Block, Code, Document, Fact, Figure, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
-from bnpriv.views.calibration import verdict_badge
+from bnpriv.views.calibration import deciding_error, narrowest, verdict_badge
 
 # --------------------------------------------------------------------------------------------------
 # The least epsilon at which an answer is as accurate as it is asked to be.
@@ -154,8 +157,8 @@ class Chooser:
     def at_epsilon(self, query: Query | None, epsilon: float, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer at an epsilon would cost; the best mechanism of a plan unless one is given.
 
-        The best is the least error among those that add at most epsilon, or a tenth more, also once other releases
-        follow. Where there is none, it is the least error among those that can be counted.
+        The best is the least error among those that compose, and add at most epsilon, or a tenth more, also once other
+        releases follow. Where that is useless, or there is none, another that can be counted may be of use.
 
         Raises
         ------
@@ -170,9 +173,7 @@ class Chooser:
             return self.cost(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         made = plan(framework, query, epsilon, delta)
         _ = made.best
-        costs = self._costs(made.calibrations)
-        counted = next((cost for cost in costs if cost.after is not None), costs[0])
-        return next((cost for cost in costs if cost.keeps_epsilon), counted)
+        return min(self._costs(made.calibrations), key=_preferred)
 
     def at_error(self, query: Query, accuracy: AskedAccuracy, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer of an accuracy would cost: the mechanism and epsilon after which the total is least.
@@ -189,7 +190,7 @@ class Chooser:
             if isinstance(found, Refusal):
                 raise found.error()
             return self.cost(found)
-        composing = [each for each in STANDARD if isinstance(each, (MarkovQuiltMechanism, ColumnMechanism))]
+        composing = composing_for(framework)
         others = [each for each in STANDARD if each not in composing and each.concerns(framework)]
         refusals: list[Refusal] = []
         for group in (composing, others):
@@ -201,8 +202,7 @@ class Chooser:
                 else:
                     costs.append(self.cost(found))
             if costs:
-                counted = [cost for cost in costs if cost.after is not None]
-                return min(counted, key=_after_all, default=costs[0])
+                return min(costs, key=lambda cost: (cost.after is None, not cost.fits, _after_all(cost)))
         raise refusals[0].error()
 
     def cost(self, calibration: Calibration) -> ReleaseCost:
@@ -210,14 +210,14 @@ class Chooser:
         return cost_of(self.accountant, calibration, self.budget)
 
     def _costs(self, calibrations: Sequence[Calibration]) -> list[ReleaseCost]:
-        """Return the costs up to the first that keeps epsilon; of equal errors, releases that share quilts first.
+        """Return the costs up to the first useful one that keeps epsilon; of equal errors, those that share quilts first.
 
         A release of `ColumnMechanism` always adds all of its epsilon.
         """
         costs: list[ReleaseCost] = []
         for calibration in sorted(calibrations, key=_rank):
             costs.append(self.cost(calibration))
-            if costs[-1].keeps_epsilon:
+            if costs[-1].keeps_epsilon and calibration.useful.verdict != "useless":
                 break
         return costs
 
@@ -227,8 +227,146 @@ def _rank(calibration: Calibration) -> tuple[bool, float, bool]:
     return last, float(f"{error:.6g}"), isinstance(calibration.mechanism, ColumnMechanism)
 
 
+def _preferred(cost: ReleaseCost) -> tuple[bool, ...]:
+    """What is chosen first, of costs in the order of their errors."""
+    useless = cost.calibration.useful.verdict == "useless"
+    return cost.after is None, useless, not cost.keeps_epsilon, cost.lasting is None
+
+
+def composing_for(framework: Framework) -> list[Mechanism]:
+    """Return the mechanisms whose releases may be counted together, if any of a framework may.
+
+    Parameters
+    ----------
+    framework : Framework
+    """
+    evidence = influences(framework)
+    by_quilts = isinstance(evidence, Influences) and evidence.no_quilts is None
+    shared = (MarkovQuiltMechanism,) if by_quilts else (TightMechanism, WassersteinMechanism)
+    return [each for each in STANDARD if isinstance(each, (*shared, ColumnMechanism)) and each.concerns(framework)]
+
+
 def _after_all(cost: ReleaseCost) -> float:
     return float("inf") if cost.lasting is None else float(cost.lasting)
+
+
+# --------------------------------------------------------------------------------------------------
+# How many useful answers a budget holds, and what is said of one that is useless.
+# --------------------------------------------------------------------------------------------------
+
+USEFUL = {word: limit for limit, word in LIMITS}["useful"]
+"""The largest error of a useful answer, as a share of its range."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Questions:
+    """How many useful answers like one a framework allows.
+
+    What several tell together is at most the sum, whether they are repeated or independent given the secret.
+
+    Parameters
+    ----------
+    budget : float
+        The epsilon of all together.
+    least : Fraction or None
+        What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
+    alone : bool
+        Whether one that is not followed by another is useful within the budget.
+    """
+
+    budget: float
+    least: Fraction | None
+    alone: bool
+
+    @property
+    def number(self) -> float:
+        """How many fit; infinite where they tell nothing."""
+        if self.least is None or self.least > typed(self.budget):
+            return float(self.alone)
+        return typed(self.budget) // self.least if self.least else math.inf
+
+    def text(self, like: str = "this one") -> str:
+        """Say how many.
+
+        Parameters
+        ----------
+        like : str
+            The question that was counted.
+        """
+        within = f"within epsilon {self.budget:g}"
+        if self.least is not None and self.least <= typed(self.budget):
+            many = "any number of questions" if not self.least else f"about {self.number:,.0f} questions"
+            return f"{many.removesuffix('s') if self.number == 1 else many} like {like} {within}"
+        if self.alone:
+            return f"one useful release {within}, or one stack of questions: two are not counted together"
+        return f"none like {like} {within}" + (
+            "" if self.least is None else f": a useful answer takes epsilon {upper_text(rounded_up(self.least), 2)}"
+        )
+
+
+def questions_within(framework: Framework, query: Query, budget: float) -> Questions:
+    """Count the useful answers like one that a budget holds.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    budget : float
+        The epsilon of all together.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> questions_within(bp.example("hospital"), bp.count(bp.col("age_group") == "old"), 1.0).text()
+    'about 14 questions like this one within epsilon 1'
+    """
+    known = framework.kept.table("questions")
+    if (query, budget) not in known:
+        made = plan(framework, query, budget).calibrations
+        costs = [each for each in map(_least_useful, made) if each is not None]
+        useful = (each.useful.verdict not in POOR_ANSWERS for each in made)
+        known[query, budget] = Questions(budget=budget, least=min(costs, default=None), alone=any(useful))
+    return known[query, budget]
+
+
+def _least_useful(calibration: Calibration) -> Fraction | None:
+    """Return what an answer tells with such noise, scaled until it is just useful, once others follow; or None."""
+    entry, factor = Entry.of(calibration), calibration.useful.share / USEFUL
+    if not math.isfinite(factor):
+        return None
+    if entry.family == "column":
+        return entry.epsilon * Fraction(factor)
+    scaled = with_scale(entry, entry.scale * factor) if entry.scale and factor else entry
+    counted = Accountant(calibration.framework).with_entry(scaled)
+    return None if isinstance(counted, Refusal) else counted.composed
+
+
+def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> None:
+    """Refuse a release that is useless by its own verdict, before anything is charged.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    entries : iterable of Entry
+        What was released before.
+
+    Raises
+    ------
+    RefusedError
+    """
+    if calibration.useful.verdict != "useless":
+        return
+    framework, query, epsilon = calibration.framework, calibration.query, calibration.epsilon
+    range_of = narrowest(calibration)
+    beside = "" if range_of is None else f" beside a range from {number_text(range_of[0])} to {number_text(range_of[1])}"
+    found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20{beside}"
+    helps: list[str] = []
+    raise Refusal(
+        required="an answer that is charged must be of use by its own verdict",
+        found=WITHOUT_DATA.removesuffix(".") if calibration.useful.constant else found,
+        remedy=" ".join([*helps, "Or pass even_if_useless=True."]),
+    ).error()
 
 
 # --------------------------------------------------------------------------------------------------
