@@ -118,10 +118,9 @@ def lasting(accountant: Accountant, budget: Budget) -> Fraction | None:
     total = total_of(accountant, budget)
     if total is None or budget.delta or len(accountant.modelled) != 1:
         return total
-    alone, worst = accountant.modelled[0], accountant.shares[0].total if accountant.shares else None
-    if alone.family == "own law" or worst is None:
-        return None
-    return total - min(alone.epsilon, worst) + worst  # its own theorem does not count it beside others
+    if accountant.composed is None:
+        return None  # its own theorem does not count it beside others
+    return accountant.composed + sum(entry.epsilon for entry in accountant.entries if entry.family == "column")
 
 
 def with_scale(entry: Entry, scale: float) -> Entry:

@@ -204,9 +204,7 @@ class Ledger(Uncopied):
         """
         return tuple(self._store.read(accounts_in)[1].values())
 
-    def account(
-        self, name: str, *, framework: str, data: str, budget: Budget, new_name: bool = False
-    ) -> Account:
+    def account(self, name: str, *, framework: str, data: str, budget: Budget, new_name: bool = False) -> Account:
         """Return the account of a name, and open it if there is none.
 
         Parameters

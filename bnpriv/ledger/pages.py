@@ -10,12 +10,16 @@ from typing import final
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.core.frameworks.question import own_query
+from bnpriv.core.queries.base import GivenAnswer
 from bnpriv.errors import LedgerError
 from bnpriv.ledger.counted import CountedAccount, budget_text
 from bnpriv.ledger.history import History
 from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.prices import questions_within
 from bnpriv.ledger.values import Account
 from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, name_text, upper_text
 from bnpriv.views.calibration import guarantee_section
@@ -74,12 +78,26 @@ def _facts(account: CountedAccount, history: History, accountant: Accountant) ->
     yield fact("Budget", budget_text(account.budget))
     yield fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}")
     yield fact("Left", f"epsilon {history.remaining}")
-    for share in accountant.shares:
+    yield from _questions(account, history)
+    for share in (*accountant.shares, *accountant.records):
         told = "without bound" if share.total is None else f"epsilon {upper_text(rounded_up(share.total), 6)}"
         yield fact(f"Told so far about {name_text(share.protected)}", told)
     if accountant.entries:
         yield belief_fact(accountant.guarantee(float(account.budget.delta)))
     yield fact("Head of the ledger", (Code(account.head),))
+
+
+def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
+    """Say how many useful answers the budget holds, of the last kind that was asked for, or of a usual one."""
+    framework = account.framework
+    asked = [made.entry.query for made in history.releases[-1:]] or [own_query(framework)]
+    hidden = {each.attribute for each in framework.protected_secrets}
+    open_columns = {name: column for name, column in framework.schema.columns.items() if name not in hidden}
+    name, column = next(iter(open_columns.items()), next(iter(framework.schema.columns.items())))
+    query = asked[0] or service("query.usual")(name, column)
+    if not isinstance(query, GivenAnswer):
+        found = questions_within(framework, query, float(account.budget.epsilon))
+        yield fact("Useful questions", found.text(str(query)))
 
 
 def _limits() -> Section:

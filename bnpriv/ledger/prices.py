@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import cast, final
 
@@ -18,14 +19,15 @@ from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
-from bnpriv.core.queries.base import Query
+from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
-from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, left, scale_at_cost, with_scale
-from bnpriv.ledger.values import Budget
+from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
+from bnpriv.ledger.values import PRIVATE_TABLE, Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
-from bnpriv.mechanisms.usefulness import LEVEL, LIMITS, POOR_ANSWERS, WITHOUT_DATA
+from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
 from bnpriv.render.document import Block, Code, Document, Fact, Figure, Paragraph, Section, Table, fact
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
 from bnpriv.views.calibration import deciding_error, narrowest, verdict_badge
@@ -240,10 +242,13 @@ def composing_for(framework: Framework) -> list[Mechanism]:
     ----------
     framework : Framework
     """
-    evidence = influences(framework)
-    by_quilts = isinstance(evidence, Influences) and evidence.no_quilts is None
-    shared = (MarkovQuiltMechanism,) if by_quilts else (TightMechanism, WassersteinMechanism)
+    shared = (MarkovQuiltMechanism,) if _by_quilts(framework) else (TightMechanism, WassersteinMechanism)
     return [each for each in STANDARD if isinstance(each, (*shared, ColumnMechanism)) and each.concerns(framework)]
+
+
+def _by_quilts(framework: Framework) -> bool:
+    evidence = influences(framework)
+    return isinstance(evidence, Influences) and evidence.no_quilts is None
 
 
 def _after_all(cost: ReleaseCost) -> float:
@@ -256,6 +261,9 @@ def _after_all(cost: ReleaseCost) -> float:
 
 USEFUL = {word: limit for limit, word in LIMITS}["useful"]
 """The largest error of a useful answer, as a share of its range."""
+
+OF_USE = ("exact", "sharp", "useful")
+"""The verdicts on answers with such an error or a smaller one."""
 
 
 @final
@@ -323,11 +331,30 @@ def questions_within(framework: Framework, query: Query, budget: float) -> Quest
     """
     known = framework.kept.table("questions")
     if (query, budget) not in known:
-        made = plan(framework, query, budget).calibrations
-        costs = [each for each in map(_least_useful, made) if each is not None]
-        useful = (each.useful.verdict not in POOR_ANSWERS for each in made)
-        known[query, budget] = Questions(budget=budget, least=min(costs, default=None), alone=any(useful))
+        costs: list[Fraction] = []
+        for mechanism in composing_for(framework):
+            with suppress(RefusedError, SizeError):
+                least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
+                costs += [] if least is None else [least]
+        least, alone = min(costs, default=None), False
+        if least is None or least > typed(budget):
+            alone = any(each.useful.verdict in OF_USE for each in plan(framework, query, budget))
+        known[query, budget] = Questions(budget=budget, least=least, alone=alone)
     return known[query, budget]
+
+
+def questions_fact(calibration: Calibration, budget: float) -> tuple[Fact, ...]:
+    """Say how many useful answers like a release a budget holds; nothing where columns are paid once.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    budget : float
+    """
+    if isinstance(calibration.query, GivenAnswer) or _by_quilts(calibration.framework):
+        return ()
+    found = questions_within(calibration.framework, calibration.query, budget)
+    return (fact("Useful questions", found.text()),)
 
 
 def _least_useful(calibration: Calibration) -> Fraction | None:
@@ -335,11 +362,23 @@ def _least_useful(calibration: Calibration) -> Fraction | None:
     entry, factor = Entry.of(calibration), calibration.useful.share / USEFUL
     if not math.isfinite(factor):
         return None
-    if entry.family == "column":
-        return entry.epsilon * Fraction(factor)
-    scaled = with_scale(entry, entry.scale * factor) if entry.scale and factor else entry
-    counted = Accountant(calibration.framework).with_entry(scaled)
-    return None if isinstance(counted, Refusal) else counted.composed
+    if entry.scale and factor:
+        entry = replace(with_scale(entry, entry.scale / factor), epsilon=entry.epsilon * Fraction(factor))
+    counted = Accountant(calibration.framework).with_entry(entry)
+    return None if isinstance(counted, Refusal) else lasting(counted, Budget(1))
+
+
+def _useful_alone(calibration: Calibration) -> float | None:
+    """Return about the least epsilon at which a mechanism that does not compose is useful; None if there is none."""
+    epsilon, own = calibration.epsilon, Entry.of(calibration).family == "own law"
+    with suppress(RefusedError, SizeError):
+        while own and (epsilon := 2 * epsilon) <= LARGEST_EPSILON:
+            found = calibration.mechanism.calibrate(
+                calibration.framework, calibration.query, epsilon, calibration.delta
+            )
+            if found.useful.verdict in OF_USE:
+                return epsilon
+    return None
 
 
 def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> None:
@@ -355,18 +394,40 @@ def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> N
     ------
     RefusedError
     """
-    if calibration.useful.verdict != "useless":
+    useful, error = calibration.useful, deciding_error(calibration)
+    if useful.verdict != "useless":
         return
-    framework, query, epsilon = calibration.framework, calibration.query, calibration.epsilon
-    range_of = narrowest(calibration)
-    beside = "" if range_of is None else f" beside a range from {number_text(range_of[0])} to {number_text(range_of[1])}"
-    found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20{beside}"
-    helps: list[str] = []
+    found = "an answer that does not depend on the data"
+    if not useful.constant:
+        low, high, _ = cast("tuple[float, float, str]", narrowest(calibration))
+        found = f"an error of {upper_text(error)} in 19 releases of 20, beside a range from {number_text(low)} to "
+        found += number_text(high)
     raise Refusal(
-        required="an answer that is charged must be of use by its own verdict",
-        found=WITHOUT_DATA.removesuffix(".") if calibration.useful.constant else found,
-        remedy=" ".join([*helps, "Or pass even_if_useless=True."]),
+        required="an answer that is charged must say something: its error is at most half of its range",
+        found=found,
+        remedy=" ".join([*_helps(calibration, entries, error), "Or pass even_if_useless=True: it is charged as any."]),
     ).error()
+
+
+def _helps(calibration: Calibration, entries: Iterable[Entry], error: float) -> Iterator[str]:
+    """Yield what would help a useless answer."""
+    parts, kept = len(calibration.useful.parts), 0
+    least = questions_within(calibration.framework, calibration.query, calibration.epsilon).least
+    alone = _useful_alone(calibration)
+    if alone is not None and (least is None or alone < least):
+        yield f"It is useful from about epsilon {alone:.2g} on."
+    elif least is not None and least <= LARGEST_EPSILON:
+        yield f"It is useful from about epsilon {upper_text(rounded_up(least), 2)} on, with the mechanism of least error."
+    if not calibration.useful.constant:
+        kept = int(parts * LIMITS[-1][0] / calibration.useful.share)
+    if 0 < kept < parts:
+        yield f"Or ask about {parts - kept} fewer of the {parts} questions: session.workload([...]) says which."
+    if any(entry.mechanism == PRIVATE_TABLE for entry in entries):
+        yield "Or ask the private table that was made, for nothing: table.answer(query)."
+        return
+    table = service("plan.table")(calibration)
+    if table is not None and table.error < error:
+        yield f"Or make a private table: table.answer(query) errs by about {number_text(table.error)} at this epsilon."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -442,6 +503,7 @@ class Price(Shown):
                 "total": _finite(self.total),
                 "remaining": _finite(self.remaining),
                 "fits": self.fits,
+                "verdict": badge.text,
                 "scale": self.calibration.scale,
                 "error": self.calibration.quantile(self._probability),
                 "probability": self._probability,
@@ -486,6 +548,7 @@ class Price(Shown):
         said = "none: the exact answer" if error == 0 else f"at most {upper_text(error)} with {often} probability"
         return (
             fact("Error", said),
+            fact("Of what use", str(self.calibration.useful)),
             fact("Noise", f"scale {number_text(self.calibration.scale)}, {self.calibration.mechanism}"),
             fact("Epsilon alone", upper_text(self.alone, 6)),
             fact("All releases together then", _bounded(self.total)),
@@ -493,8 +556,9 @@ class Price(Shown):
         )
 
     def __repr__(self) -> str:
+        verdict = self.calibration.useful.verdict
         left_then = lower_text(self.remaining, 6) if self.remaining > 0 else f"{self.remaining:.6g}"
-        return f"Price(adds={self.epsilon:.6g}, remaining={left_then}, fits={self.fits})"
+        return f"Price(adds={self.epsilon:.6g}, remaining={left_then}, fits={self.fits}, verdict={verdict!r})"
 
 
 def as_it_is(given: Calibration | Price, *, delta: float, **others: float | Mechanism | None) -> Calibration:

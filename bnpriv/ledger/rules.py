@@ -240,7 +240,7 @@ def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool 
                     found=f"{checks.cut(wanted.name)} beside {checks.cut(other.name)}",
                     remedy=f"Write {checks.cut(other.name)} if it is the same table: a second budget for it would not "
                     "be counted with the first. For another table take a name that differs by more, or open the account "
-                    "once with new_name=True.",
+                    "once by bp.Session(..., new_name=True) or bnpriv release --new-name.",
                 )
         return None
     for what in ("framework", "data", "budget"):
