@@ -36,7 +36,9 @@ class SwappedRecords:
         """Whether a query is a sum over records."""
         return None
 
-    def total(self, entries: Sequence[Entry], delta: Fraction = Fraction(0)) -> RecordsTotal:
+    def total(
+        self, entries: Sequence[Entry], delta: Fraction = Fraction(0), columns: frozenset[str] = frozenset()
+    ) -> RecordsTotal:
         """The total."""
         return RecordsTotal(epsilon=sum((entry.epsilon for entry in entries), Fraction(0)))
 
