@@ -198,7 +198,7 @@ def _opened(
         refuse_useless(calibration)
     account = known or CountedAccount.opened(framework, ledger, budget, name)
     book = account.ledger.book(account.account)
-    if not (even_if_useless or isinstance(key, str) and key in book.keys):
+    if not (even_if_useless or (isinstance(key, str) and key in book.keys)):
         refuse_useless(calibration, account.accountant.entries)
     return account
 

@@ -212,7 +212,7 @@ class Chooser:
         return cost_of(self.accountant, calibration, self.budget)
 
     def _costs(self, calibrations: Sequence[Calibration]) -> list[ReleaseCost]:
-        """Return the costs up to the first useful one that keeps epsilon; of equal errors, those that share quilts first.
+        """Return the costs up to the first useful one that keeps epsilon; of equal errors those that share quilts.
 
         A release of `ColumnMechanism` always adds all of its epsilon.
         """
@@ -417,7 +417,8 @@ def _helps(calibration: Calibration, entries: Iterable[Entry], error: float) -> 
     if alone is not None and (least is None or alone < least):
         yield f"It is useful from about epsilon {alone:.2g} on."
     elif least is not None and least <= LARGEST_EPSILON:
-        yield f"It is useful from about epsilon {upper_text(rounded_up(least), 2)} on, with the mechanism of least error."
+        about = upper_text(rounded_up(least), 2)
+        yield f"It is useful from about epsilon {about} on, with the mechanism of least error."
     if not calibration.useful.constant:
         kept = int(parts * LIMITS[-1][0] / calibration.useful.share)
     if 0 < kept < parts:

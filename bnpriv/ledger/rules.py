@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from os.path import commonprefix
 from types import MappingProxyType
 from typing import TYPE_CHECKING, cast, final
 
@@ -239,8 +238,8 @@ def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool 
                     "the name of a new account must not be one slip from that of another",
                     found=f"{checks.cut(wanted.name)} beside {checks.cut(other.name)}",
                     remedy=f"Write {checks.cut(other.name)} if it is the same table: a second budget for it would not "
-                    "be counted with the first. For another table take a name that differs by more, or open the account "
-                    "once by bp.Session(..., new_name=True) or bnpriv release --new-name.",
+                    "be counted with the first. For another table take a name that differs by more, or open it once "
+                    "by bp.Session(..., new_name=True) or bnpriv release --new-name.",
                 )
         return None
     for what in ("framework", "data", "budget"):
@@ -266,7 +265,7 @@ def _is_slip(name: str, other: str) -> bool:
     [True, True, True, True, False]
     """
     one, two = sorted(("".join(each.split()).casefold() for each in (name, other)), key=len)
-    alike = len(commonprefix([one, two]))
+    alike = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
     swapped = one[alike + 2 :] == two[alike + 2 :] and sorted(one) == sorted(two)
     return swapped or two[alike + 1 :] in (one[alike:], one[alike + 1 :])
 

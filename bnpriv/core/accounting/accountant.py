@@ -341,7 +341,7 @@ class Accountant(Shown):
 
     @property
     def composed(self) -> Fraction | None:
-        """What the releases that count by the model tell by the theorem for several, with delta 0; None where none does."""
+        """What the releases that count by the model tell by the theorem for several; None where nothing bounds it."""
         if self._by_records is not None:
             return self._by_records.epsilon
         return self.shares[0].total if self.shares else None
