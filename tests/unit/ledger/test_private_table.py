@@ -114,7 +114,7 @@ def test_nothing_that_no_theorem_counts_stands_beside_it(session: bp.Session) ->
     assert price.cost.refusal is not None
     assert "table.answer(query)" in price.cost.refusal.remedy
     assert len(session.history) == 1
-    session.release("mean(age)", 0.5, mechanism=bp.ColumnMechanism())
+    session.release("mean(age)", 0.5, mechanism=bp.ColumnMechanism(), even_if_useless=True)
     assert session.history.spent == Fraction(3, 2)
     assert "PrivateTable" in str(session)
 
