@@ -504,7 +504,6 @@ class Price(Shown):
                 "total": _finite(self.total),
                 "remaining": _finite(self.remaining),
                 "fits": self.fits,
-                "verdict": badge.text,
                 "scale": self.calibration.scale,
                 "error": self.calibration.quantile(self._probability),
                 "probability": self._probability,
