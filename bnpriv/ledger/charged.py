@@ -32,11 +32,12 @@ from bnpriv.ledger.counted import CountedAccount, alone, as_budget, mark_of, no_
 from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.prices import refuse_useless
 from bnpriv.ledger.rules import LOST_TABLE, Admit
-from bnpriv.ledger.values import PRIVATE_TABLE, Account, Budget, Receipt
+from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 if TYPE_CHECKING:
     from bnpriv.tables.private_table.private_table import PrivateTable

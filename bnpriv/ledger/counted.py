@@ -18,7 +18,8 @@ from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.rules import Admit
-from bnpriv.ledger.values import PRIVATE_TABLE, Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 
 def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:

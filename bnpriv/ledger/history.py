@@ -19,7 +19,8 @@ from bnpriv.render.document import Code, Document, Figure, Table
 from bnpriv.render.figures import LENGTH, THICK
 from bnpriv.render.html import Html, element, join, legend
 from bnpriv.shown import Shown
-from bnpriv.text import Json, lower_text, name_text, number_text, upper_text
+from bnpriv.text import Json, lower_text, name_text, upper_text
+from bnpriv.views.accountant import scale_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -388,7 +389,7 @@ class History(Shown):
                     f"{made.number}, {made.called}",
                     (Code(made.entry.text),),
                     made.entry.mechanism,
-                    number_text(made.entry.scale),
+                    scale_text(made.entry),
                     upper_text(float(made.entry.epsilon)),
                     upper_text(made.added),
                     upper_text(rounded_up(made.total)),

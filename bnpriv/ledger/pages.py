@@ -62,13 +62,24 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
             "spent": rounded_up(history.spent),
             "releases": [made.to_json() for made in history.releases],
             "attributes": [
-                {
-                    "protected": share.protected,
-                    "epsilon": None if share.total is None else rounded_up(share.total),
-                    "influence": share.influence.upper if math.isfinite(share.influence.upper) else None,
-                    "near": sorted(share.near),
-                }
-                for share in accountant.shares
+                *(
+                    {
+                        "protected": share.protected,
+                        "epsilon": None if share.total is None else rounded_up(share.total),
+                        "influence": share.influence.upper if math.isfinite(share.influence.upper) else None,
+                        "near": sorted(share.near),
+                    }
+                    for share in accountant.shares
+                ),
+                *(
+                    {
+                        "protected": share.protected,
+                        "epsilon": rounded_up(share.total),
+                        "one_record": share.one,
+                        "records": share.distance,
+                    }
+                    for share in accountant.records
+                ),
             ],
         },
     )

@@ -23,13 +23,14 @@ from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
 from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
-from bnpriv.ledger.values import PRIVATE_TABLE, Budget
+from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
 from bnpriv.render.document import Block, Code, Document, Fact, Figure, Paragraph, Section, Table, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
+from bnpriv.views.accountant import PRIVATE_TABLE
 from bnpriv.views.calibration import deciding_error, narrowest, verdict_badge
 
 # --------------------------------------------------------------------------------------------------
@@ -331,12 +332,11 @@ def questions_within(framework: Framework, query: Query, budget: float) -> Quest
     """
     known = framework.kept.table("questions")
     if (query, budget) not in known:
-        costs: list[Fraction] = []
-        for mechanism in composing_for(framework):
-            with suppress(RefusedError, SizeError):
-                least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
-                costs += [] if least is None else [least]
-        least, alone = min(costs, default=None), False
+        least, alone = None, False
+        for mechanism in composing_for(framework):  # what the noise of the first costs, the others' of that scale does
+            if least is None:
+                with suppress(RefusedError, SizeError):
+                    least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
         if least is None or least > typed(budget):
             alone = any(each.useful.verdict in OF_USE for each in plan(framework, query, budget))
         known[query, budget] = Questions(budget=budget, least=least, alone=alone)

@@ -24,7 +24,6 @@ from bnpriv.ledger.chain import (
     rows_of,
 )
 from bnpriv.ledger.values import (
-    PRIVATE_TABLE,
     Account,
     Budget,
     Charge,
@@ -34,6 +33,7 @@ from bnpriv.ledger.values import (
     is_key,
     read_exact,
 )
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

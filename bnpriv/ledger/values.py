@@ -19,9 +19,6 @@ from bnpriv.text import Json, upper_text
 # What a ledger takes and returns: budgets, accounts, charges, receipts.
 # --------------------------------------------------------------------------------------------------
 
-PRIVATE_TABLE = "PrivateTable"
-"""The mechanism of an entry that stands for a private table."""
-
 MOST_DIGITS = 1000
 """Of an exact number that is kept: the shortest decimal of any double has fewer."""
 

@@ -19,6 +19,9 @@ HOW = {
 }
 """What a release of a family counts by."""
 
+PRIVATE_TABLE = "PrivateTable"
+"""The mechanism of an entry that stands for a private table."""
+
 
 def accountant_document(
     entries: Sequence[Entry], shares: Sequence[Share], records: Sequence[Any], total: Fraction | None
@@ -27,13 +30,14 @@ def accountant_document(
     several = "1 release" if len(entries) == 1 else f"{len(entries):,} releases"
     found = "unbounded with delta 0" if total is None else f"epsilon {upper_text(rounded_up(total), 6)}"
     sections = [Section(title="How each release was counted", blocks=(_releases(entries),))] if entries else []
-    if shares:
-        sections.append(Section(title="What the releases tell about each protected attribute", blocks=_shares(shares)))
+    if shares or records:
+        blocks = _shares(shares) if shares else (_swaps(records),)
+        sections.append(Section(title="What the releases tell about each protected attribute", blocks=blocks))
     return Document(
         kind="accountant",
         kicker="bnpriv accountant",
         headline=f"{several} together: {found}" if entries else "Nothing was released",
-        lead=_lead(shares),
+        lead=_lead(shares) or _swapped(records),
         sections=tuple(sections),
         data={
             "releases": [
@@ -60,6 +64,17 @@ def accountant_document(
                 }
                 for share in shares
             ],
+            "properties": [
+                {
+                    "protected": share.protected,
+                    "pair": share.pair,
+                    "model": share.model,
+                    "records": share.distance,
+                    "one_record": share.one,
+                    "total": rounded_up(share.total),
+                }
+                for share in records
+            ],
         },
     )
 
@@ -74,6 +89,38 @@ def _lead(shares: Sequence[Share]) -> str:
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 
 
+def _swapped(records: Sequence[Any]) -> str:
+    if not records:
+        return ""
+    share, apart = records[0], "one record" if records[0].distance == 1 else f"{records[0].distance:,} records"
+    one = f"one record that changes sides moves the log odds by {upper_text(share.one)} at most"
+    return f"For {name_text(share.protected)} {one}, and secrets lie {apart} apart."
+
+
+def _swaps(records: Sequence[Any]) -> Table:
+    return Table(
+        caption="One record changes sides after the other, as many as two secrets lie apart; the total is the largest",
+        header=("protected", "pair of secrets", "one record tells (nats)", "records apart", "together"),
+        rows=[
+            (
+                name_text(share.protected),
+                share.pair,
+                upper_text(share.one),
+                f"{share.distance:,}",
+                upper_text(rounded_up(share.total)),
+            )
+            for share in records
+        ],
+        numbers=(2, 3, 4),
+    )
+
+
+def scale_text(entry: Entry) -> str:
+    """Return the scale of the noise of a release; of what has none of its own that it has none."""
+    of_its_own = entry.noise is not None or (entry.mechanism != PRIVATE_TABLE and entry.record is None)
+    return number_text(entry.scale) if of_its_own else "-"
+
+
 def _releases(entries: Sequence[Entry]) -> Table:
     return Table(
         caption="Each release, and what it counts by",
@@ -82,7 +129,7 @@ def _releases(entries: Sequence[Entry]) -> Table:
             (
                 (Code(entry.text),),
                 entry.mechanism,
-                number_text(entry.scale),
+                scale_text(entry),
                 number_text(float(entry.epsilon)),
                 number_text(float(entry.delta)),
                 HOW[entry.family],
