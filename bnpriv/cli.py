@@ -88,12 +88,8 @@ AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Nam
 KeyText = Annotated[
     str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
 ]
-EvenIfUseless = Annotated[
-    bool, typer.Option("--even-if-useless", help="Release an answer that its own verdict calls useless.")
-]
-NewName = Annotated[
-    bool, typer.Option("--new-name", help="The account is meant, though its name is one slip from another's.")
-]
+EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release an answer that is useless.")]
+NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 

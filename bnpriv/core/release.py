@@ -370,16 +370,8 @@ def release(
         check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
-    return service("release.charged")(
-        calibration,
-        data,
-        sampler=sampler,
-        ledger=ledger,
-        budget=budget,
-        name=name,
-        key=key,
-        even_if_useless=even_if_useless,
-    )
+    counted = {"ledger": ledger, "budget": budget, "name": name, "key": key, "even_if_useless": even_if_useless}
+    return service("release.charged")(calibration, data, sampler=sampler, **counted)
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:

@@ -167,26 +167,22 @@ def charged_release(
 ) -> Release:
     """Release an answer that a ledger counts: `bnpriv.core.release` with a ledger."""
     try:
-        waived = checks.flag("even_if_useless", even_if_useless)
-        account = _opened(calibration, data, sampler, ledger, budget, name, key, even_if_useless=waived)
+        _check(calibration, data, sampler)
+        waived, account = checks.flag("even_if_useless", even_if_useless), ledger
+        if not isinstance(account, CountedAccount):
+            if not waived and key is None:  # no ledger is made for nothing
+                refuse_useless(calibration)
+            account = CountedAccount.opened(calibration.framework, account, budget, name)
+        if not (waived or (isinstance(key, str) and key in account.ledger.book(account.account).keys)):
+            refuse_useless(calibration, account.accountant.entries)
         return _charged(calibration, data, sampler, account, key)
     except BaseException as error:
         name_charge(error, name, None)
         raise
 
 
-def _opened(
-    calibration: Calibration,
-    data: object,
-    sampler: Sampler | None,
-    ledger: str | Path | CountedAccount,
-    budget: float | Budget | None,
-    name: str,
-    key: str | None,
-    *,
-    even_if_useless: bool,
-) -> CountedAccount:
-    """Check all that can be checked before a charge, then open the account."""
+def _check(calibration: Calibration, data: object, sampler: Sampler | None) -> None:
+    """Check all that can be checked before an account is opened."""
     check_sampler(sampler, calibration.noise)
     check(calibration)
     framework = calibration.framework
@@ -194,14 +190,6 @@ def _opened(
     _check_storable(calibration)
     check_rows(columns, framework.schema, data)
     refuse_learned(framework, framework.schema, data)
-    known = ledger if isinstance(ledger, CountedAccount) else None
-    if known is None and key is None and not even_if_useless:  # no ledger is made for nothing
-        refuse_useless(calibration)
-    account = known or CountedAccount.opened(framework, ledger, budget, name)
-    book = account.ledger.book(account.account)
-    if not (even_if_useless or (isinstance(key, str) and key in book.keys)):
-        refuse_useless(calibration, account.accountant.entries)
-    return account
 
 
 def _charged(

@@ -86,7 +86,7 @@ class CountedAccount(Uncopied):
 
     @staticmethod
     def opened(
-        framework: Framework, where: str | Path, budget: float | Budget | None, name: str, *, new_name: bool = False
+        framework: Framework, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
     ) -> CountedAccount:
         """Open an account; where a budget is given, an account or a ledger that is not there is made.
 
@@ -110,8 +110,7 @@ class CountedAccount(Uncopied):
         ParameterError
             If the budget is out of range.
         """
-        known = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name=new_name)
-        ledger, account = known
+        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
 
     @property
@@ -273,13 +272,7 @@ def as_budget(budget: float | Budget) -> Budget:
 
 
 def open_account(
-    framework: str,
-    schema: Schema,
-    where: str | Path,
-    budget: float | Budget | None,
-    name: str,
-    *,
-    new_name: bool = False,
+    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
 ) -> tuple[Ledger, Account]:
     """Open a ledger and an account of it; where a budget is given, what is not there is made.
 

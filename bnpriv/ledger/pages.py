@@ -16,12 +16,13 @@ from bnpriv.errors import LedgerError
 from bnpriv.ledger.counted import CountedAccount, budget_text
 from bnpriv.ledger.history import History
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.prices import questions_within
+from bnpriv.ledger.prices import questions_text
 from bnpriv.ledger.values import Account
 from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, name_text, upper_text
+from bnpriv.views.accountant import swaps_data
 from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import belief_fact
 
@@ -62,25 +63,15 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
             "spent": rounded_up(history.spent),
             "releases": [made.to_json() for made in history.releases],
             "attributes": [
-                *(
-                    {
-                        "protected": share.protected,
-                        "epsilon": None if share.total is None else rounded_up(share.total),
-                        "influence": share.influence.upper if math.isfinite(share.influence.upper) else None,
-                        "near": sorted(share.near),
-                    }
-                    for share in accountant.shares
-                ),
-                *(
-                    {
-                        "protected": share.protected,
-                        "epsilon": rounded_up(share.total),
-                        "one_record": share.one,
-                        "records": share.distance,
-                    }
-                    for share in accountant.records
-                ),
+                {
+                    "protected": share.protected,
+                    "epsilon": None if share.total is None else rounded_up(share.total),
+                    "influence": share.influence.upper if math.isfinite(share.influence.upper) else None,
+                    "near": sorted(share.near),
+                }
+                for share in accountant.shares
             ],
+            "properties": swaps_data(accountant.records),
         },
     )
 
@@ -101,14 +92,11 @@ def _facts(account: CountedAccount, history: History, accountant: Accountant) ->
 def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
     """Say how many useful answers the budget holds, of the last kind that was asked for, or of a usual one."""
     framework = account.framework
-    asked = [made.entry.query for made in history.releases[-1:]] or [own_query(framework)]
-    hidden = {each.attribute for each in framework.protected_secrets}
-    open_columns = {name: column for name, column in framework.schema.columns.items() if name not in hidden}
-    name, column = next(iter(open_columns.items()), next(iter(framework.schema.columns.items())))
-    query = asked[0] or service("query.usual")(name, column)
+    asked = history.releases[-1].entry.query if history.releases else own_query(framework)
+    query = asked or service("query.usual")(*next(iter(framework.schema.columns.items())))
     if not isinstance(query, GivenAnswer):
-        found = questions_within(framework, query, float(account.budget.epsilon))
-        yield fact("Useful questions", found.text(str(query)))
+        said = questions_text(framework, query, float(account.budget.epsilon), str(query))
+        yield fact("Useful questions", said)
 
 
 def _limits() -> Section:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count, takewhile
 from typing import cast, final
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
@@ -267,55 +268,10 @@ OF_USE = ("exact", "sharp", "useful")
 """The verdicts on answers with such an error or a smaller one."""
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Questions:
-    """How many useful answers like one a framework allows.
+def questions_within(framework: Framework, query: Query, budget: float) -> tuple[float, Fraction | None]:
+    """Count the useful answers like one that a budget holds.
 
     What several tell together is at most the sum, whether they are repeated or independent given the secret.
-
-    Parameters
-    ----------
-    budget : float
-        The epsilon of all together.
-    least : Fraction or None
-        What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
-    alone : bool
-        Whether one that is not followed by another is useful within the budget.
-    """
-
-    budget: float
-    least: Fraction | None
-    alone: bool
-
-    @property
-    def number(self) -> float:
-        """How many fit; infinite where they tell nothing."""
-        if self.least is None or self.least > typed(self.budget):
-            return float(self.alone)
-        return typed(self.budget) // self.least if self.least else math.inf
-
-    def text(self, like: str = "this one") -> str:
-        """Say how many.
-
-        Parameters
-        ----------
-        like : str
-            The question that was counted.
-        """
-        within = f"within epsilon {self.budget:g}"
-        if self.least is not None and self.least <= typed(self.budget):
-            many = "any number of questions" if not self.least else f"about {self.number:,.0f} questions"
-            return f"{many.removesuffix('s') if self.number == 1 else many} like {like} {within}"
-        if self.alone:
-            return f"one useful release {within}, or one stack of questions: two are not counted together"
-        return f"none like {like} {within}" + (
-            "" if self.least is None else f": a useful answer takes epsilon {upper_text(rounded_up(self.least), 2)}"
-        )
-
-
-def questions_within(framework: Framework, query: Query, budget: float) -> Questions:
-    """Count the useful answers like one that a budget holds.
 
     Parameters
     ----------
@@ -324,37 +280,63 @@ def questions_within(framework: Framework, query: Query, budget: float) -> Quest
     budget : float
         The epsilon of all together.
 
-    Examples
-    --------
-    >>> import bnpriv as bp
-    >>> questions_within(bp.example("hospital"), bp.count(bp.col("age_group") == "old"), 1.0).text()
-    'about 14 questions like this one within epsilon 1'
+    Returns
+    -------
+    float
+        How many; infinite where they tell nothing, 1 where none may be added to another.
+    Fraction or None
+        What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
     """
-    known = framework.kept.table("questions")
+    known, least = framework.kept.table("questions"), None
     if (query, budget) not in known:
-        least, alone = None, False
-        for mechanism in composing_for(framework):  # what the noise of the first costs, the others' of that scale does
+        for mechanism in composing_for(framework):  # what the noise of the first costs, others' noise of its scale does
             if least is None:
                 with suppress(RefusedError, SizeError):
                     least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
-        if least is None or least > typed(budget):
-            alone = any(each.useful.verdict in OF_USE for each in plan(framework, query, budget))
-        known[query, budget] = Questions(budget=budget, least=least, alone=alone)
+        number = math.inf if least == 0 else 0 if least is None else typed(budget) // least
+        if not number and any(each.useful.verdict in OF_USE for each in plan(framework, query, budget)):
+            number, least = 1, None
+        known[query, budget] = number, least
     return known[query, budget]
 
 
+def questions_text(framework: Framework, query: Query, budget: float, like: str = "this one") -> str:
+    """Say how many useful answers like one a budget holds.
+
+    Parameters
+    ----------
+    framework, query, budget
+        As of `questions_within`.
+    like : str
+        What the query is called.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> questions_text(bp.example("hospital"), bp.count(bp.col("age_group") == "old"), 1.0)
+    'about 14 questions like this one within epsilon 1'
+    """
+    number, least = questions_within(framework, query, budget)
+    if least is None:
+        both = ", or one stack of questions: two are not counted together"
+        return f"{'one' if number else 'no'} useful release within epsilon {budget:g}{both if number else ''}"
+    many = {0: "no question", 1: "one question", math.inf: "any number of questions"}
+    found = f"{many.get(number, f'about {number:,.0f} questions')} like {like} within epsilon {budget:g}"
+    return found if number else f"{found}: a useful answer takes epsilon {upper_text(rounded_up(least), 2)}"
+
+
 def questions_fact(calibration: Calibration, budget: float) -> tuple[Fact, ...]:
-    """Say how many useful answers like a release a budget holds; nothing where columns are paid once.
+    """Say how many useful answers like a release a budget holds; nothing where what columns tell is paid once.
 
     Parameters
     ----------
     calibration : Calibration
     budget : float
     """
-    if isinstance(calibration.query, GivenAnswer) or _by_quilts(calibration.framework):
+    framework, query = calibration.framework, calibration.query
+    if isinstance(query, GivenAnswer) or _by_quilts(framework):
         return ()
-    found = questions_within(calibration.framework, calibration.query, budget)
-    return (fact("Useful questions", found.text()),)
+    return (fact("Useful questions", questions_text(framework, query, budget)),)
 
 
 def _least_useful(calibration: Calibration) -> Fraction | None:
@@ -366,19 +348,6 @@ def _least_useful(calibration: Calibration) -> Fraction | None:
         entry = replace(with_scale(entry, entry.scale / factor), epsilon=entry.epsilon * Fraction(factor))
     counted = Accountant(calibration.framework).with_entry(entry)
     return None if isinstance(counted, Refusal) else lasting(counted, Budget(1))
-
-
-def _useful_alone(calibration: Calibration) -> float | None:
-    """Return about the least epsilon at which a mechanism that does not compose is useful; None if there is none."""
-    epsilon, own = calibration.epsilon, Entry.of(calibration).family == "own law"
-    with suppress(RefusedError, SizeError):
-        while own and (epsilon := 2 * epsilon) <= LARGEST_EPSILON:
-            found = calibration.mechanism.calibrate(
-                calibration.framework, calibration.query, epsilon, calibration.delta
-            )
-            if found.useful.verdict in OF_USE:
-                return epsilon
-    return None
 
 
 def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> None:
@@ -394,40 +363,43 @@ def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> N
     ------
     RefusedError
     """
-    useful, error = calibration.useful, deciding_error(calibration)
-    if useful.verdict != "useless":
+    if calibration.useful.verdict != "useless":
         return
-    found = "an answer that does not depend on the data"
-    if not useful.constant:
-        low, high, _ = cast("tuple[float, float, str]", narrowest(calibration))
-        found = f"an error of {upper_text(error)} in 19 releases of 20, beside a range from {number_text(low)} to "
-        found += number_text(high)
+    found, span = "one that does not depend on the data", narrowest(calibration)
+    if not calibration.useful.constant and span is not None:
+        found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20, beside a range from "
+        found += f"{number_text(span[0])} to {number_text(span[1])}"
     raise Refusal(
         required="an answer that is charged must say something: its error is at most half of its range",
         found=found,
-        remedy=" ".join([*_helps(calibration, entries, error), "Or pass even_if_useless=True: it is charged as any."]),
+        remedy=" ".join([*_helps(calibration, entries), "Or pass even_if_useless=True: it is charged as any."]),
     ).error()
 
 
-def _helps(calibration: Calibration, entries: Iterable[Entry], error: float) -> Iterator[str]:
+def _useful_alone(calibration: Calibration) -> float:
+    """Return about the least epsilon at which a mechanism is useful; infinite if there is none."""
+    for epsilon in takewhile(LARGEST_EPSILON.__ge__, (2.0**k * calibration.epsilon for k in count(1))):
+        with suppress(RefusedError, SizeError):
+            found = calibration.mechanism.calibrate(calibration.framework, calibration.query, epsilon=epsilon)
+            if found.useful.verdict in OF_USE:
+                return epsilon
+    return math.inf
+
+
+def _helps(calibration: Calibration, entries: Iterable[Entry]) -> Iterator[str]:
     """Yield what would help a useless answer."""
-    parts, kept = len(calibration.useful.parts), 0
-    least = questions_within(calibration.framework, calibration.query, calibration.epsilon).least
-    alone = _useful_alone(calibration)
-    if alone is not None and (least is None or alone < least):
-        yield f"It is useful from about epsilon {alone:.2g} on."
-    elif least is not None and least <= LARGEST_EPSILON:
-        about = upper_text(rounded_up(least), 2)
-        yield f"It is useful from about epsilon {about} on, with the mechanism of least error."
-    if not calibration.useful.constant:
-        kept = int(parts * LIMITS[-1][0] / calibration.useful.share)
-    if 0 < kept < parts:
-        yield f"Or ask about {parts - kept} fewer of the {parts} questions: session.workload([...]) says which."
+    framework, query, useful = calibration.framework, calibration.query, calibration.useful
+    number, least = questions_within(framework, query, calibration.epsilon)
+    if number and least is None:
+        yield "Another mechanism is of use at this epsilon: leave mechanism out."
+    elif (about := min(_useful_alone(calibration), math.inf if least is None else rounded_up(least))) < math.inf:
+        yield f"It is useful from about epsilon {upper_text(about, 2)} on, with the mechanism that is best then."
+    kept = 0 if useful.constant else int(len(useful.parts) * LIMITS[-1][0] / useful.share)
+    if 0 < kept < (asked := len(useful.parts)):
+        yield f"Or ask about {asked - kept} fewer of the {asked} questions: session.workload([...]) says which."
     if any(entry.mechanism == PRIVATE_TABLE for entry in entries):
         yield "Or ask the private table that was made, for nothing: table.answer(query)."
-        return
-    table = service("plan.table")(calibration)
-    if table is not None and table.error < error:
+    elif (table := service("plan.table")(calibration)) is not None and table.error < deciding_error(calibration) / 5:
         yield f"Or make a private table: table.answer(query) errs by about {number_text(table.error)} at this epsilon."
 
 

@@ -23,16 +23,7 @@ from bnpriv.ledger.chain import (
     check_row,
     rows_of,
 )
-from bnpriv.ledger.values import (
-    Account,
-    Budget,
-    Charge,
-    Receipt,
-    StoredAnswer,
-    check_entry,
-    is_key,
-    read_exact,
-)
+from bnpriv.ledger.values import Account, Budget, Charge, Receipt, StoredAnswer, check_entry, is_key, read_exact
 from bnpriv.views.accountant import PRIVATE_TABLE
 
 if TYPE_CHECKING:
@@ -237,9 +228,8 @@ def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool 
                 raise LedgerError(
                     "the name of a new account must not be one slip from that of another",
                     found=f"{checks.cut(wanted.name)} beside {checks.cut(other.name)}",
-                    remedy=f"Write {checks.cut(other.name)} if it is the same table: a second budget for it would not "
-                    "be counted with the first. For another table take a name that differs by more, or open it once "
-                    "by bp.Session(..., new_name=True) or bnpriv release --new-name.",
+                    remedy="Of the same table use that name: a second budget is not counted with the first. For "
+                    "another table take a name that differs by more, or open it with new_name=True (--new-name).",
                 )
         return None
     for what in ("framework", "data", "budget"):
@@ -302,10 +292,7 @@ def admitted(admit: Admit, book: AccountChain, entry: Mapping[str, object]) -> F
     return Fraction(total)
 
 
-LOST_TABLE = (
-    "A table that is lost is not made again on this account, which counts one: open an account of another name. What "
-    "both tell together is not counted."
-)
+LOST_TABLE = "If it is lost, another account can make another: what both tell together is not counted."
 
 
 def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) -> Receipt:
@@ -324,9 +311,8 @@ def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) ->
         )
     answer = book.answers.get(charge.sequence)
     if answer is None:
-        anew = "If it does not come, ask with a new key, which is charged anew."
-        if entry.get("mechanism") == PRIVATE_TABLE:
-            anew = LOST_TABLE
+        ask = "If it does not come, ask with a new key, which is charged anew."
+        anew = LOST_TABLE if entry.get("mechanism") == PRIVATE_TABLE else ask
         raise LedgerError(
             "a release under a key that was used must have its answer stored",
             found="a charge without one",

@@ -9,7 +9,7 @@ from typing import Any
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import Share
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table
-from bnpriv.text import name_text, number_text, set_text, some_text, upper_text
+from bnpriv.text import Json, name_text, number_text, set_text, some_text, upper_text
 
 HOW = {
     "column": "its own epsilon, which adds to anything",
@@ -37,7 +37,7 @@ def accountant_document(
         kind="accountant",
         kicker="bnpriv accountant",
         headline=f"{several} together: {found}" if entries else "Nothing was released",
-        lead=_lead(shares) or _swapped(records),
+        lead=_lead(shares),
         sections=tuple(sections),
         data={
             "releases": [
@@ -64,17 +64,7 @@ def accountant_document(
                 }
                 for share in shares
             ],
-            "properties": [
-                {
-                    "protected": share.protected,
-                    "pair": share.pair,
-                    "model": share.model,
-                    "records": share.distance,
-                    "one_record": share.one,
-                    "total": rounded_up(share.total),
-                }
-                for share in records
-            ],
+            "properties": swaps_data(records),
         },
     )
 
@@ -89,12 +79,9 @@ def _lead(shares: Sequence[Share]) -> str:
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 
 
-def _swapped(records: Sequence[Any]) -> str:
-    if not records:
-        return ""
-    share, apart = records[0], "one record" if records[0].distance == 1 else f"{records[0].distance:,} records"
-    one = f"one record that changes sides moves the log odds by {upper_text(share.one)} at most"
-    return f"For {name_text(share.protected)} {one}, and secrets lie {apart} apart."
+def swaps_data(records: Sequence[Any]) -> list[Json]:
+    """Return what releases tell of one record, as plain values."""
+    return [{**vars(share), "total": rounded_up(share.total)} for share in records]
 
 
 def _swaps(records: Sequence[Any]) -> Table:
@@ -102,14 +89,8 @@ def _swaps(records: Sequence[Any]) -> Table:
         caption="One record changes sides after the other, as many as two secrets lie apart; the total is the largest",
         header=("protected", "pair of secrets", "one record tells (nats)", "records apart", "together"),
         rows=[
-            (
-                name_text(share.protected),
-                share.pair,
-                upper_text(share.one),
-                f"{share.distance:,}",
-                upper_text(rounded_up(share.total)),
-            )
-            for share in records
+            (name_text(s.protected), s.pair, upper_text(s.one), f"{s.distance:,}", upper_text(rounded_up(s.total)))
+            for s in records
         ],
         numbers=(2, 3, 4),
     )

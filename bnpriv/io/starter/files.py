@@ -18,7 +18,7 @@ from bnpriv.io.networks.texts import network_text, written_models
 from bnpriv.io.starter.learn import check_protected
 from bnpriv.io.starter.started import StartedNotion, level_of, started
 from bnpriv.io.starter.text import NO_NAMES, framework_text
-from bnpriv.ledger.prices import questions_within
+from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 
@@ -120,8 +120,8 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
         return [*steps, check]
     asked = [f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
     with suppress(BnprivError):  # what cannot be read yet is told by the check
-        found = questions_within(read_framework(output), read_queries(output)["first"], 1.0)
-        asked.append(f"Useful questions: {found.text('that one')}.")
+        found = questions_text(read_framework(output), read_queries(output)["first"], 1.0, "that one")
+        asked.append(f"Useful questions: {found}.")
     return [*steps, check, *asked]
 
 
