@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.interrupts import noting
@@ -42,7 +42,6 @@ RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Release(Shown):
     """A released answer with its guarantee; everything in it may be published.
@@ -392,10 +391,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
-            calibration,
-            _with_noise(calibration.noise, answer, drawing),
-            answer.labels,
-            others=len(calibrations) - 1,
+            calibration, _with_noise(calibration.noise, answer, drawing), answer.labels, others=len(calibrations) - 1
         )
         for calibration, answer in zip(calibrations, answers, strict=True)
     )

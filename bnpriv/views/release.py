@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
@@ -35,7 +35,6 @@ NOISE_IS_NOT_CUT = (
 ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
 
 
-@final
 @dataclass(frozen=True)
 class ShownNumber:
     """A released number as it is shown.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import narwhals as nw
 
@@ -95,7 +95,6 @@ def for_records(rule: TableRule, *, share: bool) -> TableRule:
     return replace(rule, noise=MoveNoise(classes=2, scale=scale_of(rule.classes.moved, rule.guarantee.epsilon)))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordPrivacy:
     """How well single records of the true table are protected, whatever the law of records is.
@@ -138,7 +137,6 @@ class RecordPrivacy:
         return f"Single records: to somebody who knows all others of the true table and sees {seen}, {told}."
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class HiddenAnswer(Shown):
     """An answer of a hidden table; all of it may be published.
@@ -193,7 +191,6 @@ class HiddenAnswer(Shown):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 class _Kept:
     """A private table that no text, copy or pickle holds."""
 
@@ -223,7 +220,6 @@ class _Question(NamedTuple):
     answer: Callable[[], Any]
 
 
-@final
 class HiddenTable(Shown):
     """A private table that nobody sees, which answers with differential privacy for single records.
 
