@@ -23,7 +23,7 @@ from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
-from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
+from bnpriv.ledger.history import TOLERATED, ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
@@ -43,6 +43,9 @@ CLOSE = 1e-6
 
 MOST_CALIBRATED = 60
 """Calibrations of one mechanism for one question."""
+
+MOST_SHRUNK = 3
+"""Tries to make a release add no more than its own epsilon."""
 
 
 @final
@@ -177,7 +180,13 @@ class Chooser:
             return self.cost(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         made = plan(framework, query, epsilon, delta)
         _ = made.best
-        return min(self._costs(made.calibrations), key=_preferred)
+        best, most = min(self._costs(made.calibrations), key=_preferred), typed(epsilon)
+        # answers may tell a little more together than apart: a little more noise keeps what was asked for
+        for _ in range(MOST_SHRUNK):
+            if best.after is not None and most < (added := best.after - best.before) <= TOLERATED * most:
+                less = float(most / added) * (1 - CLOSE) * best.calibration.epsilon
+                best = self.cost(best.calibration.mechanism.calibrate(framework, query, epsilon=less, delta=delta))
+        return best
 
     def at_error(self, query: Query, accuracy: AskedAccuracy, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer of an accuracy would cost: the mechanism and epsilon after which the total is least.
@@ -188,26 +197,21 @@ class Chooser:
             If no mechanism is accurate enough.
         """
         framework = self.accountant.framework
+        groups = [composing_for(framework), [each for each in STANDARD if each.concerns(framework)]]
         if mechanism is not None:
             _require_mechanism(mechanism)
-            found = least_calibration(mechanism, framework, query, accuracy, delta)
-            if isinstance(found, Refusal):
-                raise found.error()
-            return self.cost(found)
-        composing = composing_for(framework)
-        others = [each for each in STANDARD if each not in composing and each.concerns(framework)]
-        refusals: list[Refusal] = []
-        for group in (composing, others):
-            costs: list[ReleaseCost] = []
-            for each in group:
+            groups = [[mechanism]]
+        costs, refusals = list[ReleaseCost](), list[Refusal]()
+        for group in groups:
+            for each in group if not any(cost.fits for cost in costs) else ():
+                if costs and isinstance(each, WassersteinMechanism):  # it never needs less than TightMechanism
+                    continue
                 found = least_calibration(each, framework, query, accuracy, delta)
-                if isinstance(found, Refusal):
-                    refusals.append(found)
-                else:
-                    costs.append(self.cost(found))
-            if costs:
-                return min(costs, key=lambda cost: (cost.after is None, not cost.fits, _after_all(cost)))
-        raise refusals[0].error()
+                refusals += [found] if isinstance(found, Refusal) else []
+                costs += [] if isinstance(found, Refusal) else [self.cost(found)]
+        if not costs:
+            raise refusals[0].error()
+        return min(costs, key=lambda cost: (cost.after is None, not cost.fits, _after_all(cost)))
 
     def cost(self, calibration: Calibration) -> ReleaseCost:
         """Return what a release would cost."""
@@ -499,6 +503,10 @@ class Price(Shown):
     def _lead(self) -> str:
         if self.cost.refusal is not None:
             return str(self.cost.refusal)
+        if self.fits and (self.cost.lasting is None or self.cost.lasting > self.cost.budget.epsilon):
+            return (
+                "No other release can follow it within the budget, but of ColumnMechanism: ask all at once, as a stack."
+            )
         alone = upper_text(self.alone)
         if upper_text(self.epsilon) == alone or self.cost.after is None:
             return ""
