@@ -17,7 +17,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.rules import Admit
+from bnpriv.ledger.rules import LOST_TABLE, Admit
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
 from bnpriv.views.accountant import PRIVATE_TABLE
 
@@ -261,9 +261,8 @@ def beside_table(refusal: Refusal, entries: Iterable[Entry]) -> Refusal:
     """
     if all(entry.mechanism != PRIVATE_TABLE for entry in entries):
         return refusal
-    return replace(
-        refusal, remedy="Answer it from the private table that was made: table.answer(query), which costs nothing."
-    )
+    made = "Answer it from the private table that was made: table.answer(query), which costs nothing."
+    return replace(refusal, remedy=f"{made} {LOST_TABLE}")
 
 
 def as_budget(budget: float | Budget) -> Budget:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import Entry
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
@@ -18,6 +22,7 @@ from bnpriv.errors import BudgetError, DataError, FrameworkError, LedgerError, P
 from bnpriv.ledger import chain as ledger_chain
 from bnpriv.ledger.counted import CountedAccount, table_fingerprint
 from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.prices import questions_text, questions_within, refuse_useless
 from bnpriv.ledger.values import Budget
 from tests.later import Later
 from tests.ledgers import at_step
@@ -286,8 +291,6 @@ def test_after_a_release_by_its_own_law_the_rest_is_ranked_by_what_it_adds(place
 
 
 def test_a_calibration_of_another_framework_is_refused(session: bp.Session) -> None:
-    from dataclasses import replace
-
     other = ColumnMechanism().calibrate(replace(STUDENT, source="somewhere else"), SAT, epsilon=0.5)
     with pytest.raises(RefusedError, match="framework"):
         session.release(other, **ANYHOW)
@@ -321,8 +324,6 @@ def test_two_tables_with_two_names_have_two_budgets(place: Path) -> None:
 
 
 def test_one_name_stands_for_one_framework_table_and_budget(place: Path) -> None:
-    from dataclasses import replace
-
     bp.Session(STUDENT, DATA, budget=1.0, ledger=place)
     with pytest.raises(LedgerError):
         bp.Session(STUDENT, DATA, budget=2.0, ledger=place)
@@ -478,3 +479,141 @@ def test_delta_counts_against_the_delta_of_the_budget(place: Path) -> None:
     assert released.mark is not None
     assert released.mark.to_json()["delta"] == 1e-6
     assert "of a budget of 0.5 with delta 1e-06" in " ".join(str(released).split())
+
+
+HOSPITAL, PATIENTS = bp.example("hospital"), bp.example_data("hospital")
+OLD = bp.count(bp.col("age_group") == "old")
+
+
+@pytest.fixture
+def ward(place: Path) -> Iterator[bp.Session]:
+    with bp.Session(HOSPITAL, PATIENTS, budget=1.0, ledger=place) as opened:
+        yield opened
+
+
+def test_row_54_a_useless_answer_is_refused_before_anything_is_charged(session: bp.Session, place: Path) -> None:
+    useless = ColumnMechanism().calibrate(STUDENT, SAT, epsilon=0.5)
+    other = place.with_name("other.db")
+    for ask in (
+        lambda: session.release(SAT, epsilon=0.5),
+        lambda: session.release(useless, key="a"),
+        lambda: bp.release(useless, DATA, ledger=place),
+        lambda: bp.release(useless, DATA, ledger=other, budget=1.0),
+    ):
+        with pytest.raises(RefusedError, match="error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600"):
+            ask()
+    assert (len(session.history), other.exists()) == (0, False)
+    with pytest.raises(ParameterError, match="even_if_useless must be True or False"):
+        session.release(useless, even_if_useless="yes")  # type: ignore[arg-type]
+    first = session.release(useless, key="a", **ANYHOW)
+    assert session.release(useless, key="a").values == first.values  # what was answered is opened
+    assert len(session.history) == 1
+
+
+@pytest.mark.parametrize(
+    ("framework", "query", "mechanism"),
+    [(STUDENT, SAT, None), (HOSPITAL, OLD, ColumnMechanism()), (HOSPITAL, OLD, bp.TightMechanism())],
+)
+def test_a_refusal_of_a_useless_answer_says_which_epsilon_is_enough(
+    framework: bp.types.Framework, query: bp.types.Query, mechanism: bp.types.Mechanism | None
+) -> None:
+    tried = mechanism or MarkovQuiltMechanism()
+    with pytest.raises(RefusedError) as refused:
+        refuse_useless(tried.calibrate(framework, query, epsilon=0.004))
+    said = re.search(r"useful from about epsilon ([\d.]+) on", str(refused.value))
+    assert said is not None
+    enough = float(said[1])
+    assert bp.plan(framework, query, enough).best.useful.verdict in ("useful", "exact")
+    assert bp.plan(framework, query, 0.9 * enough).best.useful.verdict in ("coarse", "useless")
+
+
+def test_a_refusal_of_a_useless_stack_says_how_many_fewer_and_names_the_table_that_was_made() -> None:
+    parts = [bp.mean("sat"), *(bp.count(bp.col("sat") > k) for k in (500, 600, 700))]
+    useless = ColumnMechanism().calibrate(STUDENT, bp.stack(*parts), epsilon=12.0)
+    kept = int(4 / 2 / useless.useful.share)
+    assert 0 < kept < 4
+    with pytest.raises(RefusedError, match=f"about {4 - kept} fewer of the 4 questions: session.workload"):
+        refuse_useless(useless)
+    table = Entry.of(useless)
+    with pytest.raises(RefusedError, match=r"table\.answer") as refused:
+        refuse_useless(useless, [replace(table, mechanism="PrivateTable")])
+    assert "even_if_useless=True" in str(refused.value)
+
+
+def test_of_independent_records_the_mechanism_of_least_error_is_chosen(ward: bp.Session) -> None:
+    assert isinstance(ward.what_if(OLD, epsilon=0.5).calibration.mechanism, bp.TightMechanism)
+    asked = ward.ask(OLD, error=300)
+    assert isinstance(asked.calibration.mechanism, bp.TightMechanism)
+    assert 250 < asked.calibration.quantile(0.95) <= 300
+    ward.release(OLD, epsilon=0.5)
+    second = ward.release('count(smoker == "yes")', epsilon=0.5)
+    # together they tell a little more than apart, for which there is a little more noise
+    assert 0.499 < second.calibration.epsilon < 0.5
+    assert 0 <= ward.remaining < 1e-5
+
+
+def test_an_accuracy_that_composes_nowhere_within_the_budget_is_asked_of_the_others(place: Path) -> None:
+    framework = bp.example("activity")
+    session = bp.Session(framework, bp.example_data("activity"), budget=1.0, ledger=place)
+    price = session.ask('count(activity == "running")', error=800)
+    assert price.fits
+    assert str(price.calibration.mechanism).startswith("MarkovChainMechanism")
+    assert "No other release can follow it within the budget" in str(price)
+
+
+def test_as_many_useful_answers_fit_as_are_told() -> None:
+    number, least = questions_within(HOSPITAL, OLD, 1.0)
+    assert least is not None
+    assert number == 1 // least
+    at_least, below = (bp.TightMechanism().calibrate(HOSPITAL, OLD, float(least) * k) for k in (1.001, 0.98))
+    assert (at_least.useful.verdict, below.useful.verdict) == ("useful", "coarse")
+    accountant = Accountant(HOSPITAL)
+    for query in list(map(bp.parse_query, QUESTIONS))[: int(number)]:
+        accountant = accountant.record(bp.TightMechanism().calibrate(HOSPITAL, query, float(least)))
+    assert accountant.epsilon <= 1.05  # different questions: about, not exactly, the sum
+
+
+QUESTIONS = [
+    *(f'count(ward == "{ward}")' for ward in ("surgery", "internal", "lungs", "children", "other")),
+    *(f'count(age_group == "{age}")' for age in ("old", "child")),
+    'count(smoker == "yes")',
+    'count(inhaler == "yes")',
+    *(f"count(days > {days})" for days in (2, 3, 4, 5, 7)),
+]
+
+
+@pytest.mark.parametrize(
+    ("example", "query", "text"),
+    [
+        ("hospital", OLD, "about 14 questions like this one within epsilon 1"),
+        ("student", SAT, "no question like this one within epsilon 1: a useful answer takes epsilon 1.8"),
+        ("student", bp.count(bp.col("gender") == "m"), "any number of questions like this one within epsilon 1"),
+        ("activity", bp.count(bp.col("activity") == "running"), "one useful release within epsilon 1, or one stack"),
+        ("four-people", bp.count(bp.col("x1") >= 1), "no question like this one within epsilon 1"),
+    ],
+)
+def test_how_many_useful_questions_there_are_in_words(example: str, query: bp.types.Query, text: str) -> None:
+    assert questions_text(bp.example(example), query, 1.0).startswith(text)
+
+
+def test_a_session_and_a_release_say_how_many_useful_questions_there_are(ward: bp.Session) -> None:
+    assert "Useful questions: about " in str(ward)
+    assert 'questions like count(ward == "lungs") within epsilon 1' not in str(ward)
+    released = ward.release('count(ward == "lungs")', epsilon=0.2)
+    number = int(questions_within(HOSPITAL, bp.parse_query('count(ward == "lungs")'), 1.0)[0])
+    assert f"Useful questions: about {number} questions like this one within epsilon 1" in str(released)
+    assert f'about {number} questions like count(ward == "lungs") within epsilon 1' in str(ward)
+    assert "One record changes sides after the other" in str(ward)
+    assert ward.to_dict()["data"]["properties"][0]["distance"] == 100
+
+
+@pytest.mark.parametrize("name", ["Survey 1", "survey1", "survey", "survey 12", "suvrey 1", "survey 2"])
+def test_a_slip_of_a_name_opens_no_second_budget(place: Path, name: str) -> None:
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name="survey 1")
+    with pytest.raises(LedgerError, match=r"one slip from that of another; found .* beside 'survey 1'"):
+        bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name=name)
+    assert len(Ledger.open(place).accounts()) == 1
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name=name, new_name=True)
+    for known in ("survey 1", name):  # both are there now, and are found by their names alone
+        assert bp.Session(STUDENT, DATA, ledger=place, name=known).remaining == 1.0
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name="another")
