@@ -178,6 +178,30 @@ def test_init_starts_a_framework_that_says_what_is_missing(shell, tmp_path: Path
     assert "source" in err
 
 
+def test_init_says_how_many_useful_questions_there_are(shell, tmp_path: Path) -> None:
+    (tmp_path / "ours.csv").write_text("smokes,ill\n", encoding="utf-8")
+    (tmp_path / "public.csv").write_text("smokes,ill\n" + "no,yes\nyes,no\n" * 300, encoding="utf-8")
+    words = ["init", str(tmp_path / "ours.csv"), "--learn", str(tmp_path / "public.csv"), "--protect", "ill"]
+    code, out, _ = shell(*words, "--records", "5000", "-o", str(tmp_path / "framework.toml"))
+    assert code == 0
+    last = out.splitlines()[-1]
+    assert re.fullmatch(r"Useful questions: about \d+ questions like that one within epsilon 1\.", last), out
+
+
+def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    words = ("release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5")
+    for given in ((), ("--ledger", str(place), "--budget", "2")):
+        code, out, err = shell(*words, *given)
+        assert (code, out) == (2, "")
+        assert "an error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600" in err
+        assert "useful from about epsilon 1.8 on" in err
+    assert bp.Session(bp.example("student"), DATA, ledger=place).remaining == 2.0
+    code, _, err = shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data")
+    assert (code, "--new-name" in err) == (2, True)
+    assert shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data", "--new-name")[0] == 0
+
+
 def test_row_46_verify_waits_for_no_pipe(shell, tmp_path: Path) -> None:
     stored, pipe = tmp_path / "calibration.json", tmp_path / "pipe.toml"
     made = bp.ColumnMechanism().calibrate(bp.example("student"), bp.parse_query("count(height > 180)"), epsilon=1.0)
