@@ -58,6 +58,7 @@ SERVICES: dict[str, str] = {
     "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
     "query.document": "bnpriv.views.cards:query_document",
+    "query.usual": "bnpriv.io.starter.start:usual_property",
     "query.parse": "bnpriv.io.query_text:parse_query",
     "bins.frequencies": "bnpriv.tables.public:bin_frequencies",
     "schema.document": "bnpriv.views.cards:schema_document",
@@ -68,6 +69,7 @@ SERVICES: dict[str, str] = {
     "release.refuse_contradicted": "bnpriv.lab.public_comparison:refuse_contradicted",
     "release.refuse_learned": "bnpriv.ledger.charged:refuse_learned",
     "release.to_pandas": "bnpriv.views.release:as_pandas",
+    "release.questions": "bnpriv.ledger.prices:questions_fact",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # private tables

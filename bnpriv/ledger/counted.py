@@ -19,8 +19,9 @@ from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import Admit
+from bnpriv.ledger.rules import LOST_TABLE, Admit
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 
 def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:
@@ -86,7 +87,9 @@ class CountedAccount(Uncopied):
         self._last = Accountant(self.framework)
 
     @staticmethod
-    def opened(framework: Framework, where: str | Path, budget: float | Budget | None, name: str) -> CountedAccount:
+    def opened(
+        framework: Framework, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
+    ) -> CountedAccount:
         """Open an account; where a budget is given, an account or a ledger that is not there is made.
 
         Parameters
@@ -98,15 +101,18 @@ class CountedAccount(Uncopied):
             None for an account that is there.
         name : str
             Of the table, and of its account.
+        new_name : bool
+            Says that a name nearly that of another account is meant as it is.
 
         Raises
         ------
         LedgerError
-            If the ledger cannot be used as it is, or the account has another framework, table or budget.
+            If the ledger cannot be used as it is, or the account has another framework, table or budget, or nearly this
+            name.
         ParameterError
             If the budget is out of range.
         """
-        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name)
+        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
 
     @property
@@ -248,10 +254,6 @@ NOTHING_BOUNDS = Refusal(
 )
 
 
-PRIVATE_TABLE = "PrivateTable"
-"""The mechanism of an entry that stands for a private table."""
-
-
 def no_bound(entry: Entry) -> Refusal:
     """Return why nothing bounds what releases tell together with one more, at the delta of the budget."""
     if not entry.delta or not (entry.mechanism == PRIVATE_TABLE or entry.record):
@@ -292,9 +294,8 @@ def beside_table(refusal: Refusal, entries: Iterable[Entry]) -> Refusal:
     """
     if all(entry.mechanism != PRIVATE_TABLE for entry in entries):
         return refusal
-    return replace(
-        refusal, remedy="Answer it from the private table that was made: table.answer(query), which costs nothing."
-    )
+    made = "Answer it from the private table that was made: table.answer(query), which costs nothing."
+    return replace(refusal, remedy=f"{made} {LOST_TABLE}")
 
 
 def as_budget(budget: float | Budget) -> Budget:
@@ -303,7 +304,7 @@ def as_budget(budget: float | Budget) -> Budget:
 
 
 def open_account(
-    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str
+    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
 ) -> tuple[Ledger, Account]:
     """Open a ledger and an account of it; where a budget is given, what is not there is made.
 
@@ -312,7 +313,7 @@ def open_account(
     framework : str
         The fingerprint of what is hidden.
     schema : Schema
-    where, budget, name
+    where, budget, name, new_name
         As of `CountedAccount.opened`.
     """
     most = None if budget is None else as_budget(budget)
@@ -321,7 +322,7 @@ def open_account(
     if most is None:
         most = _known_budget(ledger, name)
     data = table_fingerprint(schema, name)
-    return ledger, ledger.account(name, framework=framework, data=data, budget=most)
+    return ledger, ledger.account(name, framework=framework, data=data, budget=most, new_name=new_name)
 
 
 def mark_of(receipt: Receipt, head: str) -> Mark:

@@ -63,6 +63,8 @@ class Session(Uncopied, Shown):
         started. With a budget, a ledger that is not there is made; its budget starts anew.
     name : str
         Names the table in the ledger: two tables need two names, one table needs one.
+    new_name : bool
+        Says that a name one slip from that of another account means another table; without it that is refused.
 
     Raises
     ------
@@ -94,6 +96,7 @@ class Session(Uncopied, Shown):
     budget: float | Budget | None = None
     ledger: str | Path = "ledger.db"
     name: str = "data"
+    new_name: bool = False
     _account: CountedAccount = field(init=False)
     _open: list[bool] = field(init=False, default_factory=lambda: [True])
     _tables: list[tuple[object, str | None, PrivateTable]] = field(init=False, default_factory=list[Any])
@@ -103,7 +106,8 @@ class Session(Uncopied, Shown):
         own = own_query(self.framework)
         columns = () if own is None else require_answerable(own, self.framework.schema)
         check_rows(columns, self.framework.schema, self.data)
-        account = CountedAccount.opened(self.framework, self.ledger, self.budget, self.name)
+        new_name = checks.flag("new_name", self.new_name)
+        account = CountedAccount.opened(self.framework, self.ledger, self.budget, self.name, new_name=new_name)
         object.__setattr__(self, "_account", account)
 
     def release(
@@ -117,6 +121,7 @@ class Session(Uncopied, Shown):
         mechanism: Mechanism | None = None,
         key: str | None = None,
         sampler: Sampler | None = None,
+        even_if_useless: bool = False,
     ) -> Release:
         """Charge a question, and answer it.
 
@@ -139,6 +144,8 @@ class Session(Uncopied, Shown):
             Names this release: called again with the same key, the stored answer comes back and nothing is charged.
         sampler : Sampler, optional
             Where the noise comes from; exact, unseeded noise unless a test says otherwise.
+        even_if_useless : bool
+            Charges and shows an answer that its own verdict calls useless; without it that is refused.
 
         Returns
         -------
@@ -148,7 +155,8 @@ class Session(Uncopied, Shown):
         Raises
         ------
         RefusedError
-            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+            If the budget does not allow it, or nothing counts it beside what was released, or its answer is useless;
+            nothing is charged.
         ParameterError
             If not exactly one of epsilon and error is given, or one is out of range, or given with a calibration.
         DataError, FileError, LedgerError, QueryError, SchemaError
@@ -157,7 +165,8 @@ class Session(Uncopied, Shown):
         self._require_open()
         with noting(lambda: NOTHING_CHARGED):
             calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
-        return release(calibration, self.data, sampler=sampler, ledger=self._account, key=key)
+        counted: Mapping[str, Any] = {"ledger": self._account, "key": key, "even_if_useless": even_if_useless}
+        return release(calibration, self.data, sampler=sampler, **counted)
 
     def table(
         self,

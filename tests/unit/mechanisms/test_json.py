@@ -79,7 +79,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     weights = bp.linear({"height": 1.0, "sat": 1.0})
     place = tmp_path_factory.mktemp("ledger") / "ledger.db"
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
-    session.release(weights, epsilon=1.0)
+    session.release(weights, epsilon=1.0, even_if_useless=True)
     sick, few = bp.example_data("hospital"), bp.Secret('count(disease == "yes")', pairs=bp.apart(at_most=10))
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
     kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
