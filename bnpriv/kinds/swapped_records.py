@@ -785,19 +785,24 @@ class SwappedRecords:
         groups, parts = [np.zeros((3, 2 * self.framework.models))], self._parts(name, secret, seen)
         for part in parts:
             try:
-                groups.append(self._swapped(swap, self._classes(secret, part), part, together=len(parts) == 1))
+                groups.append(self._of_part(secret, swap, part, together=len(parts) == 1))
             except SizeError:
-                groups.append(self._linear(secret, swap, part))
+                bare = [each for each in part if each.form and not each.rates]
+                beside += [self._alone(each) for each in part if bare and each not in bare]
+                groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
         ones, totals, reached = sum(groups)
         worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(groups)
-        left = Fraction(up(math.fsum(beside)))
+        told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
+        # what other releases promise for every record is exact
+        exact = [each.entry.record[0] for each in releases if each.entry.record]
+        told = told if len(exact) < len(releases) else min(told, size * sum(exact, Fraction(0)))
         return RecordShare(
             protected=name,
             pair=swap.pair,
             model=worst % self.framework.models,
             distance=size,
             one=up(math.fsum([float(ones[worst]), *beside]), steps),
-            total=sum(rounding, Fraction(up(float(totals[worst]), steps)) + size * left),
+            total=sum(rounding, told),
         )
 
     def _is_seen(self, names: frozenset[str]) -> bool:
@@ -846,8 +851,9 @@ class SwappedRecords:
         laws = replace(laws, ends=ended, possible=(first, second), bands=classes.bands, band=band)
         return models, laws, (noises, bare)
 
-    def _swapped(self, swap: Swap, classes: Classes, releases: Sequence[Release], *, together: bool) -> FloatArray:
+    def _of_part(self, secret: Secret, swap: Swap, releases: Sequence[Release], together: bool = False) -> FloatArray:
         """What one swap and all tell, at most, and one at least: 3 rows, for both directions of all models."""
+        classes = self._classes(secret, releases)
         models, laws, (noises, bare) = self._pairs(swap, classes, releases)
         found = Search(laws, together=together and len(models) > MOST_SUMMED).largest()
         ones, k, public = found.bound + 2 * classes.error, swap.distances[-1], self.framework.public_records
