@@ -69,6 +69,7 @@ def problem(rng: random.Random) -> tuple[bp.DatasetAttributePrivacy, dict[Value,
     of_b = [[law(sizes[2]) for _ in range(sizes[1])] for _ in range(2)]
     of_c = [[law(2) for _ in range(sizes[2])] for _ in range(2)]
     of_c = of_c if linked else [[each[0]] * sizes[2] for each in of_c]
+    alone = np.transpose([each[0] for each in of_c]).tolist()
     tables = {
         "s": of_s,
         "a": np.transpose(of_a).tolist(),
@@ -249,9 +250,11 @@ WARDS = ("surgery", "internal", "lungs", "children", "other")
 
 def test_the_hospital() -> None:
     framework = bp.example("hospital")
-    mechanism, half = bp.TightMechanism(), []
-    for query in (bp.count(bp.col("smoker") == "yes"), bp.count(bp.col("inhaler") == "yes")):
-        half.append(Entry.of(mechanism.calibrate(framework, query, epsilon=0.5)))
+    mechanism = bp.TightMechanism()
+    half = [
+        Entry.of(mechanism.calibrate(framework, bp.count(bp.col(name) == "yes"), epsilon=0.5))
+        for name in ("smoker", "inhaler")
+    ]
     evidence = counted(framework)
     together = evidence.total(half)
     # columns that are independent given the disease: a budget of exactly 1 holds both
@@ -354,7 +357,10 @@ def test_what_is_not_counted() -> None:
     custom = bp.custom(lambda data: 0.0, columns=["days"], sensitivity=1.0)
     assert isinstance(evidence.covers(custom), Refusal)
     assert evidence.total([entry(None, 1.0, text="no query", columns=frozenset({"days"}))]).epsilon is None
-    assert isinstance(swapped_records(bp.example("student")), Refusal)
+    framework = bp.example("hospital")
+    several = {"days": bp.Secret(bp.total("days"), pairs=bp.apart(at_most=100))}
+    summed = bp.DatasetAttributePrivacy(framework.network, framework.schema, several, source="made up")
+    assert isinstance(swapped_records(summed), Refusal)
 
 
 def test_sums_of_records_may_tell_less_than_single_ones() -> None:
