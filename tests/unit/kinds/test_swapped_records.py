@@ -74,9 +74,7 @@ def problem(rng: random.Random) -> tuple[bp.DatasetAttributePrivacy, dict[Value,
         "s": of_s,
         "a": np.transpose(of_a).tolist(),
         "b": np.moveaxis(np.array(of_b), 2, 0).tolist(),
-        "c": np.moveaxis(np.array(of_c), 2, 0).tolist()
-        if linked
-        else np.transpose([each[0] for each in of_c]).tolist(),
+        "c": np.moveaxis(np.array(of_c), 2, 0).tolist() if linked else alone,
     }
     states = {name: [str(k) for k in range(size)] for name, size in zip(NAMES, sizes, strict=True)}
     parents = {"a": ["s"], "b": ["s", "a"], "c": ["s", "b"] if linked else ["s"]}
