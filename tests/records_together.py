@@ -210,6 +210,24 @@ class Failing:
         return tuple(sorted(map(self.view, table)))
 
 
+@dataclass(frozen=True)
+class Leaking:
+    """Every record is shown with the chance delta_d, each by itself: (0, delta_d) differentially private."""
+
+    delta: Number
+
+    def outputs(self, tables: Collection[Table]) -> list[Any]:
+        return sorted({part for table in tables for size in range(len(table) + 1) for part in self._parts(table, size)})
+
+    def chance(self, output: Any, table: Table) -> Number:
+        ways = sum(part == output for part in self._parts(table, len(output)))
+        return ways * self.delta ** len(output) * (1 - self.delta) ** (len(table) - len(output))
+
+    @staticmethod
+    def _parts(table: Table, size: int) -> list[Table]:
+        return list(itertools.combinations(table, size))
+
+
 # Transcripts
 
 Strategy = Callable[[History], "Release | None"]

@@ -18,6 +18,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, typed
+from bnpriv.errors import Refusal
 from bnpriv.kinds.public_records import BITS, PublicRecords, public_records_of
 from tests.records_together import (
     Bare,
@@ -26,6 +27,7 @@ from tests.records_together import (
     History,
     Hit,
     Law,
+    Leaking,
     Noisy,
     Release,
     base,
@@ -324,7 +326,7 @@ def said(framework: bp.DatasetAttributePrivacy, steps: Sequence[Step]) -> Accoun
         entries.append(external(["x"], 0.0))
     counted = Accountant(framework)
     for entry in entries:
-        found = counted.with_entry(entry)
+        found = counted.with_entry(Entry.from_json(entry.to_json()))  # as a ledger keeps it
         assert isinstance(found, Accountant), found
         counted = found
     return counted
@@ -632,7 +634,7 @@ def test_rounding_of_answers_counts_once_for_each_release() -> None:
 
     laws = [{0: decimal(1 / 4), 1: decimal(3 / 4)}, {0: decimal(3 / 4), 1: decimal(1 / 4)}]
     tables = tables_given(3, *laws)
-    for scale, weights in ((2.0, ()), (1.0, ()), (4.0, (4.0,))):
+    for scale, weights in ((2.0, ()), (1.0, ()), (16.0, (16.0,))):
         step = base(Fraction(scale) / Fraction(*weights) if weights else scale)
         entries = [entry_of(bp.mean("x"), scale, weights)] * 2
         series = dict(enumerate([Rounded((lambda x: x,), (step,)) for _ in entries]))
@@ -713,3 +715,169 @@ def made_up(rng: Random, where: Setting, bare: bool) -> Step:
         step = answered(rng, where, bare)
         if step.entry.mechanism == MADE_UP:
             return step
+
+
+# One by one
+
+
+def few_records(records: int, apart: int, *hits: float, more: tuple[str, ...] = ()) -> bp.DatasetAttributePrivacy:
+    """Records of which none but those of kind a have x = 1, these with some probability: one for each model."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"kind": [[1 / 2, 1 / 2]] * len(hits), "x": [[[1 - hit, 1], [hit, 0]] for hit in hits]},
+        states={"kind": ["a", "b"], "x": ["0", "1"]},
+        parents={"x": ["kind"]},
+        level="records",
+    )
+    columns: dict[str, Any] = {"kind": bp.Categorical(["a", "b"]), **{name: bp.Integer(0, 1) for name in ("x", *more)}}
+    secret = bp.Secret(bp.count(bp.col("kind") == "a"), pairs=bp.apart(at_most=apart))
+    schema = bp.Schema(records=records, columns=columns)
+    return bp.DatasetAttributePrivacy(network, schema, {"kind": secret}, source="a test")
+
+
+ONES = bp.count(bp.col("x") == 1)
+
+
+def total_of(framework: bp.DatasetAttributePrivacy, *entries: Entry, delta: float = 0.0) -> float:
+    """Of some releases, none of which counts by a guarantee of its own."""
+    counted = Accountant(framework, ["kind", "x"], entries=(*entries, external(["x"], 0.0)))
+    return counted.epsilon_at(delta)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_what_is_known_in_closed_form(k: int) -> None:
+    """Counts, means of them, several of them, and the worst of another tool: all are reached."""
+    framework = few_records(50, k, 1 / 8, 1 / 4)
+    for entries, rate in (
+        ([entry_of(ONES, 2.0)], 1 / 2),
+        ([entry_of(ONES, 0.5), entry_of(ONES, 1.0)], 3),
+        ([entry_of(bp.mean("x"), 0.02)], 1),
+        ([entry_of(bp.total("x"), 4.0), entry_of(bp.proportion(bp.col("x") == 1), 0.04)], 1 / 4 + 1 / 2),
+        ([entry_of(bp.count(bp.col("x") == 0), 2.0), entry_of(ONES, 2.0)], 1),
+    ):
+        # the count falls below all values, or above
+        told = max(math.log1p(math.expm1(rate) / 4), -math.log1p(math.expm1(-rate) / 4))
+        assert total_of(framework, *entries) == pytest.approx(k * told, rel=1e-9)
+    assert total_of(framework, external(["x"], 1.5)) == pytest.approx(k * math.log1p(math.expm1(1.5) / 4), rel=1e-9)
+    two = external(["x"], 1.0), external(["x"], 0.5)
+    assert total_of(framework, *two) == pytest.approx(k * math.log1p(math.expm1(1.5) / 4), rel=1e-9)
+    assert total_of(framework, external(["kind"], 0.5)) == pytest.approx(k * 0.5, rel=1e-9)
+    assert total_of(framework, *two, delta=1e-6) == pytest.approx(k * math.log1p(math.expm1(1.5) / 4), rel=1e-9)
+    assert math.isinf(total_of(framework, entry_of(ONES, 0.0)))
+
+
+def test_a_column_of_which_nothing_is_known_counts_in_full() -> None:
+    framework = few_records(50, 3, 1 / 4, more=("note",))
+    for columns in (["note"], ["x", "note"]):
+        assert total_of(framework, external(columns, 0.5)) == pytest.approx(3 * 0.5, rel=1e-9)
+    both = total_of(framework, external(["note"], 0.5), entry_of(ONES, 1.0))
+    assert both == pytest.approx(3 * (0.5 + math.log1p(math.expm1(1) / 4)), rel=1e-9)
+    counted = Accountant(framework, ["x", "note"], entries=(external(["note"], 0.5, 1e-9), external(["x"], 0.0)))
+    assert counted.epsilon_at(1e-3) == pytest.approx(3 * 0.5, rel=1e-9)
+
+
+def test_what_fails_adds_up() -> None:
+    """Over releases, and over records: both are true."""
+    certain = few_records(2, 2, 1.0)
+    shown = external(["x"], 0.0, 0.01)
+    x = {"a": {1: decimal(1)}, "b": {0: decimal(1)}}
+    tables = tables_given(2, x["a"], x["b"])
+    for releases, pair in ((1, (0, 2)), (2, (0, 1)), (2, (0, 2))):
+        of = dict(enumerate([Leaking(decimal(0.01)) for _ in range(releases)]))
+        fails = delta(lambda history, of=of: of.get(len(history)), tables, [pair], decimal(1))
+        assert fails > decimal(0.0198)
+        framework = certain if pair == (0, 2) else few_records(2, 1, 1.0)
+        assert math.isinf(total_of(framework, *[shown] * releases, delta=float(fails) * 0.999))
+        assert total_of(framework, shown, delta=0.6) < 1e-9
+
+
+def test_sums_of_several_records_are_put_together() -> None:
+    """The largest ratio is in the middle, where that of five records is not five times that of one."""
+    network = bp.DiscreteNetwork.from_tables(
+        {"kind": [1 / 2, 1 / 2], "x": [[0, 1 / 2], [1, 0], [0, 1 / 2]]},
+        states={"kind": ["a", "b"], "x": ["0", "1", "2"]},
+        parents={"x": ["kind"]},
+        level="records",
+    )
+    law, other = {1: decimal(1)}, {0: decimal(1 / 2), 2: decimal(1 / 2)}
+    for k, only in ((2, True), (3, True), (5, True), (5, False), (7, False)):
+        schema = bp.Schema(records=k, columns={"kind": bp.Categorical(["a", "b"]), "x": bp.Integer(0, 2)})
+        pairs = bp.pairs((0, k)) if only else bp.apart(at_most=k)
+        secret = bp.Secret(bp.count(bp.col("kind") == "a"), pairs=pairs)
+        framework = bp.DatasetAttributePrivacy(network, schema, {"kind": secret}, source="a test")
+        release = Noisy((lambda x: x,), (base(0.5),))
+        tables = tables_given(k, law, other)
+        compared = [(0, k)] if only else [(s, s + j) for j in range(1, k + 1) for s in range(k + 1 - j)]
+        (told,) = losses(lambda history, of=release: None if history else of, tables, compared).values()
+        total = total_of(framework, entry_of(bp.total("x"), 0.5))
+        one = total_of(
+            replace(framework, protect={"kind": replace(secret, pairs=bp.pairs((0, 1)))}), entry_of(bp.total("x"), 0.5)
+        )
+        assert float(told) <= total <= k * one
+        assert total < 0.9 * k * one
+        assert k > 3 or total <= 1.001 * float(told)
+
+
+def test_a_search_that_ends_early_is_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bnpriv.kinds import swapped_records
+
+    rng = Random(5)
+    found: list[bool] = []
+    for _ in range(12):
+        where = setting(rng, 1)
+        steps = [made_up(rng, where, bare=False) for _ in range(3)]
+        whole = said(where.framework, steps).total
+        monkeypatch.setattr(swapped_records, "MOST_WORK", 0)
+        early = said(replace(where.framework), steps).total
+        monkeypatch.undo()
+        assert whole is not None
+        assert early is not None
+        assert early >= whole * (1 - Fraction(1, 10**9))
+        found.append(early > whole * (1 + Fraction(1, 10**6)))
+    assert any(found)
+
+
+def test_only_what_a_theorem_counts_stands_beside_it() -> None:
+    framework = few_records(50, 1, 1 / 4)
+    own = replace(entry_of(ONES, 1.0), family="own law", alone="a test")
+    for first, second in ((own, entry_of(ONES, 1.0)), (entry_of(ONES, 1.0), own), (own, external(["x"], 0.1))):
+        assert isinstance(Accountant(framework).with_entry(first), Accountant)
+        assert isinstance(Accountant(framework, entries=(first,)).with_entry(second), Refusal)
+
+
+def test_numbers_of_a_release_are_not_taken_for_those_of_another() -> None:
+    """Totals are kept with a framework."""
+    framework = few_records(50, 1, 1 / 4)
+    found = [total_of(framework, entry_of(ONES, scale)) for scale in (1.0, 0.5)]
+    found += [total_of(framework, external(["x"], epsilon)) for epsilon in (0.3, 0.6)]
+    stacked = bp.stack(ONES, bp.count(bp.col("kind") == "a"))
+    found += [total_of(framework, entry_of(stacked, 1.0, weights)) for weights in ((1.0, 1.0), (1.0, 4.0))]
+    again = [
+        *(total_of(few_records(50, 1, 1 / 4), entry_of(ONES, scale)) for scale in (1.0, 0.5)),
+        *(total_of(few_records(50, 1, 1 / 4), external(["x"], epsilon)) for epsilon in (0.3, 0.6)),
+        *(total_of(few_records(50, 1, 1 / 4), entry_of(stacked, 1.0, w)) for w in ((1.0, 1.0), (1.0, 4.0))),
+    ]
+    assert found == again
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_what_is_too_large_to_be_worked_out_together_is_bounded(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By laws of single answers, or by their noise alone."""
+    from bnpriv.kinds import swapped_records
+
+    ratios: list[float] = []
+    for seed in range(25):
+        rng = Random(seed)
+        where = setting(rng, 2)
+        sorts = rng.choices(("noise", "elsewhere", "bare"), (8, 1, 1), k=3)
+        steps = [elsewhere(rng, where, ()) if s == "elsewhere" else made_up(rng, where, s == "bare") for s in sorts]
+        series = dict(enumerate(step.release for step in steps))
+        (told,) = truths(where, steps, lambda history, of=series: of.get(len(history))).values()
+        most = cells * len(where.laws) * len(where.framework.network.states["kind"])
+        monkeypatch.setattr(swapped_records, "MOST_CELLS", most)
+        total = said(replace(where.framework), steps).total
+        monkeypatch.undo()
+        assert total is None or told <= decimal(total) + CLOSE, (seed, float(told), float(total))
+        ratios += [float(total) / float(told)] if total is not None and told > CLOSE else []
+    assert ratios
+    print(f"at most {cells} cells of a kind: total over truth, median {statistics.median(ratios):.4f} of {len(ratios)}")

@@ -74,7 +74,9 @@ def place(tmp_path: Path) -> Path:
         heads = {0: rows_of(connection, 0)[-1].hash}
         lengths = {0: 1}
         for chain, kind, content in rows:
-            row = row_after(heads[chain], chain=chain, sequence=lengths.setdefault(chain, 0), kind=kind, content=content)
+            row = row_after(
+                heads[chain], chain=chain, sequence=lengths.setdefault(chain, 0), kind=kind, content=content
+            )
             append_row(connection, row)
             heads[chain], lengths[chain] = row.hash, lengths[chain] + 1
             if kind == "account":
