@@ -16,7 +16,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Crosstab, Histogram, Linear, Mean, Proportion, Total
+from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
 
@@ -570,9 +570,9 @@ class Secret:
     Parameters
     ----------
     property : Query or str
-        A `count`, `proportion`, `total` or `mean` that reads the protected column alone, or a `linear` that may read
-        further columns after it; or the text of one. For private tables also a `histogram` or a `crosstab`: all of its
-        counts together, which are at most `k` apart where `k` records in other cells make the one of the other.
+        A `count`, `proportion`, `total` or `mean`, the difference of two counts or shares, or a `linear`, whose first
+        column is the protected one; or the text of one. Also a `histogram`, a `crosstab` or counts by groups: all of
+        its counts together, which are at most `k` apart where `k` records in other cells make the one of the other.
     pairs : SecretPairs, IntervalPairs or Apart, optional
         All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart,
         ``bnpriv.pairs((40, 50), ...)`` for chosen ones, or ``bnpriv.intervals(((30, 40), (50, 60)), ...)`` for chosen
@@ -581,7 +581,7 @@ class Secret:
     Raises
     ------
     SecretError
-        If the property is another query or reads several columns.
+        If the property is another query, or pairs are chosen of several counts at once.
 
     Notes
     -----
@@ -592,6 +592,8 @@ class Secret:
     >>> import bnpriv as bp
     >>> str(Secret(bp.count(bp.col("income") == "high"), pairs=bp.apart(at_most=50)))
     'count(income == "high"), values at most 50 apart'
+    >>> print(Secret(bp.count(bp.col("race") == "A") - bp.count(bp.col("race") == "B"), pairs=bp.apart(at_most=9)))
+    count(race == "A") - count(race == "B"), values at most 9 apart
     """
 
     property: Query
@@ -599,11 +601,10 @@ class Secret:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "property", as_query(self.property))
-        alone = isinstance(self.property, (Count, Proportion, Total, Mean)) and len(self.property.columns) == 1
-        if not alone and not isinstance(self.property, (Linear, Histogram, Crosstab)):
+        if not self.of_cells and not isinstance(self.property, (Count, Proportion, Difference, Total, Mean, Linear)):
             raise SecretError(
-                "a secret is a count, proportion, total or mean of one column, a linear of some, or for private tables "
-                "a histogram or crosstab",
+                "a secret is a count or proportion, the difference of two, a total, mean or linear, or all counts of a "
+                "histogram, a crosstab or groups",
                 found=str(self.property),
                 remedy='Write Secret(count(col("income") == "high")).',
             )
@@ -613,20 +614,27 @@ class Secret:
                 found=checks.type_text(self.pairs),
                 remedy="Write pairs=apart(at_most=50), or pairs=pairs((40, 50)).",
             )
+        if self.of_cells and not isinstance(self.pairs, Apart | None):
+            raise SecretError(
+                "several counts at once are hidden by one distance: how many records lie in other cells",
+                found="chosen pairs",
+                remedy="Write pairs=apart(at_most=50).",
+            )
 
     @functools.cached_property
     def column(self) -> str:
-        """The protected column; of a `linear` the one named first."""
+        """The protected column; of a `linear` or a `crosstab` the one named first, else of several the first by name.
+
+        Whoever declares a framework may name any of several.
+        """
         if isinstance(self.property, Linear):
             return self.property.weights[0][0]
-        if isinstance(self.property, Crosstab):
-            return self.property.axes[0][0]
-        return next(iter(self.property.columns))
+        return self.property.axes[0][0] if isinstance(self.property, Crosstab) else min(self.property.columns)
 
     @functools.cached_property
     def of_cells(self) -> bool:
-        """Whether it is several counts at once, which private tables alone hide."""
-        return isinstance(self.property, (Histogram, Crosstab))
+        """Whether it is several counts at once: how many records are in each of some cells."""
+        return isinstance(self.property, (Histogram, Crosstab, CountBy))
 
     @functools.cached_property
     def touching(self) -> IntervalPair | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import combinations
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
@@ -33,14 +33,17 @@ from bnpriv.core.evidence.records import (
 )
 from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.protected import predicate_text
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.asked import stack
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import NormalForm, Wholes, normal_form
+from bnpriv.core.queries.base import Indicator, Output, Query
+from bnpriv.core.queries.builtin import Difference
+from bnpriv.core.queries.normal_form import NormalForm, Wholes, definite, normal_form
+from bnpriv.core.queries.predicates import And, Not, Predicate
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import (
     BETWEEN,
@@ -139,19 +142,25 @@ def reach(at_most: float) -> Fraction:
 @final
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """A property that is `low` plus `unit` for every one of `n` records that counts."""
+    """A property that is `low` plus `unit` for every one of `n` records that counts, or of `n` steps of records."""
 
     n: int
     low: Fraction
     unit: Fraction
 
     @classmethod
-    def of(cls, scale: Wholes, n: int, low: int, high: int) -> Counts:
-        """The property whose numerator one record raises by `low` or, if it counts, by `high`."""
+    def of(cls, secret: Secret, schema: Schema, *values: int) -> Counts:
+        """The property whose numerator one record raises by one of two or three values, equally far apart.
+
+        Several counts at once are as far apart as the number of records that lie in other cells.
+        """
+        if secret.of_cells:
+            return cls(n=schema.records, low=Fraction(0), unit=Fraction(1))
+        scale, steps = normal_form(secret.property, schema).wholes()[0], len(values) - 1
         return cls(
-            n=n,
-            low=Fraction(n * low + scale.shift, scale.denominator),
-            unit=Fraction(high - low, scale.denominator),
+            n=schema.records * steps,
+            low=Fraction(schema.records * values[0] + scale.shift, scale.denominator),
+            unit=Fraction(values[1] - values[0], scale.denominator),
         )
 
     def possible(self, side: frozenset[State] | Interval) -> frozenset[int]:
@@ -223,6 +232,137 @@ def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
 
 
 # --------------------------------------------------------------------------------------------------
+# The classes of records that a secret is about, and how records move between them from one secret to the other.
+#
+# docs/claims/classes.md. A count has two classes, a difference three, several counts at once one for every cell.
+# --------------------------------------------------------------------------------------------------
+
+MOST_CLASSES = 64
+"""The most classes of records of which each is compared with each other one."""
+
+OTHERS = "other records"
+"""The records in none of the cells."""
+
+
+def cells_of(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
+    """The cells of counts of records, each with its condition; what no cell has is in none of them."""
+    query = secret.property
+    if isinstance(query, Difference):
+        first, second = (definite(part.predicate, schema) for part in query.parts)
+        names = [predicate_text(part.predicate) for part in query.parts]
+        return [(names[0], And((first, Not(second)))), (names[1], And((second, Not(first))))]
+    terms = [cast(Indicator, output.terms[0][1]) for output in query.outputs(schema)]
+    # a gap that is not counted is in none of the cells
+    return [(predicate_text(term.predicate), definite(term.predicate, schema)) for term in terms]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Classes(Query):
+    """A number for the class of a record: one for every cell, 0 for records in none."""
+
+    cells: tuple[Predicate, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that tell the class."""
+        return frozenset[str]().union(*(cell.columns for cell in self.cells))
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """The one number."""
+        terms = zip(map(Fraction, self.numbers), map(Indicator, self.cells), strict=True)
+        return (Output("class", tuple(term for term in terms if term[0])),)
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moves:
+    """How records change from one secret of a pair to the other.
+
+    Parameters
+    ----------
+    text : str
+        The secrets that are furthest apart, in words.
+    distances : sequence of int
+        How many records may change.
+    laws : mapping from str to (WholeLaw, WholeLaw)
+        What a record adds to the answer before and after, or the other way round, for every two classes between which
+        one may move, which the text names unless there are but two. The records of one table may move between
+        different classes. Empty where the secret has one possible value.
+    mixed : tuple of (WholeLaw, WholeLaw)
+        The same for all ways in which single records of one table may have changed in the end; empty where all change
+        in the same way, or one alone does.
+    """
+
+    text: str
+    distances: Sequence[int]
+    laws: Mapping[str, tuple[WholeLaw, WholeLaw]]
+    mixed: tuple[tuple[WholeLaw, WholeLaw], ...] = ()
+
+
+def moves(framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int) -> Moves | None:
+    """How records change between secrets under one model; None for a sum of many values, which has no such classes.
+
+    Raises
+    ------
+    LawError
+        If there are too many classes, or a law is not known.
+    SecretError
+        If no two values that are to be hidden are possible.
+    """
+    if secret.of_cells:
+        distances = Counts.of(secret, framework.schema).apart(secret, None)[0]
+        text = f"{distances[-1]:,} record{'' if distances[-1] == 1 else 's'} in other cells"
+        laws = _between_cells(framework, query, secret, model)
+        mixed = tuple(laws.values()) if len(laws) > 1 and distances[-1] > 1 else ()
+        return Moves(text=text, distances=distances, laws=laws, mixed=mixed)
+    return _moves_of(secret, framework.schema, law_of_one_record(framework, stack(secret.property, query), model))
+
+
+def _moves_of(secret: Secret, schema: Schema, both: WholeLaw) -> Moves | None:
+    """How records change between values of a property, which with the answer has the law `both` in one record."""
+    values = [int(value) for value in np.unique(both.columns[0])]
+    if len(values) == 1:
+        return Moves(text="", distances=(), laws={})
+    if len(values) > (3 if isinstance(secret.property, Difference) else 2):
+        return None
+    counts = Counts.of(secret, schema, *values)
+    distances, text = counts.apart(secret, counts.pairs(secret))
+    given = [both.given([value]) for value in values]
+    laws = {"": (given[-1], given[0])}
+    if len(values) == 2:
+        return Moves(text=text, distances=distances, laws=laws)
+    # two units may be one record that leaves the one class for the other
+    mixed = tuple(combinations(given, 2)) if distances[-1] > 1 else ()
+    (more, _), (less, _) = cells_of(secret, schema)
+    laws = {f"{less}{BETWEEN}{OTHERS}": (given[1], given[0]), f"{more}{BETWEEN}{OTHERS}": (given[2], given[1])}
+    return Moves(text=text, distances=distances, laws=laws, mixed=mixed)
+
+
+def _between_cells(
+    framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int
+) -> dict[str, tuple[WholeLaw, WholeLaw]]:
+    """What a record of every possible cell, or of none, adds to the answer, against one of every other."""
+    names, cells = zip((OTHERS, None), *cells_of(secret, framework.schema), strict=True)
+    if len(cells) > MOST_CLASSES:
+        raise LawError(
+            f"a secret has at most {MOST_CLASSES} classes of records, each of which is compared with each other one",
+            found=f"{len(cells) - 1:,} cells of {secret.property}",
+            remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
+        )
+    found: dict[str, tuple[WholeLaw, WholeLaw]] = {}
+    for a, b in combinations(range(len(cells)), 2):
+        # numbers with the two classes at the ends, where models of public records have further records; none is 0
+        rest = int(a == 0)
+        numbers = tuple(rest + (k == b) - (k == a) for k in range(1, len(cells)))
+        both = law_of_one_record(framework, stack(Classes(cells=cells[1:], numbers=numbers), query), model)
+        if {rest - 1, rest + 1} <= {*map(int, both.columns[0])}:
+            found[names[b] + BETWEEN + names[a]] = both.given([rest + 1]), both.given([rest - 1])
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
 # The laws of an answer, from the laws of a record that counts for the secret and of one that does not.
 # --------------------------------------------------------------------------------------------------
 
@@ -273,7 +413,7 @@ class DatasetLaws:
         return False
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """One constraint per protected attribute and model."""
+        """One constraint per protected attribute, model, and two classes between which records move."""
         return self._constraints
 
     @cached_property
@@ -287,11 +427,9 @@ class DatasetLaws:
         refused: list[SecretError] = []
         for model in watched(range(self.framework.models), "the laws of the answer under {}", "more model", SHORTER):
             try:
-                each = constraint(self.framework, self.query, name, secret, model)
+                found += constraints_of(self.framework, self.query, name, secret, model)
             except SecretError as error:
                 refused.append(error)
-            else:
-                found += [] if each is None else [each]
         if refused and not found:
             raise refused[0]
         chosen = () if not isinstance(secret.pairs, (SecretPairs, IntervalPairs)) else secret.pairs.chosen
@@ -312,11 +450,10 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     """
     one = law_of_one_record(framework, secret.property, model)
     values = np.unique(one.columns[0])
-    if len(values) != 2:
-        return len(values) > 1
-    scale = normal_form(secret.property, framework.schema).wholes()[0]
+    if secret.of_cells or len(values) != 2:
+        return one.size > 1
     try:
-        Counts.of(scale, framework.schema.records, *map(int, values)).pairs(secret)
+        Counts.of(secret, framework.schema, *map(int, values)).pairs(secret)
     except SecretError:
         return False
     return True
@@ -353,25 +490,44 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
     return evidence
 
 
-def constraint(
+SEVERAL = Refusal(
+    required="exact laws of the answer are compared for secrets of one number",
+    found="several counts at once",
+    remedy="Use TightMechanism, which needs the laws of one record only.",
+)
+
+Exact = tuple[Sequence[LawPair] | Refusal, frozenset[int] | None]
+"""The exact laws of the answer, or why they are not computed; and which of the chosen pairs are possible."""
+
+
+def constraints_of(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
-) -> Constraint | None:
-    """What one secret requires under one model; None if it has a single possible value."""
-    task = _Task(
-        name=name,
-        secret=secret,
-        model=model,
-        models=framework.models,
-        both=law_of_one_record(framework, stack(secret.property, query), model),
-        form=normal_form(query, framework.schema),
-        scale=normal_form(secret.property, framework.schema).wholes()[0],
-        kind=law_kind(
-            law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
-        ),
+) -> list[Constraint]:
+    """What one secret requires under one model, for every two classes; nothing if it has a single possible value."""
+    form = normal_form(query, framework.schema)
+    kind = law_kind(
+        law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
     )
-    values = len(np.unique(task.both.columns[0]))
-    # two values: a number of records, for which one record's laws suffice; more need the joint law with the answer
-    return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
+    exact: Exact = SEVERAL, None
+    if secret.of_cells:
+        found = moves(framework, query, secret, model)
+    else:
+        both = law_of_one_record(framework, stack(secret.property, query), model)
+        found, values = _moves_of(secret, framework.schema, both), len(np.unique(both.columns[0]))
+        task = _Task(secret=secret, models=framework.models, both=both, form=form, kind=kind)
+        if values > 1:
+            # two values: a number of records, for which one record's laws suffice; more need the law with the answer
+            exact = _of_count(task) if values == 2 else _of_sum(task)
+    alone = Constraint(protected=name, model=model, record=None, pairs=exact[0], served=exact[1])
+    if found is None:
+        return [alone]
+    records = [
+        record_pair(
+            form, f"{found.text}, {between}" if between else found.text, sides, found.distances, kind, found.mixed
+        )
+        for between, sides in found.laws.items()
+    ]
+    return [replace(alone, record=record) for record in records]
 
 
 @final
@@ -381,34 +537,27 @@ class _Task:
 
     Parameters
     ----------
-    name : str
-        The protected column.
     secret : Secret
-    model : int
     models : int
         How many models there are, each of which is worked out.
     both : WholeLaw
         What one record adds to the numerator of the property, and to those of the answer.
     form : NormalForm
         The query.
-    scale : Wholes
-        The property in whole numbers.
     kind : {"exact", "certified", "estimate"}
         How well the probabilities are known.
     """
 
-    name: str
     secret: Secret
-    model: int
     models: int
     both: WholeLaw
     form: NormalForm
-    scale: Wholes
     kind: Kind
 
-    @property
-    def records(self) -> int:
-        return self.form.schema.records
+    @cached_property
+    def scale(self) -> Wholes:
+        """The property in whole numbers."""
+        return normal_form(self.secret.property, self.form.schema).wholes()[0]
 
     def value(self, numerator: int) -> Fraction:
         """The value of the property for a sum of numerators over the records."""
@@ -440,26 +589,17 @@ def law_of_one_record(framework: DatasetAttributePrivacy, query: Query, model: i
     return own if public is None or draw < 0 else public.law(normal_form(query, framework.schema), draw, own)
 
 
-def _of_count(task: _Task) -> Constraint:
-    """A secret that is a number of records: the two laws of one record, and how many records may change."""
-    low, high = (int(value) for value in np.unique(task.both.columns[0]))
-    counts = Counts.of(task.scale, task.records, low, high)
+def _of_count(task: _Task) -> Exact:
+    """The exact laws of the answer given numbers of records, where that is cheap."""
+    counts = Counts.of(task.secret, task.form.schema, *map(int, np.unique(task.both.columns[0])))
     pairs = counts.pairs(task.secret)
-    distances, label = counts.apart(task.secret, pairs)
-    sides = task.both.given([high]), task.both.given([low])
-    return Constraint(
-        protected=task.name,
-        model=task.model,
-        record=record_pair(task.form, label, sides, distances, task.kind),
-        pairs=_exact_pairs(task, counts, pairs, *sides),
-        served=None if pairs is None else frozenset(pairs),
-    )
+    return _exact_pairs(task, counts, pairs), None if pairs is None else frozenset(pairs)
 
 
-def _exact_pairs(
-    task: _Task, counts: Counts, pairs: CountPairs | None, first: WholeLaw, second: WholeLaw
-) -> Sequence[LawPair] | Refusal:
+def _exact_pairs(task: _Task, counts: Counts, pairs: CountPairs | None) -> Sequence[LawPair] | Refusal:
     """The exact laws of the answer given the two secrets of every pair, where that is cheap."""
+    low, high = ([int(value)] for value in np.unique(task.both.columns[0]))
+    first, second = task.both.given(high), task.both.given(low)
     listed = counts.listed(task.secret, pairs)
     if isinstance(listed, int):
         return Refusal(
@@ -476,8 +616,7 @@ def _exact_pairs(
             found=f"{first.dimension} numbers",
             remedy="Use Laplace noise, which needs the laws of one record only.",
         )
-    low, high = (task.both.log_mass([value]) for value in np.unique(task.both.columns[0]))
-    logs, error = binomial_logs(counts.n, high, low)
+    logs, error = binomial_logs(counts.n, task.both.log_mass(high), task.both.log_mass(low))
     error += 2 * counts.n * task.both.error
     at_once = service("laws.by_count")(task.form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
 
@@ -502,20 +641,20 @@ def _exact_pairs(
         return Refusal.of(error_found)
 
 
-def _of_sum(task: _Task) -> Constraint:
+def _of_sum(task: _Task) -> Exact:
     """A secret that is a sum of several values: the joint law of secret and answer, conditioned on each value."""
-    refusal = too_large([task.both], task.records)
+    records = task.form.schema.records
+    refusal = too_large([task.both], records)
     if refusal is not None:
-        return Constraint(protected=task.name, model=task.model, record=None, pairs=refusal)
+        return refusal, None
     try:
-        total = summed((task.both, task.records))
+        total = summed((task.both, records))
     except SizeError as error:
-        return Constraint(protected=task.name, model=task.model, record=None, pairs=Refusal.of(error))
-    secret = task.secret
+        return Refusal.of(error), None
     chosen = _chosen(task, [int(value) for value in np.unique(total.columns[0])])
-    served = None if secret.pairs is None or isinstance(secret.pairs, Apart) else frozenset(chosen)
-    pairs = _cut(task, total, list(chosen.values()))
-    return Constraint(protected=task.name, model=task.model, record=None, pairs=pairs, served=served)
+    return _cut(task, total, list(chosen.values())), frozenset(chosen) if isinstance(
+        task.secret.pairs, SecretPairs | IntervalPairs
+    ) else None
 
 
 PropertyValues = frozenset[int]
