@@ -275,6 +275,12 @@ class Classes(Query):
         return (Output("class", tuple(term for term in terms if term[0])),)
 
 
+def class_query(secret: Secret, schema: Schema) -> Query:
+    """A query whose one number tells the class of a record: a property, or of several counts the place of its cell."""
+    cells = tuple(cell for _, cell in cells_of(secret, schema)) if secret.of_cells else ()
+    return Classes(cells=cells, numbers=tuple(range(1, len(cells) + 1))) if cells else secret.property
+
+
 @final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Moves:

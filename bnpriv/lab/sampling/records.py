@@ -21,9 +21,9 @@ from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
 from bnpriv.core.evidence.dataset import (
     OTHERS,
-    Classes,
     Counts,
     cells_of,
+    class_query,
     impossible,
     law_of_one_record,
     meant,
@@ -357,8 +357,7 @@ class TablesSampler(KindSampler):
             texts = [counts.text(side) for side in sides]
         form = normal_form(query, schema)
         first, second = (
-            partial(of_records, form, tuple(zip(given, counted.T, strict=True)), weights)
-            for counted, weights in classes
+            partial(of_records, form, tuple(zip(given, counted.T, strict=True)), weights) for counted, weights in tables
         )
         pair = SecretPair(*(frozenset({text}) for text in texts))
         return AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
@@ -542,10 +541,7 @@ class Property:
     @cached_property
     def asked(self) -> Query:
         """The property as a query of one number; of several counts at once, that of the class of a record."""
-        if not self.secret.of_cells:
-            return self.secret.property
-        cells = tuple(cell for _, cell in cells_of(self.secret, self.framework.schema))
-        return Classes(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
+        return class_query(self.secret, self.framework.schema)
 
     @cached_property
     def form(self) -> NormalForm:
