@@ -631,6 +631,10 @@ class Secret:
             return self.property.weights[0][0]
         return self.property.axes[0][0] if isinstance(self.property, Crosstab) else min(self.property.columns)
 
+    def is_of(self, name: str) -> bool:
+        """Whether it is about a column; of a linear about the first one alone."""
+        return name == self.column or (name in self.property.columns and not isinstance(self.property, Linear))
+
     @functools.cached_property
     def of_cells(self) -> bool:
         """Whether it is several counts at once: how many records are in each of some cells."""

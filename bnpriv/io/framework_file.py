@@ -185,7 +185,7 @@ def _require_askable(query: Query, schema: Schema) -> None:
 
 
 def _require_property(name: str, secret: Secret, schema: Schema) -> None:
-    if secret.column != name:
+    if not secret.is_of(name):
         raise SecretError(
             f"the secret of {name!r} must be a property of that column",
             found=f"one of {secret.column!r}",

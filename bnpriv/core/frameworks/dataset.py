@@ -15,7 +15,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
-from bnpriv.core.queries.builtin import Count, Difference, Linear, Proportion
+from bnpriv.core.queries.builtin import Count, Difference, Proportion
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
@@ -212,7 +212,7 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
     known = network.attributes if forward is None else tuple(forward.reading.columns)
     checks.member("a protected column", name, known, error=SecretError)
     checks.member("a protected column", name, schema.columns, error=SecretError)
-    if not isinstance(secret, Secret) or not _about(secret, name):
+    if not isinstance(secret, Secret) or not secret.is_of(name):
         raise SecretError(
             f"the secret of {name!r} must be a property of that column",
             found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
@@ -245,11 +245,6 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
         raise SecretError(
             "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
-
-
-def _about(secret: Secret, name: str) -> bool:
-    """Whether a column is among those of a secret; of a linear it must be the first."""
-    return name == secret.column or (name in secret.property.columns and not isinstance(secret.property, Linear))
 
 
 def _check_drawn(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
