@@ -45,6 +45,8 @@ class Classes:
         How many records at most lie in other classes under the one secret of a pair than under the other.
     protected : tuple of ProtectedSecret
         What is hidden, in words.
+    one_law : bool
+        Whether all records must have one law, so that so few move: not where the secret is one count, or all of them.
     """
 
     schema: Schema
@@ -52,6 +54,7 @@ class Classes:
     labels: tuple[str, ...]
     moved: int
     protected: tuple[ProtectedSecret, ...]
+    one_law: bool = False
 
     @property
     def columns(self) -> frozenset[str]:
@@ -68,8 +71,8 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
     Parameters
     ----------
     secrets : sequence of Secret
-        Counts and proportions, each of two classes; or histograms and crosstabs, of as many as they have cells, and
-        one more for records in none.
+        Counts and proportions, each of two classes; differences of two, of three; or histograms, crosstabs and counts
+        by groups, of as many as they have cells, and one more for records in none.
     schema : Schema
 
     Raises
@@ -110,6 +113,7 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
         predicates=tuple(condition for _, condition in found),
         moved=max(_moved(secret, schema) for secret in secrets),
         protected=tuple(property_secret(secret, schema) for secret in secrets),
+        one_law=len(secrets) > 1 or isinstance(secrets[0].property, Difference),
     )
 
 
