@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Protocol, cast, final
+from typing import Protocol, TypeVar, cast, final
 
 from bnpriv import checks
 from bnpriv.checks import listing, member, spelling, type_text
@@ -19,6 +19,7 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a pair of secrets, whether these are states, values, or whole distributions.
@@ -114,6 +115,8 @@ def apart(*, at_most: float) -> Apart:
 # --------------------------------------------------------------------------------------------------
 
 Side = State | Collection[State]
+
+Some = TypeVar("Some")
 
 BETWEEN = " against "
 
@@ -260,13 +263,16 @@ def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
     SecretError
         If one is not.
     """
-    found = tuple(pair for pair in pairs if isinstance(pair, SecretPair))
-    other = [pair for pair in pairs if not isinstance(pair, SecretPair)]
-    if other:
-        raise SecretError(
-            "this needs an attribute with finitely many states", found=str(other[0]), remedy="Declare it in steps."
-        )
-    return found
+    return _all_of(pairs, (SecretPair,), "this needs an attribute with finitely many states", "Declare it in steps.")
+
+
+def _all_of(pairs: Iterable[Pair], kinds: tuple[type[Some], ...], required: str, remedy: str) -> tuple[Some, ...]:
+    found: list[Some] = []
+    for pair in pairs:
+        if not isinstance(pair, kinds):
+            raise SecretError(required, found=str(pair), remedy=remedy)
+        found.append(pair)
+    return tuple(found)
 
 
 def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
@@ -460,22 +466,6 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     return IntervalPairs(tuple(interval_pair(pair) for pair in chosen))
 
 
-def value_range(side: object) -> tuple[float, float]:
-    """The least and the largest value of a secret that is an interval or a set of numbers."""
-    if isinstance(side, Interval):
-        return side.low, side.high
-    values = [float(value) for value in cast("frozenset[float]", side)]
-    return min(values), max(values)
-
-
-def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
-    """The two values of a pair that are farthest apart; values within a distance are put around `centre`."""
-    if isinstance(pair, ValuesApart):
-        return centre - pair.farthest / 2, centre + pair.farthest / 2
-    (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
-    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
-
-
 def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
     """Pairs of secrets, checked to be values or intervals.
 
@@ -484,13 +474,9 @@ def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
     SecretError
         If one is not.
     """
-    found = tuple(pair for pair in pairs if isinstance(pair, ContinuousPair))
-    other = [pair for pair in pairs if not isinstance(pair, ContinuousPair)]
-    if other:
-        raise SecretError(
-            "this needs a parameter that may be any number", found=str(other[0]), remedy="Protect values of it."
-        )
-    return found
+    return _all_of(
+        pairs, (ValuesApart, IntervalPair), "this needs a parameter that may be any number", "Protect values."
+    )
 
 
 def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
@@ -765,10 +751,8 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
-        # each of these would otherwise fail as an unknown name, with a remedy that does not help
-        _refuse_function(network, name)
-        _refuse_fixed(network, name)
-        _refuse_vector(network, name)
+        if name not in network.attributes:
+            service("secrets.unknown")(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -778,42 +762,6 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
     return found
-
-
-def _refuse_function(network: Network, name: object) -> None:
-    """Refuse a named function of parameters: the law of an answer given its value needs draws."""
-    functions = network.reading.functions
-    if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
-        raise SecretError(
-            "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {name!r} of a model that is read otherwise",
-            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
-            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
-            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
-        )
-
-
-def _refuse_vector(network: Network, name: object) -> None:
-    """Refuse a vector as a whole: its entries are protected one by one."""
-    entries = [each for each in network.attributes if each.startswith(f"{name}[")]
-    if isinstance(name, str) and entries and name not in network.attributes:
-        raise SecretError(
-            "of a vector single entries can be protected",
-            found=f"{name!r}, which has the entries {listing(entries, 6)}",
-            remedy=f"Name an entry, for example {entries[0]!r}, or several, each with its secrets.",
-        )
-
-
-def _refuse_fixed(network: Network, name: object) -> None:
-    """Refuse a parameter that was fixed to draws of a posterior."""
-    fixed = {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}
-    if isinstance(name, str) and name not in network.attributes and name.partition("[")[0] in fixed:
-        raise SecretError(
-            "what is protected must not be fixed to draws of a posterior",
-            found=f"{name!r}, which is in this network",
-            remedy="Read the model by from_pymc(model, posterior=idata) without fix=, or without it among the names, "
-            "and protect it in DistributionalAttributePrivacy.",
-        )
 
 
 def _wanted(protect: object) -> Mapping[str, object]:

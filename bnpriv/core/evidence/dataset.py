@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
-from typing import cast, final
+from typing import TypeVar, cast, final
 
 import numpy as np
 
-from bnpriv.bound import Kind
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, law_kind
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import Atoms, binomial_logs
 from bnpriv.core.evidence.constraints import Constraint, LawPair
 from bnpriv.core.evidence.records import (
-    MOST_STEPS,
     mixture_of,
     node_cells,
     normalized,
@@ -27,7 +25,6 @@ from bnpriv.core.evidence.records import (
     record_pair,
     released,
     rounding_of,
-    summed_exactly,
     too_large,
     too_slow,
 )
@@ -42,7 +39,7 @@ from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Indicator, Output, Query
 from bnpriv.core.queries.builtin import Difference
-from bnpriv.core.queries.normal_form import NormalForm, Wholes, definite, normal_form
+from bnpriv.core.queries.normal_form import NormalForm, definite, normal_form
 from bnpriv.core.queries.predicates import And, Not, Predicate
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import (
@@ -139,6 +136,24 @@ def reach(at_most: float) -> Fraction:
     return Fraction(at_most) * (1 + Fraction(1, 10**12))
 
 
+Value = TypeVar("Value")
+
+
+def chosen_sides(
+    secret: Secret, side: Callable[[frozenset[State] | Interval], frozenset[Value]]
+) -> dict[int, tuple[frozenset[Value], frozenset[Value]]] | None:
+    """The chosen pairs that are possible, by their index, as sets of values; None where a distance describes them."""
+    if secret.pairs is None or isinstance(secret.pairs, Apart):
+        return None
+    sides = {k: (side(pair.first), side(pair.second)) for k, pair in enumerate(secret.pairs.chosen)}
+    for k, both in sides.items():
+        require_disjoint(secret.pairs.chosen[k], *both)
+    served = {k: both for k, both in sides.items() if all(both)}
+    if not served:
+        raise impossible(str(secret.pairs.chosen[0]))
+    return served
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Counts:
@@ -165,32 +180,21 @@ class Counts:
 
     def possible(self, side: frozenset[State] | Interval) -> frozenset[int]:
         """The numbers of counting records for each value of a secret that the property can take."""
-        if isinstance(side, Interval):
-            first, last = ((Fraction(end) - self.low) / self.unit for end in (side.low, side.high))
-            around = range(max(0, math.floor(first) - 1), min(self.n, math.ceil(last) + 1) + 1)
-            inside = {self.low + k * self.unit: k for k in around}
-            return frozenset(inside[value] for value in meant(side, inside))
         found: set[int] = set()
-        for number in map(number_of, side):
-            # all counts whose value rounds to this number are within one unit in its last place
-            ends = (Fraction(number) + sign * Fraction(math.ulp(number)) for sign in (-1, 1))
-            first, last = ((end - self.low) / self.unit for end in ends)
+        for each in [side] if isinstance(side, Interval) else map(number_of, side):
+            low, high = (each.low, each.high) if isinstance(each, Interval) else (each, each)
+            # all counts whose value rounds to a number are within one unit in its last place
+            first = (Fraction(low) - Fraction(math.ulp(low)) - self.low) / self.unit
+            last = (Fraction(high) + Fraction(math.ulp(high)) - self.low) / self.unit
             around = range(max(0, math.floor(first)), min(self.n, math.ceil(last)) + 1)
             counts = {self.low + k * self.unit: k for k in around}
-            found.update(counts[value] for value in (meant([number], counts) if counts else ()))
+            wanted = each if isinstance(each, Interval) else [each]
+            found.update(counts[value] for value in (meant(wanted, counts) if counts else ()))
         return frozenset(found)
 
     def pairs(self, secret: Secret) -> CountPairs | None:
         """The chosen pairs that are possible, as sets of counts; None where a distance describes them."""
-        if secret.pairs is None or isinstance(secret.pairs, Apart):
-            return None
-        sides = {k: (self.possible(p.first), self.possible(p.second)) for k, p in enumerate(secret.pairs.chosen)}
-        for k, both in sides.items():
-            require_disjoint(secret.pairs.chosen[k], *both)
-        served = {k: both for k, both in sides.items() if all(both)}
-        if not served:
-            raise impossible(str(secret.pairs.chosen[0]))
-        return served
+        return chosen_sides(secret, self.possible)
 
     def apart(self, secret: Secret, pairs: CountPairs | None) -> tuple[Sequence[int], str]:
         """The numbers of records that may lie between the secrets of a pair, and the farthest pair in words."""
@@ -221,7 +225,11 @@ class Counts:
 
     def text(self, members: frozenset[int]) -> str:
         """A set of counts as values of the property, in words."""
-        return side_text(frozenset(f"{float(self.low + self.unit * s):g}" for s in members))
+        return _text(frozenset(self.low + self.unit * s for s in members))
+
+
+def _text(values: frozenset[Fraction]) -> str:
+    return side_text(frozenset(f"{float(value):g}" for value in values))
 
 
 def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
@@ -474,14 +482,6 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
             found=listing(sorted(missing)),
             remedy="Add it to the network.",
         )
-    form = normal_form(query, framework.schema)
-    for name, chosen in framework.column_laws.items():
-        if name in query.columns and not summed_exactly(form, name, chosen):
-            return Refusal(
-                required=f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities",
-                found="a density on a finer grid",
-                remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
-            )
     evidence = DatasetLaws(framework, query)
     try:
         known = evidence.constraints()
@@ -510,64 +510,30 @@ def constraints_of(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
 ) -> list[Constraint]:
     """What one secret requires under one model, for every two classes; nothing if it has a single possible value."""
-    form = normal_form(query, framework.schema)
-    kind = law_kind(
-        law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
-    )
+    form, read = normal_form(query, framework.schema), secret.property.columns | query.columns
+    kind = law_kind(law for column in read for law in framework.column_laws.get(column, ()))
     exact: Exact = SEVERAL, None
     if secret.of_cells:
         found = moves(framework, query, secret, model)
     else:
         both = law_of_one_record(framework, stack(secret.property, query), model)
-        found, values = _moves_of(secret, framework.schema, both), len(np.unique(both.columns[0]))
-        task = _Task(secret=secret, models=framework.models, both=both, form=form, kind=kind)
-        if values > 1:
-            # two values: a number of records, for which one record's laws suffice; more need the law with the answer
-            exact = _of_count(task) if values == 2 else _of_sum(task)
-    alone = Constraint(protected=name, model=model, record=None, pairs=exact[0], served=exact[1])
+        values, found = [int(value) for value in np.unique(both.columns[0])], _moves_of(secret, framework.schema, both)
+        if len(values) == 2:  # a number of records, for which the laws of one suffice
+            counts = Counts.of(secret, framework.schema, *values)
+            exact = _of_count(secret, counts, both, form, framework.models)
+        elif len(values) > 2:  # more need the joint law with the answer
+            exact = _of_sum(secret, both, form)
+    pairs, served = exact
+    if not isinstance(pairs, Refusal):
+        pairs = tuple(replace(pair, kind=kind) for pair in pairs)
+    alone = Constraint(protected=name, model=model, record=None, pairs=pairs, served=served)
     if found is None:
         return [alone]
     records = [
-        record_pair(
-            form, f"{found.text}, {between}" if between else found.text, sides, found.distances, kind, found.mixed
-        )
-        for between, sides in found.laws.items()
+        record_pair(form, ", ".join(filter(None, (found.text, way))), sides, found.distances, kind)
+        for way, sides in found.laws.items()
     ]
-    return [replace(alone, record=record) for record in records]
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Task:
-    """One secret under one model.
-
-    Parameters
-    ----------
-    secret : Secret
-    models : int
-        How many models there are, each of which is worked out.
-    both : WholeLaw
-        What one record adds to the numerator of the property, and to those of the answer.
-    form : NormalForm
-        The query.
-    kind : {"exact", "certified", "estimate"}
-        How well the probabilities are known.
-    """
-
-    secret: Secret
-    models: int
-    both: WholeLaw
-    form: NormalForm
-    kind: Kind
-
-    @cached_property
-    def scale(self) -> Wholes:
-        """The property in whole numbers."""
-        return normal_form(self.secret.property, self.form.schema).wholes()[0]
-
-    def value(self, numerator: int) -> Fraction:
-        """The value of the property for a sum of numerators over the records."""
-        return Fraction(numerator + self.scale.shift, self.scale.denominator)
+    return [replace(alone, record=replace(record, mixed=found.mixed)) for record in records]
 
 
 def network_record_law(
@@ -595,119 +561,83 @@ def law_of_one_record(framework: DatasetAttributePrivacy, query: Query, model: i
     return own if public is None or draw < 0 else public.law(normal_form(query, framework.schema), draw, own)
 
 
-def _of_count(task: _Task) -> Exact:
-    """The exact laws of the answer given numbers of records, where that is cheap."""
-    counts = Counts.of(task.secret, task.form.schema, *map(int, np.unique(task.both.columns[0])))
-    pairs = counts.pairs(task.secret)
-    return _exact_pairs(task, counts, pairs), None if pairs is None else frozenset(pairs)
-
-
-def _exact_pairs(task: _Task, counts: Counts, pairs: CountPairs | None) -> Sequence[LawPair] | Refusal:
-    """The exact laws of the answer given the two secrets of every pair, where that is cheap."""
-    low, high = ([int(value)] for value in np.unique(task.both.columns[0]))
-    first, second = task.both.given(high), task.both.given(low)
-    listed = counts.listed(task.secret, pairs)
+def _of_count(secret: Secret, counts: Counts, both: WholeLaw, form: NormalForm, models: int) -> Exact:
+    """The exact laws of the answer given the two secrets of every pair, numbers of records, where that is cheap."""
+    low, high = ([int(value)] for value in np.unique(both.columns[0]))
+    first, second, pairs = both.given(high), both.given(low), counts.pairs(secret)
+    listed, served = counts.listed(secret, pairs), None if pairs is None else frozenset(pairs)
     if isinstance(listed, int):
-        return Refusal(
-            required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
-            found=f"{listed:,}",
-            remedy="Use TightMechanism, which needs the laws of one record only, or protect chosen pairs of secrets.",
-        )
+        return _too_many(listed), served
     needed = {s for sides in listed for side in sides for s in side}
     refusal = too_large([first, second], counts.n, len(needed))
-    refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), task.models)
+    refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), models)
     if refusal is not None or first.dimension > 1:
-        return refusal or Refusal(
+        refusal = refusal or Refusal(
             required="exact laws of the answer are compared for one number",
             found=f"{first.dimension} numbers",
             remedy="Use Laplace noise, which needs the laws of one record only.",
         )
-    logs, error = binomial_logs(counts.n, task.both.log_mass(high), task.both.log_mass(low))
-    error += 2 * counts.n * task.both.error
-    at_once = service("laws.by_count")(task.form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
+        return refusal, served
+    logs, error = binomial_logs(counts.n, both.log_mass(high), both.log_mass(low))
+    error += 2 * counts.n * both.error
+    at_once = service("laws.by_count")(form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
 
     @cache
     def known(s: int) -> Atoms:
         # given s records that count, the table is s draws of the one law and n - s of the other
-        return at_once[s] if at_once else released(task.form, summed((first, s), (second, counts.n - s)))
+        return at_once[s] if at_once else released(form, summed((first, s), (second, counts.n - s)))
 
-    @cache
-    def given(members: frozenset[int]) -> tuple[str, Atoms]:
+    def given(members: frozenset[int]) -> Atoms:
         chosen = sorted(members)
-        laws = [known(s) for s in chosen]
-        return counts.text(members), laws[0] if len(laws) == 1 else mixture_of(*normalized(logs[chosen], error), laws)
+        return mixture_of(*normalized(logs[chosen], error), [known(s) for s in chosen])
 
-    try:
-        sides = ((given(a), given(b)) for a, b in listed)
-        return tuple(
-            LawPair(pair=f"{a} against {b}", first=f, second=g, rounding=0.0, kind=task.kind)
-            for (a, f), (b, g) in sides
-        )
-    except BnprivError as error_found:
-        return Refusal.of(error_found)
+    return _compared(listed, counts.text, given), served
 
 
-def _of_sum(task: _Task) -> Exact:
-    """A secret that is a sum of several values: the joint law of secret and answer, conditioned on each value."""
-    records = task.form.schema.records
-    refusal = too_large([task.both], records)
+def _of_sum(secret: Secret, both: WholeLaw, form: NormalForm) -> Exact:
+    """The same of a sum of several values: the joint law of secret and answer, conditioned on each value."""
+    records, scale = form.schema.records, normal_form(secret.property, form.schema).wholes()[0]
+    refusal = too_large([both], records)
     if refusal is not None:
         return refusal, None
     try:
-        total = summed((task.both, records))
+        total = summed((both, records))
     except SizeError as error:
         return Refusal.of(error), None
-    chosen = _chosen(task, [int(value) for value in np.unique(total.columns[0])])
-    return _cut(task, total, list(chosen.values())), frozenset(chosen) if isinstance(
-        task.secret.pairs, SecretPairs | IntervalPairs
-    ) else None
-
-
-PropertyValues = frozenset[int]
-"""Values of a property, by their numerators."""
-
-
-def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyValues, PropertyValues]]:
-    """The pairs of sets of possible values that are compared, chosen ones by their index."""
-    listed: list[tuple[PropertyValues, PropertyValues]]
-    secret = task.secret
-    if isinstance(secret.pairs, (SecretPairs, IntervalPairs)):
-        values = {task.value(numerator): numerator for numerator in numerators}
-
-        def side(states: frozenset[State] | Interval) -> PropertyValues:
-            return frozenset(values[value] for value in meant(states, values))
-
-        listed = [(side(pair.first), side(pair.second)) for pair in secret.pairs.chosen]
-        for pair, both in zip(secret.pairs.chosen, listed, strict=True):
-            require_disjoint(pair, *both)
+    values = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in np.unique(total.columns[0])}
+    chosen, served = chosen_sides(secret, partial(meant, values=values)), None
+    if chosen is None:
+        most = reach(secret.pairs.at_most) if isinstance(secret.pairs, Apart) else math.inf
+        listed = [(frozenset({a}), frozenset({b})) for a, b in combinations(values, 2) if b - a <= most]
     else:
-        most = reach(secret.pairs.at_most) * task.scale.denominator if isinstance(secret.pairs, Apart) else None
-        both = combinations(numerators, 2)
-        listed = [(frozenset({a}), frozenset({b})) for a, b in both if most is None or b - a <= most]
-    found = {k: sides for k, sides in enumerate(listed) if all(sides)}
-    if not found:
+        listed, served = list(chosen.values()), frozenset(chosen)
+    if not listed:
         raise impossible(str(secret))
-    return found
+    if len(listed) > MOST_EXACT_PAIRS:
+        return _too_many(len(listed)), served
+    return _compared(listed, _text, lambda side: released(form, total.given(values[value] for value in side))), served
 
 
-def _cut(
-    task: _Task, total: WholeLaw, chosen: Sequence[tuple[PropertyValues, PropertyValues]]
+def _too_many(pairs: int) -> Refusal:
+    return Refusal(
+        required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
+        found=f"{pairs:,}",
+        remedy="Use TightMechanism, which of counts needs the laws of one record only, or choose pairs with "
+        "bnpriv.pairs or bnpriv.apart.",
+    )
+
+
+def _compared(
+    listed: Sequence[tuple[frozenset[Value], frozenset[Value]]],
+    text: Callable[[frozenset[Value]], str],
+    law: Callable[[frozenset[Value]], Atoms],
 ) -> Sequence[LawPair] | Refusal:
     """The laws of the answer given the two sides of every pair."""
-    if len(chosen) > MOST_EXACT_PAIRS:
-        return Refusal(
-            required=f"at most {MOST_EXACT_PAIRS:,} pairs of secrets are compared",
-            found=f"{len(chosen):,}",
-            remedy="Choose pairs with bnpriv.pairs or bnpriv.apart.",
+    given = cache(law)
+    try:
+        return tuple(
+            LawPair(pair=f"{text(a)}{BETWEEN}{text(b)}", first=given(a), second=given(b), rounding=0.0)
+            for a, b in listed
         )
-    known = {side: released(task.form, total.given(side)) for pair in chosen for side in pair}
-    return tuple(
-        LawPair(
-            pair=" against ".join(side_text(frozenset(f"{float(task.value(v)):g}" for v in side)) for side in (a, b)),
-            first=known[a],
-            second=known[b],
-            rounding=0.0,
-            kind=task.kind,
-        )
-        for a, b in chosen
-    )
+    except BnprivError as error:
+        return Refusal.of(error)

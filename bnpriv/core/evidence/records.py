@@ -56,18 +56,11 @@ def _shifted(numerators: NDArray[Any], shift: int) -> NDArray[Any]:
 
 
 def record_pair(
-    form: NormalForm,
-    pair: str,
-    laws: tuple[WholeLaw, WholeLaw],
-    distances: Sequence[int],
-    kind: Kind,
-    mixed: Sequence[tuple[WholeLaw, WholeLaw]] = (),
+    form: NormalForm, pair: str, laws: tuple[WholeLaw, WholeLaw], distances: Sequence[int], kind: Kind
 ) -> RecordPair:
     """Two laws of what one record adds to the answer's numerators, with the numbers of records that change."""
     below = tuple(whole.denominator for whole in form.wholes())
-    return RecordPair(
-        pair=pair, numerators=laws, denominators=below, distances=distances, kind=kind, mixed=tuple(mixed)
-    )
+    return RecordPair(pair=pair, numerators=laws, denominators=below, distances=distances, kind=kind)
 
 
 def mixture_of(log_weights: FloatArray, error: float, laws: Sequence[Atoms]) -> Atoms:

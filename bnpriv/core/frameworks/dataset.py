@@ -15,7 +15,6 @@ from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
-from bnpriv.core.queries.builtin import Count, Difference, Proportion
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
@@ -231,46 +230,5 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
     by_states = bool(network.states) and forward is None
     if secret.of_cells or not by_states:
         normal_form(secret.property, schema)
-    if by_states:
-        return
-    if secret.of_cells:
-        raise SecretError(
-            "several counts at once are hidden where every record is in one of finitely many cells, by itself",
-            found=f"{secret.property} over a network that is none of records with states",
-            remedy="Hand on a private table, which needs no model: private_table(secret, data, epsilon, delta, "
-            "schema=schema).",
-        )
-    (_check_normal if forward is None else _check_drawn)(name, secret, framework)
-    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
-        raise SecretError(
-            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
-        )
-
-
-def _check_drawn(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
-    """Refuse pairs that are not listed one by one: draws are collected for each secret of a pair."""
-    if secret.pairs is None or isinstance(secret.pairs, Apart):
-        text = secret.pairs and service("secrets.suggested")(secret, framework.schema, framework.forward)
-        raise SecretError(
-            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
-            "learned from tables that have a value, and such pairs hold values that come up in no table",
-            found=str(secret),
-            remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
-            "values, pairs=pairs((40, 50)).",
-        )
-
-
-def _check_normal(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
-    """Refuse a property that is not linear in a normal column, and values of it without a distance."""
-    if isinstance(secret.property, (Count, Proportion, Difference)):
-        raise SecretError(
-            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
-            found=str(secret.property),
-            remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
-        )
-    if secret.pairs is None:
-        raise SecretError(
-            f"the secret of {name!r} needs a distance: any two values of a normal number cannot be hidden",
-            found="all pairs of values",
-            remedy="Pass pairs=apart(at_most=5), or pairs=intervals(((30, 40), (50, 60))).",
-        )
+    if not by_states:
+        service("secrets.required")(name, secret, schema, forward)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import final
 
-from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, Difference, Linear, Mean, Proportion
 from bnpriv.core.queries.predicates import Comparison, Predicate
+from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import (
     Apart,
@@ -234,13 +233,5 @@ def predicate_text(predicate: Predicate) -> str:
 
 def _span(secret: Secret, schema: Schema) -> float:
     """The largest distance between two values of a property."""
-    first, twice = secret.property, 1
-    if isinstance(first, Difference):
-        first, twice = first.parts[0], 2
-    if isinstance(first, (Count, Proportion)):
-        return twice * (schema.records if isinstance(first, Count) else 1.0)
-    column = schema[secret.column]
-    if isinstance(column, Categorical) or isinstance(secret.property, Linear):
-        return math.inf
-    width = column.upper - column.lower
-    return width if isinstance(secret.property, Mean) else width * schema.records
+    lower, upper = answer_range(secret.property, schema)
+    return float(upper[0] - lower[0])

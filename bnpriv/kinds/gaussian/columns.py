@@ -17,9 +17,8 @@ from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import NormalForm, normal_form, numeric
-from bnpriv.core.secrets import farthest_values
 from bnpriv.errors import Refusal
-from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
+from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
 from bnpriv.kinds.gaussian.normal import (
     LinearForm,
     NormalSecret,
