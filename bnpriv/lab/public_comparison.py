@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.evidence.constraints import Constraint, RecordPair, log_ratio
-from bnpriv.core.evidence.dataset import OTHERS, cells_of, class_query, constraints_of, moves
+from bnpriv.core.evidence.dataset import OTHERS, cells_of, class_laws, class_query, constraints_of, moves
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.question import Framework, require_framework
@@ -574,18 +574,15 @@ def _in_the_table(
 
 def _drawn(known: Any, secret: Secret, query: Query, constraints: Sequence[Constraint]) -> list[list[RecordPair]]:
     """Of every constraint the two laws of one record for every draw of the weights, then for the table as it is."""
-    models = range(known.models - known.public_records.draws, known.models + 1)
-    counted = [each.record for each in constraints if each.record is not None]
-    found = [moves(known, query, secret, model) for model in models] if counted else []
-    laws = [each.laws for each in found if each is not None]
-    return (
-        [
-            [replace(record, numerators=each[way], mixed=()) for each in laws if way in each]
-            for record, way in zip(counted, laws[-1], strict=True)
-        ]
-        if counted
-        else [[] for _ in constraints]
-    )
+    found: list[list[RecordPair]] = [[] for _ in constraints]
+    for model in range(known.models - known.public_records.draws, known.models + 1):
+        both, between = class_laws(known, query, secret, model)
+        ways = moves(secret, known.schema, [int(value) for value in np.unique(both.columns[0])])
+        for records, each in zip(found, constraints, strict=True):
+            if ways is not None and each.record is not None and each.record.pair in ways.classes:
+                laws = between(ways.classes[each.record.pair])
+                records.append(replace(each.record, numerators=laws, mixed=()))
+    return found
 
 
 def _spread(values: Sequence[float]) -> Estimate:

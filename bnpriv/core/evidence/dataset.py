@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TypeVar, cast, final
 
 import numpy as np
@@ -285,95 +285,98 @@ class Classes(Query):
 
 def class_query(secret: Secret, schema: Schema) -> Query:
     """A query whose one number tells the class of a record: a property, or of several counts the place of its cell."""
-    cells = tuple(cell for _, cell in cells_of(secret, schema)) if secret.of_cells else ()
-    return Classes(cells=cells, numbers=tuple(range(1, len(cells) + 1))) if cells else secret.property
+    if not secret.of_cells:
+        return secret.property
+    cells = tuple(cell for _, cell in cells_of(secret, schema))
+    if len(cells) >= MOST_CLASSES:
+        raise LawError(
+            f"a secret has at most {MOST_CLASSES} classes of records, each of which is compared with each other one",
+            found=f"{len(cells):,} cells of {secret.property}",
+            remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
+        )
+    return Classes(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
 
 
 @final
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True)
 class Moves:
     """How records change from one secret of a pair to the other.
 
     Parameters
     ----------
-    text : str
-        The secrets that are furthest apart, in words.
     distances : sequence of int
         How many records may change.
-    laws : mapping from str to (WholeLaw, WholeLaw)
-        What a record adds to the answer before and after, or the other way round, for every two classes between which
-        one may move, which the text names unless there are but two. The records of one table may move between
-        different classes. Empty where the secret has one possible value.
-    mixed : tuple of (WholeLaw, WholeLaw)
-        The same for all ways in which single records of one table may have changed in the end; empty where all change
-        in the same way, or one alone does.
+    classes : mapping from str to (int, int)
+        Every two classes between which one record may move, either way, by what `class_query` tells of a record; in
+        words the secrets that are furthest apart and, unless there are but two, the classes. Empty where the secret has
+        one possible value.
+    mixed : tuple of (int, int)
+        The same for all that records of one table may have become in the end; empty where all change in one way, or
+        one alone does.
     """
 
-    text: str
     distances: Sequence[int]
-    laws: Mapping[str, tuple[WholeLaw, WholeLaw]]
-    mixed: tuple[tuple[WholeLaw, WholeLaw], ...] = ()
+    classes: Mapping[str, tuple[int, int]]
+    mixed: tuple[tuple[int, int], ...] = ()
 
 
-def moves(framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int) -> Moves | None:
-    """How records change between secrets under one model; None for a sum of many values, which has no such classes.
+def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> Moves | None:
+    """How records change between secrets, where `class_query` tells some values; None for a sum of many values.
+
+    Raises
+    ------
+    SecretError
+        If no two values that are to be hidden are possible.
+    """
+    if len(values) == 1:
+        return Moves(distances=(), classes={})
+    if not secret.of_cells and len(values) > (3 if isinstance(secret.property, Difference) else 2):
+        return None
+    counts = Counts.of(secret, schema, *values)
+    distances, text = counts.apart(secret, counts.pairs(secret))
+    if not secret.of_cells and len(values) == 2:
+        return Moves(distances=distances, classes={text: (values[1], values[0])})
+    names, ways = [name for name, _ in cells_of(secret, schema)], list(combinations(values, 2))
+    # of a difference two units may be one record that leaves the one class for the other: a way of its own in the end
+    mixed = tuple(ways) if len(ways) > 1 and distances[-1] > 1 else ()
+    if secret.of_cells:
+        text, names = f"{distances[-1]:,} record{'s' if distances[-1] > 1 else ''} in other cells", [OTHERS, *names]
+        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for a, b in ways}
+    else:
+        steps = zip(reversed(names), pairwise(values), strict=True)
+        found = {f"{text}, {name}{BETWEEN}{OTHERS}": (high, low) for name, (low, high) in steps}
+    return Moves(distances=distances, classes=found, mixed=mixed)
+
+
+RecordLaws = Callable[[tuple[int, int]], tuple[WholeLaw, WholeLaw]]
+"""From two classes to what a record of each adds to an answer."""
+
+
+def class_laws(
+    framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int
+) -> tuple[WholeLaw, RecordLaws]:
+    """What one record tells of its class and adds to an answer under one model; and from two classes the law of each.
 
     Raises
     ------
     LawError
         If there are too many classes, or a law is not known.
-    SecretError
-        If no two values that are to be hidden are possible.
     """
-    if secret.of_cells:
-        distances = Counts.of(secret, framework.schema).apart(secret, None)[0]
-        text = f"{distances[-1]:,} record{'' if distances[-1] == 1 else 's'} in other cells"
-        laws = _between_cells(framework, query, secret, model)
-        mixed = tuple(laws.values()) if len(laws) > 1 and distances[-1] > 1 else ()
-        return Moves(text=text, distances=distances, laws=laws, mixed=mixed)
-    return _moves_of(secret, framework.schema, law_of_one_record(framework, stack(secret.property, query), model))
+    told = class_query(secret, framework.schema)
+    both = law_of_one_record(framework, stack(told, query), model)
 
+    @cache
+    def between(classes: tuple[int, int]) -> tuple[WholeLaw, WholeLaw]:
+        first, second = classes
+        if framework.public_records is None or not isinstance(told, Classes):
+            return both.given([first]), both.given([second])
+        # such models have further records in the classes of the least and the largest number; of none it is 0
+        rest = int(second == 0)
+        numbers = tuple(rest + (k == first) - (k == second) for k in told.numbers)
+        alone = law_of_one_record(framework, stack(replace(told, numbers=numbers), query), model)
+        return alone.given([rest + 1]), alone.given([rest - 1])
 
-def _moves_of(secret: Secret, schema: Schema, both: WholeLaw) -> Moves | None:
-    """How records change between values of a property, which with the answer has the law `both` in one record."""
-    values = [int(value) for value in np.unique(both.columns[0])]
-    if len(values) == 1:
-        return Moves(text="", distances=(), laws={})
-    if len(values) > (3 if isinstance(secret.property, Difference) else 2):
-        return None
-    counts = Counts.of(secret, schema, *values)
-    distances, text = counts.apart(secret, counts.pairs(secret))
-    given = [both.given([value]) for value in values]
-    laws = {"": (given[-1], given[0])}
-    if len(values) == 2:
-        return Moves(text=text, distances=distances, laws=laws)
-    # two units may be one record that leaves the one class for the other
-    mixed = tuple(combinations(given, 2)) if distances[-1] > 1 else ()
-    (more, _), (less, _) = cells_of(secret, schema)
-    laws = {f"{less}{BETWEEN}{OTHERS}": (given[1], given[0]), f"{more}{BETWEEN}{OTHERS}": (given[2], given[1])}
-    return Moves(text=text, distances=distances, laws=laws, mixed=mixed)
-
-
-def _between_cells(
-    framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int
-) -> dict[str, tuple[WholeLaw, WholeLaw]]:
-    """What a record of every possible cell, or of none, adds to the answer, against one of every other."""
-    names, cells = zip((OTHERS, None), *cells_of(secret, framework.schema), strict=True)
-    if len(cells) > MOST_CLASSES:
-        raise LawError(
-            f"a secret has at most {MOST_CLASSES} classes of records, each of which is compared with each other one",
-            found=f"{len(cells) - 1:,} cells of {secret.property}",
-            remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
-        )
-    found: dict[str, tuple[WholeLaw, WholeLaw]] = {}
-    for a, b in combinations(range(len(cells)), 2):
-        # numbers with the two classes at the ends, where models of public records have further records; none is 0
-        rest = int(a == 0)
-        numbers = tuple(rest + (k == b) - (k == a) for k in range(1, len(cells)))
-        both = law_of_one_record(framework, stack(Classes(cells=cells[1:], numbers=numbers), query), model)
-        if {rest - 1, rest + 1} <= {*map(int, both.columns[0])}:
-            found[names[b] + BETWEEN + names[a]] = both.given([rest + 1]), both.given([rest - 1])
-    return found
+    return both, between
 
 
 # --------------------------------------------------------------------------------------------------
@@ -462,10 +465,10 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     BnprivError
         If that law is not known.
     """
-    one = law_of_one_record(framework, secret.property, model)
+    one = law_of_one_record(framework, class_query(secret, framework.schema), model)
     values = np.unique(one.columns[0])
     if secret.of_cells or len(values) != 2:
-        return one.size > 1
+        return len(values) > 1
     try:
         Counts.of(secret, framework.schema, *map(int, values)).pairs(secret)
     except SecretError:
@@ -512,28 +515,24 @@ def constraints_of(
     """What one secret requires under one model, for every two classes; nothing if it has a single possible value."""
     form, read = normal_form(query, framework.schema), secret.property.columns | query.columns
     kind = law_kind(law for column in read for law in framework.column_laws.get(column, ()))
-    exact: Exact = SEVERAL, None
-    if secret.of_cells:
-        found = moves(framework, query, secret, model)
-    else:
-        both = law_of_one_record(framework, stack(secret.property, query), model)
-        values, found = [int(value) for value in np.unique(both.columns[0])], _moves_of(secret, framework.schema, both)
-        if len(values) == 2:  # a number of records, for which the laws of one suffice
-            counts = Counts.of(secret, framework.schema, *values)
-            exact = _of_count(secret, counts, both, form, framework.models)
-        elif len(values) > 2:  # more need the joint law with the answer
-            exact = _of_sum(secret, both, form)
+    both, between = class_laws(framework, query, secret, model)
+    values = [int(value) for value in np.unique(both.columns[0])]
+    found, exact = moves(secret, framework.schema, values), (SEVERAL, None)
+    if not secret.of_cells and len(values) == 2:  # a number of records, for which the laws of one suffice
+        exact = _of_count(secret, Counts.of(secret, framework.schema, *values), both, form, framework.models)
+    elif not secret.of_cells and len(values) > 2:  # more need the joint law with the answer
+        exact = _of_sum(secret, both, form)
     pairs, served = exact
     if not isinstance(pairs, Refusal):
         pairs = tuple(replace(pair, kind=kind) for pair in pairs)
     alone = Constraint(protected=name, model=model, record=None, pairs=pairs, served=served)
     if found is None:
         return [alone]
+    mixed = tuple(map(between, found.mixed))
     records = [
-        record_pair(form, ", ".join(filter(None, (found.text, way))), sides, found.distances, kind)
-        for way, sides in found.laws.items()
+        record_pair(form, text, between(classes), found.distances, kind) for text, classes in found.classes.items()
     ]
-    return [replace(alone, record=replace(record, mixed=found.mixed)) for record in records]
+    return [replace(alone, record=replace(record, mixed=mixed)) for record in records]
 
 
 def network_record_law(

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import combinations
 from typing import Any, cast, final
 
 import numpy as np
@@ -23,6 +22,7 @@ from bnpriv.core.evidence.dataset import (
     OTHERS,
     Counts,
     cells_of,
+    class_laws,
     class_query,
     impossible,
     law_of_one_record,
@@ -42,7 +42,6 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable, marginal, sum_out
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
@@ -332,17 +331,16 @@ class TablesSampler(KindSampler):
         evidence = laws(framework, query)
         constraint, decided = constraint_of(evidence, calibration)
         secret, model = framework.protect[constraint.protected], constraint.model
-        found = moves(framework, query, secret, model)
+        both, _ = class_laws(framework, query, secret, model)
+        values = [int(value) for value in np.unique(both.columns[0])]
+        found = moves(secret, schema, values)
         if found is None:
             return game_of_laws(evidence, calibration)
-        hidden = Property(framework=framework, secret=secret, model=model, records=schema.records)
-        both = law_of_one_record(framework, stack(hidden.asked, query), model)
-        values = [int(value) for value in np.unique(both.columns[0])]
         given, logs = [both.given([value]) for value in values], np.array([both.log_mass([value]) for value in values])
         most = found.distances[-1]
         if secret.of_cells:
-            ways = dict(zip(found.laws, combinations(range(len(values)), 2), strict=True))
-            between = ways.get(decided.removeprefix(f"{found.text}, "), (0, 1))
+            way = found.classes.get(decided, (values[1], values[0]))
+            between = values.index(way[1]), values.index(way[0])
             tables = [(counted, ONE_CHOICE) for counted in _moved_records(np.exp(logs), schema.records, between, most)]
             names = [OTHERS, *(name for name, _ in cells_of(secret, schema))]
             texts = [", ".join(f"{names[v]}: {n:,}" for v, n in zip(values, *each, strict=True)) for each, _ in tables]
