@@ -313,6 +313,10 @@ class Moves:
     mixed : tuple of (int, int)
         The same for all that records of one table may have become in the end; empty where all change in one way, or
         one alone does.
+
+    Notes
+    -----
+    docs/claims/classes.md.
     """
 
     distances: Sequence[int]

@@ -150,7 +150,7 @@ def test_frameworks_without_cells_refuse_several_counts_at_once() -> None:
 def test_a_difference_has_three_classes_and_needs_one_law() -> None:
     columns = {"race": bp.Categorical(["A", "B", "C"])}
     difference = secret('count(race == "A") - count(race == "B")')
-    found = classes_of([difference], bp.Schema(records=100, columns=columns))
+    found = classes_of([difference], bp.Schema(records=1000, columns=columns))
     assert found.labels == ("race = A", "race = B", "other records")
     assert (found.moved, found.one_law) == (classes_of([secret("histogram(race)")], found.schema).moved, True)
     assert not classes_of([secret("histogram(race)")], found.schema).one_law
