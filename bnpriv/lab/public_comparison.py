@@ -558,12 +558,12 @@ def _in_the_table(
     for name, secret in known.protect.items():
         constraints = constraints_of(known, asked, name, secret, known.models)
         drawn = _drawn(known, secret, asked, constraints)
-        for found, records in zip(constraints, drawn, strict=True):
-            if records:
-                ratio = _spread([log_ratio(each.first, each.second) for each in records])
+        for found, ways in zip(constraints, drawn, strict=True):
+            if ways:
+                ratio = _spread([log_ratio(each.first, each.second) for each in ways])
                 ratios[name] = max(ratio, ratios.get(name, ratio))
             if best is not None:
-                losses = [_by_record(each, best) for each in records] or [math.nan]
+                losses = [_by_record(each, best) for each in ways] or [math.nan]
                 value = _least(found, best, rounding, losses[-1])
                 # where exact laws of the answer tell less than its records one by one, draws do so by the same share
                 losses = [value * loss / losses[-1] for loss in losses[:-1]] if losses[-1] else losses[:-1]
