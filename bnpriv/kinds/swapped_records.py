@@ -133,7 +133,7 @@ class Search:
     def __init__(self, laws: LawPairs, *, together: bool) -> None:
         self.laws, self.together = laws, together
         sizes: IntArray = np.array([len(steps) + 1 for steps in laws.steps])
-        atoms, count = laws.places.shape
+        atoms, count = map(int, laws.places.shape)
         self.last, self.starts = sizes - 1, np.cumsum(sizes) - sizes
         self.of: IntArray = np.repeat(np.arange(count), sizes)
         self.place: IntArray = (np.arange(len(self.of)) - self.starts[self.of])[:, np.newaxis]
@@ -152,7 +152,7 @@ class Search:
 
     def largest(self) -> Found:
         """The largest log ratio of every pair of laws."""
-        laws, pairs, values = self.laws, self.laws.above.shape[1], np.unique(self.laws.bare)
+        laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
         pair: IntArray = np.repeat(np.arange(pairs), len(values))
         bare: IntArray = np.tile(values, pairs)
         low = np.zeros((len(pair), len(self.last)), dtype=np.int64)
