@@ -681,11 +681,16 @@ class RecordsTotal:
 
 
 class Release(NamedTuple):
-    """A release as theorem 4 sees it: its form, None of what counts as private for single records, and 1 / scales."""
+    """A release as theorem 4 sees it.
+
+    The form is None of what counts as private for single records; `rates` are what one more of each numerator costs,
+    none without noise; `rounding` is what the rounding of the answer costs.
+    """
 
     entry: Entry
-    form: NormalForm | None
-    rates: tuple[Fraction, ...] = ()
+    form: NormalForm | None = None
+    rates: tuple[float, ...] = ()
+    rounding: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -769,13 +774,20 @@ class SwappedRecords:
     def _release(self, entry: Entry) -> Release | None:
         """An entry as theorem 4 sees it; None where it does not count it."""
         if entry.record is not None:
-            return None if entry.record[1] else Release(entry, None)
+            return None if entry.record[1] else Release(entry)
         if entry.query is None or entry.noise == "gaussian":
             return None
-        query, schema = entry.query, self.framework.schema
-        form = self._kept("forms of records", entry.text, lambda: normal_form(query, schema))
-        weights = [Fraction(weight) for weight in entry.weights or [1.0] * len(form.offset)]
-        return Release(entry, form, tuple(w / Fraction(entry.scale) for w in weights) if entry.noise else ())
+
+        def facts(query: Query = entry.query) -> tuple[NormalForm, float, list[int]]:
+            form = normal_form(query, self.framework.schema)
+            return form, rounding_of(form), [whole.denominator for whole in form.wholes()]
+
+        form, rounding, below = self._kept("forms of records", entry.text, facts)
+        if not entry.noise:
+            return Release(entry, form)
+        weights = entry.weights or (1.0,) * len(below)
+        moved = Fraction(rounding) * Fraction(max(weights)) / Fraction(entry.scale) if rounding else Fraction(0)
+        return Release(entry, form, tuple(w / entry.scale / d for w, d in zip(weights, below, strict=True)), moved)
 
     def _alone(self, release: Release) -> float:
         """What a release tells of one record whatever the laws, rounded up."""
@@ -804,7 +816,6 @@ class SwappedRecords:
 
     def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
         """What all releases tell about one property by one exchange of records."""
-        rounding = [Fraction(rounding_of(each.form)) * max(each.rates) for each in releases if each.form and each.rates]
         seen = [each for each in releases if each.form or self._is_seen(each.entry.columns)]
         beside = [self._alone(each) for each in releases if each not in seen]
         groups, parts = [np.zeros((3, 2 * self.framework.models))], self._parts(name, secret, seen)
@@ -827,7 +838,7 @@ class SwappedRecords:
             model=worst % self.framework.models,
             distance=size,
             one=up(math.fsum([float(ones[worst]), *beside]), steps),
-            total=sum(rounding, told),
+            total=sum((each.rounding for each in releases), told),
         )
 
     def _is_seen(self, names: frozenset[str]) -> bool:
@@ -862,9 +873,7 @@ class SwappedRecords:
                 continue
             form, start = each.form, 1 + sum(map(len, columns.values()))
             numbers = columns.setdefault(each.entry.text, range(start, start + len(form.offset)))
-            make = lambda form=form: [whole.denominator for whole in form.wholes()]  # noqa: E731
-            below = self._kept("denominators of records", each.entry.text, make)
-            noises += [(c, float(rate / d)) for c, rate, d in zip(numbers, each.rates, below, strict=False)]
+            noises += zip(numbers, each.rates, strict=False)
             bare += [] if each.rates else numbers
         models, (logs, ends) = swap.models, classes.given(swap)
         first, second = (
@@ -942,7 +951,7 @@ class SwappedRecords:
                     shift = up(self._moved(entry, 2) / entry.scale)
                     epsilons.append(gaussian_epsilon(shift, down(float(own) / grown, 8)))
                 else:
-                    epsilons.append(self._alone(Release(entry, None)))
+                    epsilons.append(self._alone(Release(entry)))
             one = up(math.fsum(epsilons))
             if one < MOST_EXPONENT:
                 one = min(one, up(math.log1p(up(apart * math.expm1(one), 16)), 16))
