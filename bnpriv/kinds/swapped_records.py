@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -38,7 +39,7 @@ from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
-from bnpriv.errors import BnprivError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
 from bnpriv.kind import NOT_BY_RECORDS
 from bnpriv.kinds.public_records import BITS
 
@@ -147,7 +148,6 @@ class Search:
         with np.errstate(invalid="ignore", divide="ignore"):
             ended = np.logaddexp(laws.above, np.where(laws.possible[0], np.log(laws.ends[0]), -math.inf))
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
-        self.orders: dict[int, IntArray] = {}
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
     def largest(self) -> Found:
@@ -225,7 +225,7 @@ class Search:
             p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read
-            order = np.array([self._order(pair) for pair in boxes.pair[near]], dtype=np.int64).reshape(-1, len(p)).T
+            order = self._order[:, boxes.pair[near]]
             sorted_ = [np.take_along_axis(each, order, 0) for each in (p, q, grown * band, shrunk)]
             loose = _threshold(sorted_[0], sorted_[1], sorted_[2], sorted_[3], *ends)
             if laws.band:
@@ -237,14 +237,12 @@ class Search:
         bound[np.isneginf(middle)] = -math.inf
         return boxes._replace(bound=bound), linear, gains
 
-    def _order(self, pair: int) -> IntArray:
-        """The atoms by the ratio of two laws, the largest first."""
-        if pair not in self.orders:
-            with np.errstate(invalid="ignore"):
-                above = self.laws.above[:, pair]
-                ratio = np.where(np.isneginf(above), -math.inf, above - self.laws.below[:, pair])
-            self.orders[pair] = np.argsort(-ratio, kind="stable")
-        return self.orders[pair]
+    @cached_property
+    def _order(self) -> IntArray:
+        """The atoms by the ratio of the two laws of each pair, the largest first."""
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(np.isneginf(self.laws.above), -math.inf, self.laws.above - self.laws.below)
+        return np.argsort(-ratio, axis=0, kind="stable")
 
     def _above(self, masses: FloatArray) -> FloatArray:
         """The mass above each step less that at the middle: of steps below it minus the mass that is below."""
@@ -712,7 +710,11 @@ class SwappedRecords:
         ----------
         query : Query
         """
-        return CUSTOM if isinstance(query, Custom) else unknown_law(self.framework, query)
+        unknown = CUSTOM if isinstance(query, Custom) else unknown_law(self.framework, query)
+        try:
+            return unknown or (told(self.framework, [normal_form(query, self.framework.schema)], frozenset()) and None)
+        except BnprivError as error:
+            return Refusal.of(error)
 
     def total(
         self, entries: Sequence[Entry], delta: Fraction = Fraction(0), columns: frozenset[str] = frozenset()
@@ -757,7 +759,7 @@ class SwappedRecords:
             return RecordsTotal(epsilon=None, kind=kind)
         try:
             found = [self._share(*way, releases) for way in self.ways() or ()]
-        except (OverflowError, SizeError):  # what is infinite is no fraction
+        except (OverflowError, SizeError, LawError):  # what is infinite is no fraction
             return RecordsTotal(epsilon=None, kind=kind)
         return RecordsTotal.of(found, kind)
 
@@ -822,7 +824,7 @@ class SwappedRecords:
         for part in parts:
             try:
                 groups.append(self._of_part(secret, swap, part, together=len(parts) == 1))
-            except SizeError:
+            except (SizeError, LawError):
                 bare = [each for each in part if each.form and not each.rates]
                 beside += [self._alone(each) for each in part if bare and each not in bare]
                 groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
@@ -850,11 +852,11 @@ class SwappedRecords:
 
     def _parts(self, name: str, secret: Secret, releases: Sequence[Release]) -> list[list[Release]]:
         """The releases in groups of which the columns are independent of those of other groups in either class."""
-        network, public = _network(self.framework), self.framework.public_records
+        network, several = _network(self.framework), self.framework.public_records or name in self.framework.column_laws
         columns = set[str]().union(*(each.entry.columns for each in releases))
         parts = [frozenset(columns)]
         # a class is one state of the protected column; in draws of public records nothing is independent
-        if public is None and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
+        if not several and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
         found: list[tuple[frozenset[str], list[Release]]] = []
         for release in releases:
