@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, final
 
 import numpy as np
@@ -128,6 +128,18 @@ class AskedQuestion:
             unit=float(one.mean_sizes @ shares(query, shaped.framework.schema)),
         )
 
+    @cached_property
+    def most(self) -> float:
+        """The highest rate of noise: where a higher one costs as much, quilts need none; 0 where they never do."""
+        if self.entry.family != "quilt":
+            return math.inf
+        costs = Costs(accountant=Accountant(self.made.framework), questions=[self], most=np.array([math.inf]))
+        bare = costs(np.array([math.inf]))
+        if bare == 0 or math.isinf(bare):
+            return bare
+        found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * CLOSE), CLOSE)
+        return 0.0 if found is None else float(found[0])
+
     def at(self, rate: float) -> Entry:
         """Return it with noise of a rate."""
         if math.isinf(rate):
@@ -199,7 +211,10 @@ def rate_of(made: Calibration) -> float:
 # --------------------------------------------------------------------------------------------------
 
 MOST_TOTALS = 300
-"""Totals that are worked out for one choice of questions, three for each question where these are many."""
+"""Totals that are worked out for one choice of questions."""
+
+MOST_WORK = 10_000
+"""The same times the number of questions."""
 
 FACTORS = (2.0, 1.3, 1.1, 1.03, 1.01, 1.003)
 """Factors by which rates are varied one by one, the largest first."""
@@ -212,6 +227,8 @@ NEAR_LIMIT = 1e-5
 
 GAIN = 1e-6
 """Relative gain below which an error is no less."""
+
+RatedQuestion = tuple[AskedQuestion, float]
 
 Errors = Callable[[FloatArray], tuple[float, FloatArray]]
 """From rates to the summed error, and for each question what it falls by for a rise of its rate, times its square."""
@@ -227,52 +244,65 @@ class Costs:
     accountant : Accountant
         Of what was released.
     questions : sequence of AskedQuestion
+    most : ndarray, optional
+        The highest rate of each, if it is not that of the question.
     left : int
         How many totals may still be worked out.
     """
 
     accountant: Accountant
     questions: Sequence[AskedQuestion]
+    most: FloatArray = field(default_factory=lambda: np.zeros(0))
     left: int = field(init=False)
     _shares: tuple[Share, ...] = ()
+    _terms: dict[tuple[tuple[str, bool], ...], NoiseCosts] = field(default_factory=dict[Any, NoiseCosts])
 
     def __post_init__(self) -> None:
-        self.left = max(MOST_TOTALS, 3 * len(self.questions))
+        self.left = min(MOST_TOTALS, MOST_WORK // len(self.questions))
+        self.most = self.most if len(self.most) else np.array([each.most for each in self.questions])
+
+    def fit(self, rates: FloatArray) -> FloatArray:
+        """Return rates of noise that can be had; infinite where there is none for a question."""
+        noisy = np.where(self.most > 0, np.minimum(rates, self.most), math.inf)
+        return np.where(np.isfinite(rates) & (rates > 0), noisy, rates)
 
     def __call__(self, rates: FloatArray) -> float:
         """Return the total, rounded up; infinite where nothing bounds it."""
         self.left -= 1
-        asked = [each.at(float(rate)) for each, rate in zip(self.questions, rates, strict=True) if rate > 0]
-        total = self.of(asked)
-        return math.inf if total is None else rounded_up(total)
-
-    def of(self, entries: Sequence[Entry]) -> Fraction | None:
-        """Return the total with more releases; None where nothing bounds it."""
-        modelled = [entry for entry in entries if entry.family != "column"]
-        added = sum((entry.epsilon for entry in entries if entry.family == "column"), Fraction(0))
+        asked = [(each, float(rate)) for each, rate in zip(self.questions, rates, strict=True) if rate > 0]
+        added = sum((each.at(rate).epsilon for each, rate in asked if each.entry.family == "column"), Fraction(0))
+        modelled = [(each, rate) for each, rate in asked if each.entry.family != "column"]
         if not modelled:
-            return None if self.accountant.total is None else self.accountant.total + added
-        added += sum((entry.epsilon for entry in self.accountant.entries if entry.family == "column"), Fraction(0))
-        told = self._told(modelled)
-        return None if told is None else told + added
+            told = self.accountant.total
+        else:
+            told = self._by_records(modelled) if modelled[0][0].entry.family == "records" else self._by_quilts(modelled)
+            added += sum((entry.epsilon for entry in self.accountant.entries if entry.family == "column"), Fraction(0))
+        return math.inf if told is None else rounded_up(told + added)
 
-    def _told(self, entries: Sequence[Entry]) -> Fraction | None:
-        framework = self.accountant.framework
-        if entries[0].family == "records":
-            return notion_of(framework).together(framework).total((*self.accountant.modelled, *entries)).epsilon
-        terms = self._before
-        for entry in entries:
-            terms = terms.plus(entry)
-        self._shares = shares_of(terms, self._shares)
-        return self._shares[0].total
+    def _by_records(self, asked: Sequence[RatedQuestion]) -> Fraction | None:
+        framework, entries = self.accountant.framework, [each.at(rate) for each, rate in asked]
+        return notion_of(framework).together(framework).total((*self.accountant.modelled, *entries)).epsilon
 
-    @cached_property
-    def _before(self) -> NoiseCosts:
-        evidence: Any = influences(self.accountant.framework)
-        terms = NoiseCosts(evidence=evidence)
+    def _by_quilts(self, asked: Sequence[RatedQuestion]) -> Fraction | None:
+        bare = tuple((each.entry.key, math.isinf(rate)) for each, rate in asked)
+        if bare not in self._terms:
+            evidence: Any = influences(self.accountant.framework)
+            noisy = [each.at(rate if math.isinf(rate) else 1.0) for each, rate in asked]
+            self._terms[bare] = reduce(
+                NoiseCosts.plus, (*self.accountant.modelled, *noisy), NoiseCosts(evidence=evidence)
+            )
+        terms = self._terms[bare]
+        # the same terms with other rates: only these are new
+        rates = dict.fromkeys(terms.terms, Fraction(0))
         for entry in self.accountant.modelled:
-            terms = terms.plus(entry)
-        return terms
+            rates[entry.key] = None if entry.noise is None else rates[entry.key] + Fraction(1 / entry.scale)
+        for each, rate in asked:
+            key, before = (each.entry.key, rates.get(each.entry.key))
+            if math.isfinite(rate) and before is not None:
+                rates[key] = before + Fraction(rate)
+        rated = {key: (entry, None if known is None else rates[key]) for key, (entry, known) in terms.terms.items()}
+        self._shares = shares_of(replace(terms, terms=rated, _last=None, _earlier={}, _costs={}), self._shares)
+        return self._shares[0].total
 
 
 def scaled(costs: Costs, rates: FloatArray, limit: float, close: float = NEAR_LIMIT) -> FloatArray | None:
@@ -287,10 +317,11 @@ def scaled(costs: Costs, rates: FloatArray, limit: float, close: float = NEAR_LI
         Share of the limit that may be left.
     """
     low, below, high, above, factor = 0.0, 0.0, math.inf, math.inf, 1.0
+    rates = costs.fit(rates)
     if not np.any(np.isfinite(rates) & (rates > 0)):
         return rates if costs(rates) <= limit else None
     for step in range(40):
-        total = costs(rates * factor)
+        total = costs(costs.fit(rates * factor))
         if total <= limit:
             # the line through the last two points goes on to the limit, and a little beyond
             rise = (total - below) / (factor - low)
@@ -305,11 +336,11 @@ def scaled(costs: Costs, rates: FloatArray, limit: float, close: float = NEAR_LI
         if math.isinf(high):
             factor = min(8.0 * low, further)
         elif not low:
-            factor = high * max(0.1, limit / above * (1 - close / 4) if math.isfinite(above) else 0.0)
+            factor = high * (min(max(limit / above, 0.1), 0.9) if step == 0 else 0.1)
         else:
             line = (limit - below) / (above - below) if step % 3 < 2 and math.isfinite(above) else 0.5
             factor = low + (high - low) * min(max(line * (1 - close / 4), 1e-6), 1 - 1e-6)
-    return rates * low if low else None
+    return costs.fit(rates * low) if low else None
 
 
 @final
@@ -321,7 +352,9 @@ class Sharing:
     error: float
 
 
-def best_sharing(errors: Errors, costs: Costs, starts: Iterable[FloatArray], limit: float) -> Sharing | None:
+def best_sharing(
+    errors: Errors, costs: Costs, starts: Iterable[FloatArray], limit: float, *, quick: bool = False
+) -> Sharing | None:
     """Return rates of the least sum of errors that keep a limit, as far as a search finds them; None where none do.
 
     Parameters
@@ -332,11 +365,13 @@ def best_sharing(errors: Errors, costs: Costs, starts: Iterable[FloatArray], lim
     starts : iterable of ndarray
         Rates to begin with.
     limit : float
+    quick : bool
+        Whether to take the best of these, scaled.
     """
     search = _Search(errors=errors, costs=costs, limit=limit)
     for start in starts:
         search.offer(start)
-    if search.best is not None:
+    if search.best is not None and not quick:
         search.follow_costs()
         search.without_noise()
         search.vary()
@@ -396,10 +431,9 @@ class _Search:
         for k in range(len(self.rates)):
             if self.costs.left <= 0:
                 return
-            tried = self.rates.copy()
-            tried[k] = math.inf if math.isfinite(tried[k]) else 100 * self.costs.questions[k].unit
-            others = np.where(np.arange(len(tried)) == k, tried, 0.0)
-            if self.costs.questions[k].entry.family != "column" and self.costs(others) <= self.limit:
+            asked, tried = self.costs.questions[k], self.rates.copy()
+            tried[k] = math.inf if math.isfinite(tried[k]) else 100 * asked.unit
+            if asked.entry.family == "quilt" or is_none(asked.made.noise):
                 self.offer(tried)
 
     def vary(self) -> None:
@@ -463,10 +497,13 @@ class Way:
         return Way(calibrations=tuple(made), questions=tuple(questions), error=math.fsum(map(error_of, made)))
 
 
-def shared(accountant: Accountant, questions: Sequence[AskedQuestion], limit: Fraction) -> Sharing | None:
+def shared(
+    accountant: Accountant, questions: Sequence[AskedQuestion], limit: Fraction, *, quick: bool = False
+) -> Sharing | None:
     """Return the best rates of questions of which each answers itself; None where none keep the limit."""
     costs = Costs(accountant=accountant, questions=questions)
-    return best_sharing(summed_errors(questions), costs, starts(costs, questions), down(float(limit)))
+    found = starts(costs, questions)
+    return best_sharing(summed_errors(questions), costs, found, down(float(limit)), quick=quick)
 
 
 def starts(costs: Costs, questions: Sequence[AskedQuestion]) -> Iterable[FloatArray]:
@@ -499,7 +536,7 @@ def realised(
         kept = [each for each in made if each is not None]
         if len(kept) < len(questions):
             return None
-        total = costs.of([Entry.of(each) for each in kept])
+        total = total_with(accountant, map(Entry.of, kept))
         if total is not None and total <= limit:
             return kept
         limit *= 1 - Fraction(1, 10**8)
@@ -716,19 +753,22 @@ def _checked(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
 
 
 def _planned(accountant: Accountant, questions: list[AskedQuestion], limit: Fraction) -> Iterable[Way]:
-    """The questions with their best rates, some asked as one where that helps: by quilts a stack may move less."""
-    best = shared(accountant, questions, limit)
+    """The questions with their best rates; by quilts also with some asked as one, as a stack may move less."""
+    best, apart = shared(accountant, questions, limit, quick=True), questions
     for group in _groups(questions):
         chosen = [k for k, each in enumerate(questions) if group & set(each.asked)]
         both = _stacked(accountant, [questions[k] for k in chosen], float(limit) / len(questions) * len(chosen))
         if both is None:
             continue
         tried = [*(each for k, each in enumerate(questions) if k not in chosen), both]
-        found = shared(accountant, tried, limit)
+        found = shared(accountant, tried, limit, quick=True)
         if found is not None and (best is None or found.error < best.error * (1 - STACK_GAIN)):
             best, questions = found, tried
-    made = None if best is None else realised(accountant, questions, best.rates, limit)
-    return () if made is None else (Way.of(made, [each.asked for each in questions]),)
+    for asked in [apart] if questions is apart else [apart, questions]:
+        sharing = shared(accountant, asked, limit)
+        made = None if sharing is None else realised(accountant, asked, sharing.rates, limit)
+        if made is not None:
+            yield Way.of(made, [each.asked for each in asked])
 
 
 STACK_GAIN = 0.01
