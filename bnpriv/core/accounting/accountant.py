@@ -332,10 +332,12 @@ class Accountant(Shown):
         """What all releases tell of one record (theorem 4), with delta 0; None where they do not count so."""
         return self._of_records(Fraction(0))
 
-    def _of_records(self, delta: Fraction) -> Any:
+    def _of_records(self, delta: Fraction, *, first: bool = False) -> Any:
+        """What all releases, or the first that counts by the model, tell by theorems 4 and 5."""
         if not self.modelled or self.modelled[0].family != "records":
             return None
-        return notion_of(self.framework).together(self.framework).total(self.modelled, delta)
+        together = notion_of(self.framework).together(self.framework)
+        return together.total(self.modelled[:1] if first else self.modelled, delta, frozenset(self.columns or ()))
 
     @property
     def _alone(self) -> tuple[Entry, ...]:
@@ -401,37 +403,43 @@ class Accountant(Shown):
         if room >= 0 and self.modelled:
             together = math.inf
             # column releases made before multiply the delta of what follows by exp(their epsilons): divide by that
-            if tally.growth is not None and self._by_sets(delta):
+            if self._counted is not None and tally.growth is not None and self._by_theorem(delta):
                 together = self._with_sets(self._known.delta, delta / tally.growth, room / tally.growth)
             found += [] if math.isinf(together) else [Fraction(together) + tally.epsilon]
             found += [tally.epsilon + entry.epsilon for entry in self._alone if self._counts_alone(entry, delta)]
-            # a column release multiplies the delta of what is beside it by exp(its epsilon) at most
-            if not tally.delta and tally.epsilon <= LARGEST_EXPONENT:
-                by_records = self._of_records(delta / Fraction(up(math.exp(up(float(tally.epsilon))))))
-                found += [tally.epsilon + by_records.epsilon] if by_records and by_records.epsilon is not None else []
+            # theorem 5 is proved without column releases beside it
+            if not tally.epsilon and not tally.delta and self._by_theorem(delta):
+                found += [each.epsilon for each in [self._of_records(delta)] if each and each.epsilon is not None]
         return min(found, default=None)
 
     def _counts_alone(self, entry: Entry, delta: Fraction) -> bool:
         """Whether the own guarantee of the only release that counts by the model may be used.
 
-        Later releases may depend on its answer: where theorem 3 counts them, it must count this one as well.
+        Later releases may depend on its answer: where theorem 3 or 5 counts them, it must count this one as well.
         """
         tally = self._tally
         if entry.delta and (tally.growth is None or tally.growth * entry.delta + tally.delta > delta):
             return False
-        return not tally.followed or not tally.has_delta or not self._by_sets(delta)
+        return not tally.followed or not tally.has_delta or not self._by_theorem(delta)
 
-    def _by_sets(self, delta: Fraction) -> bool:
-        """Whether theorem 3 counts what follows the first release that counts by the model, at this delta.
+    def _by_theorem(self, delta: Fraction) -> bool:
+        """Whether theorem 3 or 5 counts what follows the first release that counts by the model, at this delta.
 
         It does if the columns were declared, or if it counts this release by not much more than its own guarantee.
         """
-        if not delta or self._counted is None or self._tally.growth is None:
+        growth = self._tally.growth
+        if not delta or not self.modelled or growth is None:
             return False
-        share = delta / self._tally.growth
-        most = math.inf if self.columns is not None else WORTH_SETS * float(self.modelled[0].epsilon)
-        alone = self._with_sets(self._counted.first, share, share)
-        return alone < math.inf and alone <= most
+        first, by_records = self.modelled[0], self._of_records(delta, first=True)
+        if by_records is not None:
+            alone = math.inf if by_records.epsilon is None else float(by_records.epsilon)
+        elif self._counted is not None:
+            alone = self._with_sets(self._counted.first, delta / growth, delta / growth)
+        else:
+            return False
+        # what another tool released has no guarantee of its own
+        free = self.columns is not None or first.record is not None
+        return alone < math.inf and (free or alone <= WORTH_SETS * float(first.epsilon))
 
     @property
     def _known(self) -> _Counted:
@@ -504,7 +512,7 @@ def _counted_again(framework: Framework, columns: Iterable[str] | None, entries:
 
 
 WORTH_SETS = 2
-"""Theorem 3 may cost this many times the first release's own guarantee, where no columns were declared."""
+"""Theorem 3 or 5 may cost this many times the first release's own guarantee, where no columns were declared."""
 
 ESTIMATED = Refusal(
     required="only what is proved is added to other releases",
