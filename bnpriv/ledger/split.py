@@ -87,7 +87,13 @@ class AskedQuestion:
     unit: float
 
     @staticmethod
-    def of(accountant: Accountant, query: Query, epsilon: float, asked: tuple[str, ...] = ()) -> AskedQuestion:
+    def of(
+        accountant: Accountant,
+        query: Query,
+        epsilon: float,
+        asked: tuple[str, ...] = (),
+        weights: tuple[float, ...] | None = None,
+    ) -> AskedQuestion:
         """Return a question with the noise that suits it at an epsilon, by the first mechanism that counts.
 
         Raises
@@ -98,6 +104,7 @@ class AskedQuestion:
         refused: list[RefusedError | SizeError] = []
         for mechanism in COMPOSING:
             try:
+                mechanism = mechanism if weights is None else replace(mechanism, weights=weights)
                 made = shaped = mechanism.calibrate(accountant.framework, query, epsilon=epsilon)
                 if is_none(made.noise):
                     shaped = mechanism.calibrate(accountant.framework, query, epsilon=SMALL_EPSILON)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
 from typing import final
@@ -14,33 +15,26 @@ import numpy as np
 
 from bnpriv.bound import FloatArray, down
 from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.entries import Entry
 from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
-from bnpriv.core.queries.asked import crosstab, histogram
+from bnpriv.core.queries.asked import count, crosstab, histogram, number_labels, parts_of, proportion, stack
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.contribution import Leaf, cells
-from bnpriv.core.queries.derived import derivation
-from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
+from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.derived import Derived, derivation
+from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, columns_of, normal_form
 from bnpriv.core.queries.predicates import Comparison, Constant, Truths, truth
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import Release
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
-from bnpriv.ledger.split import (
-    AskedQuestion,
-    BudgetSplit,
-    Costs,
-    Sharing,
-    best_sharing,
-    rate_of,
-    realised,
-    shares,
-    split,
-)
+from bnpriv.ledger.history import total_with
+from bnpriv.ledger.split import AskedQuestion, BudgetSplit, Costs, rate_of, realised, scaled, shares, split
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Section, Table, fact
 from bnpriv.shown import Shown
-from bnpriv.text import number_text, upper_percent, upper_text
+from bnpriv.text import upper_percent, upper_text
 
 # --------------------------------------------------------------------------------------------------
 # Queries as rows of one matrix: over counts of records, of which some add up to others.
@@ -103,7 +97,7 @@ class QueryMatrix:
         )
         return dict(zip(leaves, parts.truth[:, first], strict=True)), steps
 
-    def _form(self, query: Query):  # type: ignore[no-untyped-def]
+    def _form(self, query: Query) -> NormalForm | None:
         try:
             return normal_form(query, self.schema)
         except QueryError:
@@ -252,22 +246,21 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
     """
     from scipy.optimize import nnls
 
-    sides = np.concatenate([spread, -spread])
     missing = np.concatenate([lower - values, values - upper])
     if np.all(missing <= 0):
         return values
     size = max(1.0, float(np.abs(missing).max()))
     # the least change is in the cone of the sides: nonnegative least squares finds it (Lawson and Hanson, chapter 23)
-    basis = np.linalg.svd(spread, full_matrices=False)
-    kept = basis.S > SMALL * basis.S[0]
-    sides = np.concatenate([basis.U, -basis.U])[:, kept] * basis.S[kept]
-    scaling = float(basis.S[0])
+    left, sizes, _ = np.linalg.svd(spread, full_matrices=False)
+    kept, scaling = sizes > SMALL * float(sizes[0]), float(sizes[0])
+    moves = left[:, kept] * sizes[kept]
+    sides = np.concatenate([moves, -moves])
     system = np.concatenate([sides.T / scaling, missing[None] / size])
     goal = np.append(np.zeros(len(system) - 1), 1.0)
     weights, _ = nnls(system, goal, maxiter=50 * system.shape[1])
     rest = system @ weights - goal
     change = -rest[:-1] / rest[-1] * size / scaling
-    return np.clip(values + (basis.U[:, kept] * basis.S[kept]) @ change, lower, upper)
+    return np.clip(values + moves @ change, lower, upper)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -280,14 +273,14 @@ MOST_NUMBERS = 128
 MOST_LEFT_OUT = 4
 """Categories of a protected column of which each is left out once."""
 
-MOST_TABLES = 60
-"""Tables and questions among which is chosen."""
+MOST_LETTERS = 9_000
+"""Of the text of one stack: a longer one is not stored."""
 
 STEPS = 60
-"""Steps of the search for rates that takes what each table costs alone."""
+"""Steps of the search for rates that takes what each number costs alone."""
 
-LEAST_SHARE = 2e-3
-"""Share of the budget below which a table is not asked."""
+LEAST_SHARE = 1e-5
+"""Share of the budget below which a number is not asked."""
 
 
 def tables(framework_columns: Schema, queries: Sequence[Query], protected: Iterable[str]) -> list[Query]:
@@ -400,7 +393,7 @@ def _fitted(matrix: QueryMatrix, queries: Sequence[Query], made: Sequence[Calibr
 
 @dataclass(kw_only=True)
 class _Choice:
-    """Rates of tables and questions, and what they are worth to the answers."""
+    """Rates of single numbers, each with noise of its own, and what they are worth to the answers."""
 
     matrix: QueryMatrix
     queries: Sequence[Query]
@@ -411,68 +404,314 @@ class _Choice:
         self.wanted = self.matrix.matrix(self.queries)[1]
         self.worth = np.concatenate([shares(query, schema) for query in self.queries])
         self.rows = self.matrix.matrix([each.query for each in self.asked])[1]
-        sizes = [each.query.dimension(schema) for each in self.asked]
-        self.owner = np.repeat(np.arange(len(sizes)), sizes)
-        self.weights = np.concatenate(
-            [each.entry.weights or (1.0,) * size for each, size in zip(self.asked, sizes, strict=True)]
-        )
+        self.owner = np.repeat(range(len(self.asked)), [each.query.dimension(schema) for each in self.asked])
+        self.weights = np.concatenate([each.entry.weights or (1.0,) * each.made.noise.dimension for each in self.asked])
 
-    def errors(self, rates: FloatArray) -> tuple[float, FloatArray]:
-        """Return the summed error, about, and what each rate is worth: see `bnpriv.ledger.split.Errors`."""
+    def worths(self, rates: FloatArray) -> FloatArray | None:
+        """Return how much of the summed error comes from the noise of each; None where answers are not determined."""
         used = rates[self.owner] > 0
-        deviations = math.sqrt(2) / (rates[self.owner][used] * self.weights[used])
+        deviations = 1 / (rates[self.owner][used] * self.weights[used])
         found = estimator(self.wanted, self.rows[used], deviations)
         if found is None:
-            return math.inf, np.zeros(len(rates))
+            return None
         variances = (found * deviations) ** 2
         roots = np.sqrt(variances.sum(axis=1))
         parts = np.divide(self.worth, roots, out=np.zeros_like(roots), where=roots > 0) @ variances
-        helps = np.bincount(self.owner[used], parts, len(rates))
-        return ABOUT * float(self.worth @ roots), ABOUT * helps * np.where(np.isfinite(rates), rates, 0.0)
+        return np.bincount(self.owner[used], parts, len(rates))
 
-    def rates(self, costs: FloatArray, limit: float) -> FloatArray | None:
-        """Return the best rates if a table costs what it costs alone, without those that are hardly worth it."""
-        rates = limit / len(costs) / costs
-        for step in range(STEPS):
-            error, helps = self.errors(rates)
-            if math.isinf(error):
+    def rates(self, costs: FloatArray) -> FloatArray | None:
+        """Return rates of the least error for their cost, if each costs what it costs alone."""
+        rates = 1 / costs
+        for _ in range(STEPS):
+            worths = self.worths(rates)
+            if worths is None:
                 return None
-            # this step never raises the error: a root is below its tangent
-            rates = np.cbrt(helps * rates / costs)
-            rates *= limit / float(rates @ costs)
-            if step % 20 == 19:
-                for k in np.argsort(rates * costs):
-                    less = np.where(np.arange(len(rates)) == k, 0.0, rates)
-                    if 0 < rates[k] * costs[k] < LEAST_SHARE * limit and math.isfinite(self.errors(less)[0]):
-                        rates = less
-        return rates
+            # the error never rises by this step: a root is below its tangent
+            rates = np.cbrt(worths * rates / costs)
+            rates /= float(rates @ costs)
+        few = np.where(rates * costs < LEAST_SHARE, 0.0, rates)
+        return rates if self.worths(few) is None else few
 
 
-ABOUT = 0.75
-"""The mean error over the deviation, between that of Laplace noise (.71) and that of normal noise (.8)."""
+def single_numbers(queries: Iterable[Query], matrix: QueryMatrix) -> list[Query]:
+    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole."""
+    found: dict[bytes, Query] = {}
+    for query in queries:
+        for each in _apart(query, matrix.schema):
+            found.setdefault(matrix.matrix([each])[1].round(9).tobytes(), each)
+    return list(found.values())
 
 
-def best_tables(
-    accountant: Accountant, queries: Sequence[Query], limit: Fraction, matrix: QueryMatrix, candidates: Sequence[Query]
+def _apart(query: Query, schema: Schema) -> list[Query]:
+    outputs = () if isinstance(query, Custom) else query.outputs(schema)
+    counted = [output.terms[0][1] for output in outputs if len(output.terms) == 1 and output.terms[0][0] == 1]
+    conditions = [term.predicate for term in counted if isinstance(term, Indicator)]
+    if isinstance(query, Derived) or not len(outputs) == len(conditions) > 0:
+        return [query]
+    return [proportion(each) if outputs[0].averaged else count(each) for each in conditions]
+
+
+def asked_numbers(accountant: Accountant, queries: Sequence[Query], limit: Fraction) -> list[AskedQuestion]:
+    """Return the questions that a mechanism answers with an equal part of what is left."""
+    found: list[AskedQuestion] = []
+    for query in queries:
+        with suppress(RefusedError, SizeError):
+            found.append(AskedQuestion.of(accountant, query, float(limit - (accountant.total or 0)) / len(queries)))
+    return found
+
+
+def by_numbers(
+    accountant: Accountant,
+    queries: Sequence[Query],
+    limit: Fraction,
+    matrix: QueryMatrix,
+    asked: Sequence[AskedQuestion],
 ) -> Sequence[Calibration] | None:
-    """Return calibrations of the tables and questions with which the answers to all questions err least."""
-    left = float(limit - (accountant.total or 0))
-    asked: list[AskedQuestion] = []
-    for query in candidates:
-        try:
-            asked.append(AskedQuestion.of(accountant, query, left / len(candidates)))
-        except (RefusedError, SizeError):
-            continue
-    modelled = [each for each in asked if each.entry.family != "column" and math.isfinite(rate_of(each.made))]
-    choice = _Choice(matrix=matrix, queries=queries, asked=modelled)
-    if not modelled:
-        return None
-    costs = np.array([left / len(candidates) / rate_of(each.made) for each in modelled])
-    rates = choice.rates(costs, left)
+    """Return calibrations of stacks of numbers, each with a weight of its own, for the least error of all answers."""
+    noisy = [each for each in asked if each.entry.family != "column" and math.isfinite(rate_of(each.made))]
+    costs = np.array([each.made.epsilon / rate_of(each.made) for each in noisy])
+    rates = _Choice(matrix=matrix, queries=queries, asked=noisy).rates(costs) if noisy else None
     if rates is None:
         return None
-    kept = [each for each, rate in zip(modelled, rates, strict=True) if rate > 0]
-    choice = _Choice(matrix=matrix, queries=queries, asked=kept)
-    together = Costs(accountant=accountant, questions=kept)
-    best = best_sharing(choice.errors, together, [rates[rates > 0]], down(float(limit)))
-    return None if best is None else realised(accountant, kept, best.rates, limit)
+    stacks, given = list[AskedQuestion](), list[float]()
+    # weights in a stack are powers of two: numbers between these go into stacks of their own
+    between = np.round(BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % BETWEEN
+    for k in range(BETWEEN):
+        places = [int(place) for place in np.argsort(-rates) if rates[place] > 0 and between[place] == k]
+        for group in _groups([noisy[place] for place in places], matrix.schema):
+            chosen, places = places[: len(group)], places[len(group) :]
+            parts = np.repeat(rates[chosen], [len(parts_of(each.query, matrix.schema)) for each in group])
+            weights = tuple((parts / parts.min()).tolist()) if len(parts) > 1 else None
+            query = stack(*(each.query for each in group)) if len(group) > 1 else group[0].query
+            try:
+                stacks.append(AskedQuestion.of(accountant, query, group[0].made.epsilon, weights=weights))
+            except (RefusedError, SizeError, QueryError):
+                return None
+            given.append(float(parts.min()))
+    together = Costs(accountant=accountant, questions=stacks)
+    found = scaled(together, np.array(given), down(float(limit)))
+    return None if found is None else realised(accountant, stacks, found, limit)
+
+
+BETWEEN = 4
+"""Stacks whose weights lie evenly between powers of two."""
+
+
+def _groups(asked: Sequence[AskedQuestion], schema: Schema) -> Iterable[list[AskedQuestion]]:
+    """Queries in groups that one stack may hold, and of which the text may be stored."""
+    group, numbers, letters = list[AskedQuestion](), 0, 0
+    for each in asked:
+        size, length = each.query.dimension(schema), len(str(each.query)) + 2
+        if group and (numbers + size > MOST_NUMBERS or letters + length > MOST_LETTERS):
+            yield group
+            group, numbers, letters = [], 0, 0
+        group.append(each)
+        numbers, letters = numbers + size, letters + length
+    if group:
+        yield group
+
+
+# --------------------------------------------------------------------------------------------------
+# A workload: what is asked, the answers that follow, and how much they err.
+# --------------------------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class WorkloadAnswer:
+    """The answer to a question of a workload.
+
+    Parameters
+    ----------
+    query : Query
+    labels : tuple of str
+    values : tuple of float
+    errors : tuple of float
+        The mean error of each number that the answer is computed from, before it was brought into its range.
+    """
+
+    query: Query
+    labels: tuple[str, ...]
+    values: tuple[float, ...]
+    errors: tuple[float, ...]
+
+    @property
+    def value(self) -> float | tuple[float, ...]:
+        """The number if there is one, else the tuple of all."""
+        return self.values[0] if len(self.values) == 1 else self.values
+
+
+@final
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Workload(Shown):
+    """What is asked in place of many questions, and how their answers follow; nothing is spent yet.
+
+    Parameters
+    ----------
+    queries : tuple of Query
+    schema : Schema
+    split : BudgetSplit
+        The releases.
+    alone : float
+        The summed error if each question is asked by itself, with the best split of the budget.
+    found, spread : ndarray of shape (numbers, released)
+        From released numbers to answers; the same times the deviation of the noise of each.
+    shift, errors : ndarray of shape (numbers,)
+    """
+
+    queries: tuple[Query, ...]
+    schema: Schema
+    split: BudgetSplit
+    alone: float
+    found: FloatArray = field(repr=False)
+    spread: FloatArray = field(repr=False)
+    shift: FloatArray = field(repr=False)
+    errors: FloatArray = field(repr=False)
+
+    @property
+    def calibrations(self) -> tuple[Calibration, ...]:
+        """What is released: each to be passed to `Session.release`, or all to `Session.release_workload`."""
+        return self.split.calibrations
+
+    @property
+    def error(self) -> float:
+        """The sum of the mean errors of all numbers, each as a share of its range."""
+        return float(self.errors @ np.concatenate([shares(query, self.schema) for query in self.queries]))
+
+    def answers(self, releases: Sequence[Release]) -> tuple[WorkloadAnswer, ...]:
+        """Return the answers to all questions from what was released: post-processing, which costs nothing.
+
+        They are the best linear ones, and then brought into their ranges by the least change of the released numbers:
+        counts are not negative, and sums that hold in every table hold among them.
+
+        Parameters
+        ----------
+        releases : sequence of Release
+            Of `calibrations`, in order.
+
+        Raises
+        ------
+        ParameterError
+            If they are others.
+        """
+        if [each.calibration.seal for each in releases] != [each.seal for each in self.calibrations]:
+            raise ParameterError(
+                "the answers of a workload follow from the releases of its own calibrations, in order",
+                found=f"{len(releases)} other releases, or another order",
+                remedy="Call Session.release_workload(workload).",
+            )
+        released = np.array([value for each in releases for value in each.base])
+        ends = [answer_range(query, self.schema) for query in self.queries]
+        lower, upper = (np.concatenate([np.asarray(end[k], dtype=float) for end in ends]) for k in (0, 1))
+        values = within(self.found @ released + self.shift, self.spread, lower, upper)
+        answers: list[WorkloadAnswer] = []
+        start = 0
+        for query in self.queries:
+            stop = start + query.dimension(self.schema)
+            base, derived = values[start:stop].tolist(), derivation(query, self.schema)
+            labels = number_labels(query, self.schema)
+            answers.append(
+                WorkloadAnswer(
+                    query=query,
+                    labels=labels if derived is None else derived.labels(labels),
+                    values=tuple(base) if derived is None else derived.values(base),
+                    errors=tuple(self.errors[start:stop].tolist()),
+                )
+            )
+            start = stop
+        return tuple(answers)
+
+    @property
+    def document(self) -> Document:
+        """Return what is asked, and how much each answer errs."""
+        sizes = np.cumsum([0, *(query.dimension(self.schema) for query in self.queries)])
+        errors = [self.errors[first:last].max() for first, last in itertools.pairwise(sizes)]
+        asked = len(self.calibrations)
+        return Document(
+            kind="workload",
+            kicker="bnpriv workload: nothing is spent by asking",
+            headline=f"{len(self.queries):,} questions from {asked:,} release{'s' if asked > 1 else ''} for epsilon "
+            f"{upper_text(self.split.epsilon, 6)}",
+            lead="Session.release_workload releases what is asked, and computes the answers from it.",
+            facts=(
+                fact("Summed error", f"{upper_percent(self.error)} of the ranges of the answers, on average"),
+                fact("Each question by itself", f"{upper_percent(self.alone)}"),
+            ),
+            sections=(
+                Section(
+                    title="What each question gets",
+                    blocks=(
+                        Table(
+                            caption="In the order in which they were asked",
+                            header=("question", "mean error, at most of all numbers"),
+                            rows=[
+                                ((Code(str(query)),), upper_text(float(error)))
+                                for query, error in zip(self.queries, errors, strict=True)
+                            ],
+                            numbers=(1,),
+                        ),
+                    ),
+                ),
+                *self.split.document.sections,
+            ),
+            data={
+                "epsilon": self.split.epsilon,
+                "error": self.error,
+                "alone": self.alone,
+                "errors": self.errors.tolist(),
+                "releases": self.split.to_rows(),
+            },
+        )
+
+    def __repr__(self) -> str:
+        asked = len(self.calibrations)
+        return f"Workload(questions={len(self.queries)}, releases={asked}, epsilon={self.split.epsilon:.6g})"
+
+
+def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, budget: Budget) -> Workload:
+    """Choose what to ask in place of questions: never worse than each by itself.
+
+    Parameters
+    ----------
+    accountant : Accountant
+        Of what was released.
+    queries : sequence of Query
+    limit : Fraction
+        What all releases may tell together then.
+    budget : Budget
+
+    Raises
+    ------
+    ParameterError, RefusedError
+        As `bnpriv.ledger.split.split`.
+    """
+    schema = accountant.framework.schema
+    apart = split(accountant, queries, limit, budget)
+    parts = tables(schema, queries, accountant.framework.protected)
+    matrix = QueryMatrix(schema=schema, queries=[*queries, *parts])
+    for query in (*queries, *parts):
+        matrix.rows(query)
+    worth = np.concatenate([shares(query, schema) for query in queries])
+    best, least = _fitted(matrix, queries, apart.calibrations), apart
+    numbers = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
+    few = set(map(str, single_numbers(queries, matrix)))
+    for candidates in ([each for each in numbers if str(each.query) in few], numbers):
+        made = by_numbers(accountant, queries, limit, matrix, candidates)
+        fitted = None if made is None else _fitted(matrix, queries, made)
+        total = None if made is None else total_with(accountant, map(Entry.of, made))
+        if made is None or fitted is None or total is None or total > limit:
+            continue
+        if best is None or fitted.errors @ worth < best.errors @ worth:
+            asked = tuple((str(each.query),) for each in made)
+            best, least = fitted, replace(apart, calibrations=tuple(made), questions=asked, total=total)
+    assert best is not None  # its own answers determine each question
+    return Workload(
+        queries=tuple(queries),
+        schema=schema,
+        split=least,
+        alone=apart.error,
+        found=best.found,
+        spread=best.spread,
+        shift=best.shift,
+        errors=best.errors,
+    )
