@@ -270,6 +270,9 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
 MOST_NUMBERS = 128
 """Numbers of one table that is asked."""
 
+MOST_WHOLE = 64
+"""Numbers of a table of all columns that are asked about."""
+
 MOST_LEFT_OUT = 4
 """Categories of a protected column of which each is left out once."""
 
@@ -299,20 +302,22 @@ def tables(framework_columns: Schema, queries: Sequence[Query], protected: Itera
     terms = [term for query in queries for term in _terms(query, schema) if isinstance(term, Indicator)]
     bins = {name: _bins(schema, name, terms) for name in sorted({name for term in terms for name in term.columns})}
     sets = {term.columns for term in terms}
-    whole = frozenset[str]().union(*sets)
     smaller = {
         frozenset(some) for each in sets for size in range(1, len(each)) for some in itertools.combinations(each, size)
     }
+    whole = frozenset[str]().union(*sets)
     found: dict[str, Query] = {}
-    for names in sorted({*sets, *smaller, whole}, key=lambda each: (-len(each), sorted(each))):
-        if names and all(bins[name] for name in names):
-            open_ones = [name for name in protected if name in names and isinstance(schema[name], Categorical)]
-            for chosen in _less_one({name: bins[name] for name in sorted(names)}, open_ones):
-                edges = sum(not isinstance(schema[name], Categorical) for name in chosen)  # one more than bins
-                if math.prod(map(len, chosen.values())) / 2**edges <= MOST_NUMBERS:
-                    query = _table(chosen, schema)
-                    if query.dimension(schema) <= MOST_NUMBERS:
-                        found.setdefault(str(query), query)
+    for names in sorted({*sets, *smaller, whole} - {frozenset[str]()}, key=lambda each: (-len(each), sorted(each))):
+        given = {name: bins[name] for name in sorted(names)}
+        edges = sum(not isinstance(schema[name], Categorical) for name in names)  # one more than bins
+        if (
+            math.prod(map(len, given.values()))
+            > (MOST_NUMBERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
+        ):
+            continue
+        for chosen in _less_one(given, [name for name in protected if name in names and not edges]):
+            query = _table(chosen, schema)
+            found.setdefault(str(query), query)
     return list(found.values())
 
 
