@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,6 @@ MOST_STEPS = 1000
 """The most grid steps of a column with a density for which sums have exact laws."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The values of a column that a query can tell apart, with their log probabilities per state of its node.
@@ -425,7 +424,6 @@ def _certain(states: int) -> FloatArray:
     return np.where(np.eye(states) > 0, 0.0, -math.inf)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Axis:
     """The values of one column along its axis of the table of all combinations."""
