@@ -273,9 +273,6 @@ MOST_NUMBERS = 128
 MOST_WHOLE = 64
 """Numbers of a table of all columns that are asked about."""
 
-MOST_LEFT_OUT = 4
-"""Categories of a protected column of which each is left out once."""
-
 MOST_LETTERS = 9_000
 """Of the text of one stack: a longer one is not stored."""
 
@@ -286,19 +283,14 @@ LEAST_SHARE = 1e-5
 """Share of the budget below which a number is not asked."""
 
 
-def tables(framework_columns: Schema, queries: Sequence[Query], protected: Iterable[str]) -> list[Query]:
+def tables(schema: Schema, queries: Sequence[Query]) -> list[Query]:
     """Return tables of which questions are sums: of the columns of a condition, of some of these, and of all.
-
-    Where a protected column is among them, also the tables without one of its categories: what the others tell beside
-    it costs less than a table that shows each record twice.
 
     Parameters
     ----------
-    framework_columns : Schema
+    schema : Schema
     queries : sequence of Query
-    protected : iterable of str
     """
-    schema = framework_columns
     terms = [term for query in queries for term in _terms(query, schema) if isinstance(term, Indicator)]
     bins = {name: _bins(schema, name, terms) for name in sorted({name for term in terms for name in term.columns})}
     sets = {term.columns for term in terms}
@@ -315,9 +307,8 @@ def tables(framework_columns: Schema, queries: Sequence[Query], protected: Itera
             > (MOST_NUMBERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
         ):
             continue
-        for chosen in _less_one(given, [name for name in protected if name in names and not edges]):
-            query = _table(chosen, schema)
-            found.setdefault(str(query), query)
+        query = _table(given, schema)
+        found.setdefault(str(query), query)
     return list(found.values())
 
 
@@ -343,16 +334,6 @@ def _bins(schema: Schema, name: str, terms: Iterable[Indicator]) -> tuple[Consta
     inside = sorted(cut for cut in cuts if column.lower < cut <= column.upper)
     top = column.upper + (1 if inside and inside[-1] == column.upper else 0)
     return tuple(int(edge) if column.whole else float(edge) for edge in (column.lower, *inside, top))
-
-
-def _less_one(
-    bins: Mapping[str, tuple[Constant, ...]], protected: Sequence[str]
-) -> Iterable[dict[str, tuple[Constant, ...]]]:
-    """The bins, and the same without one category of a protected column."""
-    yield dict(bins)
-    for name in protected:
-        for left_out in bins[name] if 1 < len(bins[name]) <= MOST_LEFT_OUT else ():
-            yield {**bins, name: tuple(each for each in bins[name] if each != left_out)}
 
 
 def _table(bins: Mapping[str, tuple[Constant, ...]], schema: Schema) -> Query:
@@ -583,6 +564,22 @@ class Workload(Shown):
         """The sum of the mean errors of all numbers, each as a share of its range."""
         return float(self.errors @ np.concatenate([shares(query, self.schema) for query in self.queries]))
 
+    def require_room(self, accountant: Accountant, budget: Budget) -> None:
+        """Refuse what passes a budget, before the first of its releases is charged.
+
+        Raises
+        ------
+        RefusedError
+            If all of them together do.
+        """
+        total = total_with(accountant, map(Entry.of, self.calibrations))
+        if total is None or total > budget.epsilon:
+            raise RefusedError(
+                "all releases of a workload must fit into the budget",
+                found="more than is left of it",
+                remedy="Choose a workload anew: Session.workload(questions).",
+            )
+
     def answers(self, releases: Sequence[Release]) -> tuple[WorkloadAnswer, ...]:
         """Return the answers to all questions from what was released: post-processing, which costs nothing.
 
@@ -692,7 +689,7 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     """
     schema = accountant.framework.schema
     apart = split(accountant, queries, limit, budget)
-    parts = tables(schema, queries, accountant.framework.protected)
+    parts = tables(schema, queries)
     matrix = QueryMatrix(schema=schema, queries=[*queries, *parts])
     for query in (*queries, *parts):
         matrix.rows(query)
