@@ -1,4 +1,4 @@
-"""All two-way cross tables of five columns as one workload, against one release of each with an equal part of the budget.
+"""All two-way cross tables of five columns as one workload, against one release of each with an equal part of epsilon.
 
 Run: python -m benchmarks.workloads [draws]
 

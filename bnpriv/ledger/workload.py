@@ -20,6 +20,7 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.queries.asked import count, crosstab, histogram, number_labels, parts_of, proportion, stack
 from bnpriv.core.queries.base import Indicator, Query
+from bnpriv.core.queries.builtin import Count
 from bnpriv.core.queries.contribution import Leaf, cells
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.derived import Derived, derivation
@@ -454,9 +455,13 @@ def by_numbers(
     asked: Sequence[AskedQuestion],
 ) -> Sequence[Calibration] | None:
     """Return calibrations of stacks of numbers, each with a weight of its own, for the least error of all answers."""
-    noisy = [each for each in asked if each.entry.family != "column" and math.isfinite(rate_of(each.made))]
+    noisy = [each for each in asked if each.entry.family != "column"]
     costs = np.array([each.made.epsilon / rate_of(each.made) for each in noisy])
-    rates = _Choice(matrix=matrix, queries=queries, asked=noisy).rates(costs) if noisy else None
+    if not costs.any():
+        return None
+    # what costs nothing alone costs something beside others
+    costs = np.maximum(costs, LEAST_COST * float(costs[costs > 0].min()))
+    rates = _Choice(matrix=matrix, queries=queries, asked=noisy).rates(costs)
     if rates is None:
         return None
     stacks, given = list[AskedQuestion](), list[float]()
@@ -478,6 +483,34 @@ def by_numbers(
     found = scaled(together, np.array(given), down(float(limit)))
     return None if found is None else realised(accountant, stacks, found, limit)
 
+
+def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Schema) -> list[Query]:
+    """Return counts of two cells of a table together: where one tells as much as the other, both may tell little.
+
+    Parameters
+    ----------
+    queries : iterable of Query
+    asked : sequence of AskedQuestion
+        Of single numbers: cells are paired that cost about the same.
+    schema : Schema
+    """
+    costs = {str(each.query): each.made.epsilon / rate_of(each.made) for each in asked}
+    found: dict[str, Query] = {}
+    for query in queries:
+        counted = [each for each in _apart(query, schema) if isinstance(each, Count) and str(each) in costs]
+        counted.sort(key=lambda each: costs[str(each)])
+        for k, each in enumerate(counted):
+            for other in counted[k + 1 : k + 1 + PARTNERS]:
+                both = count(each.predicate | other.predicate)
+                found.setdefault(str(both), both)
+    return list(found.values())
+
+
+PARTNERS = 6
+"""Cells with which each cell is counted together."""
+
+LEAST_COST = 0.1
+"""What a number costs at least, as a share of the least cost of the others."""
 
 BETWEEN = 4
 """Stacks whose weights lie evenly between powers of two."""
@@ -696,8 +729,9 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     worth = np.concatenate([shares(query, schema) for query in queries])
     best, least = _fitted(matrix, queries, apart.calibrations), apart
     numbers = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
+    both = asked_numbers(accountant, pairs([*queries, *parts], numbers, schema), limit)
     few = set(map(str, single_numbers(queries, matrix)))
-    for candidates in ([each for each in numbers if str(each.query) in few], numbers):
+    for candidates in ([each for each in numbers if str(each.query) in few], [*numbers, *both]):
         made = by_numbers(accountant, queries, limit, matrix, candidates)
         fitted = None if made is None else _fitted(matrix, queries, made)
         total = None if made is None else total_with(accountant, map(Entry.of, made))
