@@ -301,13 +301,10 @@ class Costs:
             )
         terms = self._terms[bare]
         # the same terms with other rates: only these are new
-        rates = dict.fromkeys(terms.terms, Fraction(0))
-        for entry in self.accountant.modelled:
-            rates[entry.key] = None if entry.noise is None else rates[entry.key] + Fraction(1 / entry.scale)
-        for each, rate in asked:
-            key, before = (each.entry.key, rates.get(each.entry.key))
-            if math.isfinite(rate) and before is not None:
-                rates[key] = before + Fraction(rate)
+        rates: dict[str, Fraction] = {}
+        earlier = [(each.key, 1 / each.scale) for each in self.accountant.modelled if each.noise is not None]
+        for key, rate in (*earlier, *((each.entry.key, rate) for each, rate in asked if math.isfinite(rate))):
+            rates[key] = rates.get(key, Fraction(0)) + Fraction(rate)
         rated = {key: (entry, None if known is None else rates[key]) for key, (entry, known) in terms.terms.items()}
         self._shares = shares_of(replace(terms, terms=rated, _last=None, _earlier={}, _costs={}), self._shares)
         return self._shares[0].total

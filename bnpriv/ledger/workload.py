@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, down
 from bnpriv.core.accounting.accountant import Accountant
@@ -133,20 +134,18 @@ class QueryMatrix:
         names = sorted(columns_of(term))
         pieces = [self._pieces.get(name) for name in names]
 
-        def along(values: FloatArray, k: int) -> FloatArray:
+        def along(values: NDArray[Any], k: int) -> NDArray[Any]:
             return values.reshape([-1 if axis == k else 1 for axis in range(len(names))])
 
         if isinstance(term, Indicator):
             held = {leaf: along(row, k) for k, piece in enumerate(pieces) if piece for leaf, row in piece[0].items()}
             values = truth(term.predicate, held.__getitem__).astype(float)
         else:
-            steps = [None if piece is None else piece[1] for piece in pieces]
-            if any(each is None for each in steps):
+            steps = [piece[1] for piece in pieces if piece is not None and piece[1] is not None]
+            if len(steps) < len(names):
                 return 0.0, {term: 1.0}
-            values = reduce(
-                np.multiply,
-                [along(each ** term.powers[name], k) for k, (name, each) in enumerate(zip(names, steps, strict=True))],
-            )
+            powers = [each ** term.powers[name] for name, each in zip(names, steps, strict=True)]
+            values = reduce(np.multiply, [along(each, k) for k, each in enumerate(powers)])
         sizes = [len(next(iter(piece[0].values()))) for piece in pieces if piece]
         values = np.array(np.broadcast_to(values, sizes))
         for axis in range(len(names)):  # from here on the first piece stands for whatever the column holds
@@ -190,25 +189,19 @@ def estimator(wanted: FloatArray, asked: FloatArray, deviations: FloatArray) -> 
         Of the noise of each number; 0 for an exact one.
     """
     exact = deviations == 0
-    found = np.zeros((len(wanted), len(asked)))
-    left, solved = wanted, asked[exact]
-    free = np.eye(asked.shape[1])
-    if exact.any():
-        inverse = np.linalg.pinv(solved, rcond=SMALL)
-        free -= inverse @ solved
-        left = wanted @ free
-    # deviations are of one size for the solver, since it takes what is much smaller than the largest for nothing
+    inverse = np.linalg.pinv(asked[exact], rcond=SMALL)
+    free = np.eye(asked.shape[1]) - inverse @ asked[exact]  # of unknowns, what exact numbers leave open
     weighted = asked[~exact] @ free / deviations[~exact, None]
-    gram = weighted.T @ weighted
-    values, vectors = np.linalg.eigh(gram)
-    kept = values > SMALL**1.5 * max(float(values[-1]), 0.0) if len(values) else values > 0
+    values, vectors = np.linalg.eigh(weighted.T @ weighted)
+    kept = values > SMALL**1.5 * float(values[-1])
     basis = vectors[:, kept]
+    left = wanted @ free
     known = left @ basis
-    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max(initial=0.0)))):
+    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max()))):
         return None
+    found = np.zeros((len(wanted), len(asked)))
     found[:, ~exact] = (known / values[kept]) @ basis.T @ weighted.T / deviations[~exact]
-    if exact.any():
-        found[:, exact] = (wanted - found[:, ~exact] @ asked[~exact]) @ inverse
+    found[:, exact] = (wanted - found[:, ~exact] @ asked[~exact]) @ inverse
     return found
 
 
@@ -404,7 +397,7 @@ class _Choice:
         variances = (found * deviations) ** 2
         roots = np.sqrt(variances.sum(axis=1))
         parts = np.divide(self.worth, roots, out=np.zeros_like(roots), where=roots > 0) @ variances
-        return np.bincount(self.owner[used], parts, len(rates))
+        return np.bincount(self.owner[used], parts, len(rates)).astype(float)
 
     def rates(self, costs: FloatArray) -> FloatArray | None:
         """Return rates of the least error for their cost, if each costs what it costs alone."""
@@ -430,10 +423,12 @@ def single_numbers(queries: Iterable[Query], matrix: QueryMatrix) -> list[Query]
 
 
 def _apart(query: Query, schema: Schema) -> list[Query]:
-    outputs = () if isinstance(query, Custom) else query.outputs(schema)
+    if isinstance(query, (Custom, Derived)):
+        return [query]
+    outputs = query.outputs(schema)
     counted = [output.terms[0][1] for output in outputs if len(output.terms) == 1 and output.terms[0][0] == 1]
     conditions = [term.predicate for term in counted if isinstance(term, Indicator)]
-    if isinstance(query, Derived) or not len(outputs) == len(conditions) > 0:
+    if len(conditions) < len(outputs):
         return [query]
     return [proportion(each) if outputs[0].averaged else count(each) for each in conditions]
 

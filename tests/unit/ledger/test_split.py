@@ -195,9 +195,9 @@ def test_questions_of_independent_records_share_a_budget(tmp_path: Path) -> None
 def test_useless_answers_are_counted_in_the_headline(tmp_path: Path) -> None:
     hospital = bp.example("hospital")
     session = bp.Session(hospital, bp.example_data("hospital"), budget=1.0, ledger=tmp_path / "ledger.db")
-    split = session.plan(["mean(days)", "crosstab(age_group, ward)"], budget=0.1)
-    assert split.useless == 1
-    assert "2 questions for epsilon 0.1; 1 of the answers is useless" in str(split)
+    split = session.plan(["mean(days)", "crosstab(age_group, ward)"], budget=0.01)
+    assert split.useless == 2
+    assert "2 questions for epsilon 0.01; 2 of the answers are useless" in str(split)
 
 
 def test_what_goes_out_without_noise_leaves_budget_and_says_so(shared: bp.Session) -> None:
