@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.ledger.values import Mark
     from bnpriv.tables.private_table.private_table import PrivateTable
     from bnpriv.tables.readings import Dialect
 
@@ -289,6 +290,40 @@ def show(
         if html is not None:
             out.put(html, page.to_html())
         _show(str(page), page.to_json(), json, out)
+
+
+@ledger_app.command(
+    epilog='Example: bnpriv ledger record framework.toml --ledger ledger.db --epsilon 1 --columns "age, ward"'
+)
+def record(
+    framework: FrameworkFile,
+    ledger: Annotated[str, typer.Option("--ledger", metavar="FILE", help="A file, or the URL of a database.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="What it promises for single records.")],
+    columns: Annotated[str, typer.Option("--columns", metavar="A,B", help="All columns that it reads.")],
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="U", help="replace one, or add or remove one.")
+    ] = "replace one",
+    delta: Delta = 0.0,
+    name: Annotated[str, typer.Option("--name", metavar="TOOL", help="What releases it.")] = "",
+    budget: BudgetNumber = None,
+    account: AccountName = "data",
+    key: KeyText = None,
+) -> None:
+    """Charge what another tool releases of the table with differential privacy for single records."""
+    from bnpriv.io.framework_file import read_framework
+    from bnpriv.ledger.counted import CountedAccount
+    from bnpriv.ledger.external import from_differential_privacy
+    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+
+    mark: Mark | None = None
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
+        read = [column.strip() for column in columns.split(",")]
+        release = from_differential_privacy(epsilon, read, unit, delta, name)
+        with working("counting"):
+            opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
+            mark = opened.record_external(release, key)
+        told = map(str, mark.fact.lines[:-1])
+        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Head of the ledger: {mark.head}"]))
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")

@@ -52,7 +52,7 @@ Array = NDArray[Any]
 # it by rate * length, one above u lowers it.
 # --------------------------------------------------------------------------------------------------
 
-MOST_WORK = 2**27
+MOST_WORK = 2**25
 """The most boxes times atoms times numbers that are looked at; then the bounds of those that are left count."""
 
 AT_ONCE = 2**21
@@ -218,7 +218,7 @@ class Search:
             end = (np.max, np.min)[k](np.where(possible, lifts, out), axis=0)
             mixed.append(_tilted(masses[:, boxes.pair] + lifts, laws.ends[k][boxes.pair], end))
         (p, p_end, p_log), (q, q_end, q_log) = mixed
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             middle = np.where(np.isneginf(p_log), -math.inf, p_log - q_log)
             gains = np.cumsum(free * (self._above(p) - self._above(q)), axis=0)
             gains = 2 * gains - (gains[self.starts] + gains[self.starts + self.last])[self.of]
@@ -808,6 +808,9 @@ class SwappedRecords:
         rounding = sum(
             (Fraction(rounding_of(each.form)) * max(each.rates) for each in releases if each.rates), Fraction(0)
         )
+        # what other releases promise is exact
+        exact = [each.entry.record[0] if each.entry.record else self._alone(each) for each in releases]
+        whole = math.inf if math.inf in exact else sum(map(Fraction, exact), Fraction(0))
         shares: list[RecordShare] = []
         for swap in swaps(self.framework, secret, values):
             groups = list[tuple[FloatArray, FloatArray, FloatArray]]()
@@ -819,6 +822,7 @@ class SwappedRecords:
                 groups.append(self._swapped(swap, self._classes(secret, inside), inside, together=len(parts) == 1))
             ones, totals, reached = (sum(each) for each in zip(*groups, strict=True)) if groups else np.zeros((3, 1))
             worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(releases)
+            told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
             shares.append(
                 RecordShare(
                     protected=name,
@@ -826,7 +830,7 @@ class SwappedRecords:
                     model=worst % self.framework.models,
                     distance=size,
                     one=up(math.fsum([float(ones[worst]), *beside]), steps),
-                    total=Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside))) + rounding,
+                    total=min(told, size * whole) + rounding,
                 )
             )
         return max(shares, key=lambda share: share.total)

@@ -200,10 +200,10 @@ def _charged(
     try:
         receipt = account.charge(calibration, key)
         if receipt.answer is not None:
-            return Release.from_stored(receipt.answer.content, calibration, mark_of(receipt, receipt.answer))
+            return Release.from_stored(receipt.answer.content, calibration, mark_of(receipt, receipt.answer.hash))
         (answered,) = drawn((calibration,), data, sampler)
         answer = account.ledger.store(receipt, answered.stored)
-        return replace(answered, mark=mark_of(receipt, answer))
+        return replace(answered, mark=mark_of(receipt, answer.hash))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, account.account.name, charged)
@@ -257,7 +257,7 @@ def charged_table(
             told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
             written = None if place is None else _file_hash(place)
             answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})
-        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
+        return replace(made, table=target or made.table, mark=mark_of(receipt, answer.hash))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, name, charged)
@@ -316,7 +316,7 @@ def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> Pri
         found = "no output" if target is None else "another file, or none"
         raise _not_here(found, f"Pass as output= the file that was written, unchanged. {LOST_TABLE}")
     noisy = tuple(cast("list[int]", kept["noisy"]))
-    mark = mark_of(receipt, receipt.answer)
+    mark = mark_of(receipt, receipt.answer.hash)
     return PrivateTable(table=target, rule=rule, sizes=rule.sizes(noisy), noisy=noisy, mark=mark)
 
 

@@ -16,9 +16,11 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
-from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.chain import canonical
+from bnpriv.ledger.external import ExternalRelease
+from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.rules import LOST_TABLE, Admit
-from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
 from bnpriv.views.accountant import PRIVATE_TABLE
 
 
@@ -169,6 +171,36 @@ class CountedAccount(Uncopied):
             raise refusal.error()
         return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=self.admit)
 
+    def record_external(self, release: ExternalRelease, key: str | None) -> Mark:
+        """Charge what another tool released, once for a key; no answer is stored.
+
+        Parameters
+        ----------
+        release : ExternalRelease
+        key : str or None
+
+        Raises
+        ------
+        ParameterError
+            If it is none, or reads a column that is not declared.
+        BudgetError, RefusedError, LedgerError
+            As `charge`.
+        """
+        if not isinstance(release, ExternalRelease):
+            found, remedy = checks.type_text(release), "Pass what bnpriv.from_differential_privacy(...) returned."
+            raise ParameterError("what is recorded is what another tool released", found=found, remedy=remedy)
+        receipt = None
+        try:
+            entry = release.entry_for(self.framework).to_json()
+            known = None if key is None else self.ledger.book(self.account).keys.get(key)
+            if known is not None and canonical(known.entry) == canonical(entry):
+                return mark_of(Receipt(account=self.account, charge=known, answer=None), known.hash)
+            receipt = self.ledger.charge(self.account, entry, key=key, admit=self.admit)
+            return mark_of(receipt, receipt.charge.hash)
+        except BaseException as error:
+            name_charge(error, self.account.name, None if receipt is None else receipt.charge)
+            raise
+
     def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
         """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.
 
@@ -224,12 +256,13 @@ NOTHING_BOUNDS = Refusal(
 
 def no_bound(entry: Entry) -> Refusal:
     """Return why nothing bounds what releases tell together with one more, at the delta of the budget."""
-    if entry.mechanism != PRIVATE_TABLE or not entry.delta:
+    if not entry.delta or not (entry.mechanism == PRIVATE_TABLE or entry.record):
         return NOTHING_BOUNDS
+    instead = "ask for form='fill' and delta 0" if entry.record is None else "ask for a release with delta 0"
     return Refusal(
-        required="the budget of a private table with a delta must have a delta, at least as large",
+        required="the budget of a release with a delta must have a delta, at least as large",
         found="a smaller one, or none",
-        remedy="Open another account with budget=bp.types.Budget(epsilon, delta), or ask for form='fill' and delta 0.",
+        remedy=f"Open another account with budget=bp.types.Budget(epsilon, delta), or {instead}.",
     )
 
 
@@ -292,20 +325,20 @@ def open_account(
     return ledger, ledger.account(name, framework=framework, data=data, budget=most, new_name=new_name)
 
 
-def mark_of(receipt: Receipt, answer: StoredAnswer) -> Mark:
+def mark_of(receipt: Receipt, head: str) -> Mark:
     """Return where a release stands.
 
     Parameters
     ----------
     receipt : Receipt
-    answer : StoredAnswer
-        As it was stored.
+    head : str
+        The hash of its stored answer; of the charge, where none is stored.
     """
     account = receipt.account
     return Mark(
         account=account.name,
         number=receipt.charge.number,
-        head=answer.hash,
+        head=head,
         total=rounded_up(receipt.charge.total),
         budget=float(account.budget.epsilon),
         delta=float(account.budget.delta),

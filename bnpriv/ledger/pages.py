@@ -14,6 +14,7 @@ from bnpriv.core.frameworks.question import own_query
 from bnpriv.core.queries.base import GivenAnswer
 from bnpriv.errors import LedgerError
 from bnpriv.ledger.counted import CountedAccount, budget_text
+from bnpriv.ledger.external import DIFFERENTIAL_PRIVACY
 from bnpriv.ledger.history import History
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.prices import questions_text
@@ -225,5 +226,8 @@ def _history(ledger: Ledger, account: Account) -> AccountHistory:
         account=account,
         history=History.of(book.charges, account.budget),
         head=book.head,
-        unanswered=len(book.charges) - len(book.answers),
+        unanswered=sum(
+            charge.sequence not in book.answers and charge.entry["mechanism"] != DIFFERENTIAL_PRIVACY
+            for charge in book.charges
+        ),
     )

@@ -26,7 +26,7 @@ from bnpriv.ledger.ledger import NOTHING_CHARGED
 from bnpriv.ledger.pages import session_document
 from bnpriv.ledger.prices import AskedAccuracy, Chooser, NextCosts, Price, as_it_is
 from bnpriv.ledger.split import BudgetSplit, split
-from bnpriv.ledger.values import Budget, Uncopied
+from bnpriv.ledger.values import Budget, Mark, Uncopied
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
 from bnpriv.render.outputs import require_writable
@@ -36,6 +36,7 @@ from bnpriv.tables.files import is_database
 from bnpriv.text import visible
 
 if TYPE_CHECKING:
+    from bnpriv.ledger.external import ExternalRelease
     from bnpriv.tables.private_table.private_table import PrivateTable
 
 
@@ -213,6 +214,46 @@ class Session(Uncopied, Shown):
         )
         self._tables.append(((epsilon, delta, form), key, made))
         return made
+
+    def record_external(self, release: ExternalRelease, key: str | None = None) -> Mark:
+        """Charge what another tool releases of this table with differential privacy; it has no answer here.
+
+        Record it before it goes out: what was seen cannot be taken back, and counts as spent all the same.
+
+        Parameters
+        ----------
+        release : ExternalRelease
+            Of `bnpriv.from_differential_privacy`.
+        key : str, optional
+            Names it: called again with the same key, nothing is charged.
+
+        Returns
+        -------
+        Mark
+            Its place in the ledger.
+
+        Raises
+        ------
+        RefusedError
+            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+        ParameterError
+            If it is none, or reads a column that is not declared.
+        LedgerError
+            If the ledger cannot be used as it is, or the key names another release.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import bnpriv as bp
+        >>> framework, data = bp.example("hospital"), bp.example_data("hospital")
+        >>> other = bp.from_differential_privacy(0.1, columns=["ward"], name="Tumult")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with bp.Session(framework, data, budget=10.0, ledger=f"{folder}/ledger.db") as session:
+        ...         session.record_external(other).number
+        1
+        """
+        self._require_open()
+        return self._account.record_external(release, key)
 
     def ask(
         self,

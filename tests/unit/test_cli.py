@@ -371,6 +371,27 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
     assert (code, len(err.splitlines())) == (2, 1)
 
 
+def test_ledger_record(shell, tmp_path: Path) -> None:
+    """What another tool releases is charged without the table, once for a key."""
+    place, hospital = str(tmp_path / "ledger.db"), str(example_path("hospital"))
+    asked = ["ledger", "record", hospital, "--ledger", place, "--columns", "smoker, ward", "--key", "wards"]
+    code, out, err = shell(*asked, "--epsilon", "0.01", "--name", "Tumult", "--budget", "2")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
+    )
+    assert "is not counted." in out
+    head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
+    again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")
+    assert (again[0], head in again[1]) == (0, True)
+    code, out, _ = shell("ledger", "verify", place, "--seen", head)
+    assert (code, out) == (0, f"The ledger is whole: 1 account, 1 charge, 0 answers.\ndata: {head}\n")
+    code, _, err = shell(*asked[:-2], "--epsilon", "0.01", "--unit", "add one user")
+    assert (code, "unit must be one of replace one, add or remove one" in err) == (2, True)
+    code, _, err = shell(*asked[:-2], "--epsilon", "50")
+    assert (code, "must stay within the budget of epsilon 2" in err) == (2, True)
+
+
 def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
     words = ["--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--ledger", str(place), "--budget", "2", "--json", "-"]

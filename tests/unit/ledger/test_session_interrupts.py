@@ -14,6 +14,7 @@ from bnpriv import cli
 from bnpriv.core.interrupts import noting
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.io.examples import example_path
+from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import PERHAPS_CHARGED, Ledger
 from tests.interrupts import Interrupted, interrupt_after, stop_interrupting
 from tests.ledgers import at_step
@@ -63,6 +64,22 @@ def test_row_49_a_release_tells_at_every_call_whether_it_was_charged(
             assert (error, step) == (None, "9 answer committed")
             break
         assert error.__notes__ == [charged(after) if after > before else NOTHING], calls
+        told.add(after > before)
+    assert told == {step > "5"} or step == "4 charge written"
+
+
+@pytest.mark.parametrize("step", ["1 asked", "4 charge written", "5 charge committed"])
+def test_row_49_what_another_tool_released_tells_whether_it_was_charged(tmp_path: Path, step: str) -> None:
+    hospital, release, told = bp.example("hospital"), bp.from_differential_privacy(1e-4, ["ward"]), set[bool]()
+    account = CountedAccount.opened(hospital, tmp_path / "ledger.db", 2.0, "data")
+    for calls in range(0, 12 * CALLS[step], CALLS[step]):
+        before = len(account.charges)
+        error = interrupted(lambda: account.record_external(release, None), step, calls)
+        after = len(account.charges)
+        if not isinstance(error, Interrupted):
+            assert (error, step) == (None, "5 charge committed")
+            break
+        assert error.__notes__[-1] == (charged(after) if after > before else NOTHING), calls
         told.add(after > before)
     assert told == {step > "5"} or step == "4 charge written"
 
