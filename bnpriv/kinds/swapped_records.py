@@ -301,7 +301,7 @@ def _most_of(values: FloatArray, places: IntArray, size: int) -> FloatArray:
 
 def _tilted(logs: FloatArray, mass: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Masses, that of a further record, and the log of their sum, by which they are divided."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         end = np.where(mass > 0, np.log(mass) + end, -math.inf)
     top = np.maximum(np.max(logs, axis=0), end)
     top = np.where(np.isfinite(top), top, 0.0)
