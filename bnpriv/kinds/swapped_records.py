@@ -116,7 +116,7 @@ class Boxes(NamedTuple):
 
     def some(self, chosen: Any) -> Boxes:
         """Those at some places."""
-        return Boxes(*(each[chosen] for each in self))
+        return Boxes(*cast(Any, [each[chosen] for each in self]))
 
 
 class Search:
@@ -131,18 +131,18 @@ class Search:
 
     def __init__(self, laws: LawPairs, *, together: bool) -> None:
         self.laws, self.together = laws, together
-        sizes = np.array([len(steps) + 1 for steps in laws.steps])
+        sizes: IntArray = np.array([len(steps) + 1 for steps in laws.steps])
         atoms, count = laws.places.shape
         self.last, self.starts = sizes - 1, np.cumsum(sizes) - sizes
-        self.of = np.repeat(np.arange(count), sizes)
-        self.place = (np.arange(sizes.sum()) - self.starts[self.of])[:, None]
-        self.length = np.concatenate([np.append(0.0, steps) for steps in laws.steps])[:, None]
-        entries = np.ones(atoms * count), (laws.places + self.starts).ravel(), np.arange(atoms + 1) * count
-        self.at = csr_array(entries, shape=(atoms, sizes.sum()))
-        self.within = csr_array(self.at.T)
+        self.of: IntArray = np.repeat(np.arange(count), sizes)
+        self.place: IntArray = (np.arange(len(self.of)) - self.starts[self.of])[:, np.newaxis]
+        self.length = np.concatenate([np.append(0.0, steps) for steps in laws.steps])[:, np.newaxis]
+        entries: Any = np.ones(atoms * count), (laws.places + self.starts).ravel(), np.arange(atoms + 1) * count
+        self.at: Any = csr_array(entries, shape=(atoms, len(self.of)))
+        self.within: Any = csr_array(self.at.T)
         # any place does for what steps are measured from; most atoms are near the middle one
         self.middle = np.sort(laws.places, axis=0)[atoms // 2]
-        self.rival = np.arange(laws.above.shape[1]) * (not together)
+        self.rival: IntArray = np.arange(laws.above.shape[1]) * (not together)
         with np.errstate(invalid="ignore", divide="ignore"):
             ended = np.logaddexp(laws.above, np.where(laws.possible[0], np.log(laws.ends[0]), -math.inf))
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
@@ -152,7 +152,8 @@ class Search:
     def largest(self) -> Found:
         """The largest log ratio of every pair of laws."""
         laws, pairs, values = self.laws, self.laws.above.shape[1], np.unique(self.laws.bare)
-        pair, bare = (each.ravel() for each in np.meshgrid(np.arange(pairs), values, indexing="ij"))
+        pair: IntArray = np.repeat(np.arange(pairs), len(values))
+        bare: IntArray = np.tile(values, pairs)
         low = np.zeros((len(pair), len(self.last)), dtype=np.int64)
         left = Boxes(pair, bare, low, low + self.last, np.full(len(pair), math.inf))
         best, closed, corner, work = np.zeros(pairs), np.zeros(pairs), np.ones(pairs, dtype=np.bool_), 0
@@ -177,7 +178,7 @@ class Search:
             over = boxes.bound > enough[boxes.pair]
             boxes = boxes.some(over)
             parts = left, *self._divided(boxes, gains[:, over], top[:, over] - (linear[over] - enough[boxes.pair]))
-            left = Boxes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            left = Boxes(*cast(Any, [np.concatenate(each) for each in zip(*parts, strict=True)]))
             left = left.some(left.bound > enough[left.pair])
         bound = np.maximum(np.maximum(best, closed), _most_of(left.bound, left.pair, pairs))
         # of weights, which both laws share, of exponentials and of sums
@@ -190,8 +191,9 @@ class Search:
         laws, low, high = self.laws, boxes.low.T[self.of], boxes.high.T[self.of]
         free = np.where((self.place > low) & (self.place <= high), self.length, 0.0)
         known = np.where(self.place <= low, self.length, np.where(self.place > high, -self.length, 0.0))
-        lift, steps = self.at @ np.cumsum(known, axis=0), np.cumsum(free, axis=0)
-        reach = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
+        steps: FloatArray = np.cumsum(free, axis=0)
+        lift: FloatArray = self.at @ np.cumsum(known, axis=0)
+        reach: FloatArray = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
         inside = laws.bare[:, None] == boxes.bare
         furthest = np.max(np.where(inside, reach, 0.0), axis=0)
         lifts = np.where(inside, lift, -math.inf)
@@ -213,8 +215,7 @@ class Search:
             gains[(self.place < low) | (self.place > high)] = -math.inf
             span = np.minimum(2 * furthest, free.sum(axis=0))
             square = (p * reach**2).sum(axis=0) + p_end * furthest**2
-            bennett = np.where(span < 1e-3, 0.5 + span / 5, (np.expm1(span) - span) / span**2)
-            curved = np.fmin(span**2 / 8, square * bennett)
+            curved = _curved(span, square)
             linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
             linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
@@ -225,7 +226,7 @@ class Search:
             # whatever weights lie within the reach of each atom, and values of what other releases read
             order = np.array([self._order(pair) for pair in boxes.pair[near]], dtype=np.int64).reshape(-1, len(p)).T
             sorted_ = [np.take_along_axis(each, order, 0) for each in (p, q, grown * band, shrunk)]
-            loose = _threshold(*sorted_, *ends)
+            loose = _threshold(sorted_[0], sorted_[1], sorted_[2], sorted_[3], *ends)
             if laws.band:
                 p, q = (np.add.reduceat(each, self.bands, axis=0) for each in (p * grown, q * shrunk))
                 order = np.argsort(np.where(p > 0, -p / q, 0.0), axis=0, kind="stable")
@@ -246,9 +247,9 @@ class Search:
 
     def _above(self, masses: FloatArray) -> FloatArray:
         """The mass above each step less that at the middle: of steps below it minus the mass that is below."""
-        sums = self.within @ masses
-        under = np.cumsum(sums, axis=0) - sums
-        under -= under[self.starts][self.of]
+        sums: FloatArray = self.within @ masses
+        under: FloatArray = np.cumsum(sums, axis=0) - sums
+        under = under - under[self.starts][self.of]
         return np.where(self.place > self.middle[self.of][:, None], masses.sum(axis=0) - under, -under)
 
     def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> tuple[Boxes, Boxes]:
@@ -274,6 +275,13 @@ def _most_of(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     found = np.zeros(size)
     np.maximum.at(found, places, values)
     return found
+
+
+def _curved(span: FloatArray, variance: FloatArray) -> FloatArray:
+    """A bound of the log of the mean of exp(h), less the mean of h, by the span and the variance of h."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        bennett = np.where(span < 1e-3, 0.5 + span / 5, (np.expm1(span) - span) / span**2)
+        return np.fmin(span**2 / 8, variance * bennett)
 
 
 def _tilted(logs: FloatArray, mass: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -775,7 +783,8 @@ class SwappedRecords:
     def _classes(self, secret: Secret, releases: Iterable[Release]) -> Classes:
         """The laws of one record on what some releases tell apart."""
         forms = {each.entry.text: each.form for each in releases if each.form is not None}
-        return self._laws(secret, forms, frozenset().union(*(each.entry.columns for each in releases if not each.form)))
+        seen = frozenset[str]().union(*(each.entry.columns for each in releases if not each.form))
+        return self._laws(secret, forms, seen)
 
     def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
         """What all releases tell about one property by one exchange of records."""
@@ -790,7 +799,7 @@ class SwappedRecords:
                 bare = [each for each in part if each.form and not each.rates]
                 beside += [self._alone(each) for each in part if bare and each not in bare]
                 groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
-        ones, totals, reached = sum(groups)
+        ones, totals, reached = cast(FloatArray, np.sum(groups, axis=0))
         worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(groups)
         told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
         # what other releases promise for every record is exact
@@ -818,7 +827,7 @@ class SwappedRecords:
         columns = set[str]().union(*(each.entry.columns for each in releases))
         parts = [frozenset(columns)]
         # a class is one state of the protected column; in draws of public records nothing is independent
-        if public is None and len(network.states[name]) == 2 and secret.property.columns == {name}:
+        if public is None and len(network.states[name]) == 2 and secret.property.columns <= {name}:
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
         found: list[tuple[frozenset[str], list[Release]]] = []
         for release in releases:
@@ -846,7 +855,9 @@ class SwappedRecords:
         logs, ends = classes.logs[sides][:, models], classes.ends[sides][:, models]
         possible = np.any(classes.logs[sides] > -math.inf, axis=1)
         first, second = (np.repeat(each, len(models), axis=0).T for each in (possible, possible[::-1]))
-        laws = law_pairs(classes.places, classes.levels, noises, bare, (np.vstack(logs).T, np.vstack(logs[::-1]).T))
+        laws = law_pairs(
+            classes.places, classes.levels, noises, bare, (np.concatenate(logs).T, np.concatenate(logs[::-1]).T)
+        )
         ended = np.concatenate(ends), np.concatenate(ends[::-1])
         laws = replace(laws, ends=ended, possible=(first, second), bands=classes.bands, band=band)
         return models, laws, (noises, bare)
@@ -861,7 +872,7 @@ class SwappedRecords:
         places, at = classes.places[:, used].T, {column: place for place, column in enumerate(used)}
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
         for pair in sought if k > 1 and not laws.band and public is None and len(models) <= MOST_SUMMED else ():
-            added = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
+            added: list[Array] = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
             both = [WholeLaw.of(added, each[:, pair], classes.error) for each in (laws.above, laws.below)]
             sums = bounds_of_sums(both, [(at[c], rate) for c, rate in noises], [at[c] for c in bare], k)
             totals[pair] = over(swap.distances, {1: float(ones[pair]), **sums})
@@ -893,10 +904,8 @@ class SwappedRecords:
             added = self._spread(models, (gains, spread, np.full_like(gains, span), laws.ends[0] + laws.ends[1]))
             first, deviation, spans = first + added[0], deviation + added[1], spans + added[2]
             ends = np.maximum(ends, added[3])
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            bennett = np.where(spans < 1e-3, 0.5 + spans / 5, (np.expm1(spans) - spans) / spans**2)
-            curved = np.fmin(spans**2 / 8, (deviation**2 + ends * spans**2) * bennett)
-        ones = np.minimum(first + ends * spans + curved * (1 + 2**-30) + beside, alone)
+        curved = _curved(spans, deviation**2 + ends * spans**2) * (1 + 2**-30)
+        ones = np.minimum(first + ends * spans + curved + beside, alone)
         return np.stack([ones, swap.distances[-1] * ones, ones])
 
     def _with_delta(self, entries: Sequence[Entry], delta: Fraction, columns: frozenset[str]) -> RecordsTotal:
