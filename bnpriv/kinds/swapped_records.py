@@ -333,7 +333,7 @@ def swaps(framework: DatasetAttributePrivacy, secret: Secret, values: Sequence[i
         What one record may add to the property, in ascending order.
     """
     low, high = values
-    counts = Counts.of(normal_form(secret.property, framework.schema).wholes()[0], framework.schema.records, low, high)
+    counts = Counts.of(secret, framework.schema, low, high)
     distances, pair = counts.apart(secret, counts.pairs(secret))
     return [Swap(pair, distances, (high, low))]
 
