@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence.dataset import MOST_CLASSES, Moves, class_laws, constraints_of, moves
+from bnpriv.core.evidence.dataset import MOST_COMPARED_CLASSES, ClassMoves, class_laws, constraints_of, moves
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.noise import Gaussian
@@ -212,7 +212,7 @@ def test_one_unit_of_a_difference_is_one_record() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def ways(asked: bp.DatasetAttributePrivacy, model: int = 0) -> Moves:
+def ways(asked: bp.DatasetAttributePrivacy, model: int = 0) -> ClassMoves:
     (secret,) = asked.protect.values()
     told, _ = class_laws(asked, bp.parse_query(ILL), secret, model)
     found = moves(secret, asked.schema, [int(each) for each in np.unique(told.columns[0])])
@@ -256,7 +256,7 @@ def test_a_secret_of_many_values_has_no_classes() -> None:
     schema = bp.Schema(records=5, columns={"k": bp.Integer(0, 3)})
     asked = bp.DatasetAttributePrivacy(model, schema, {"k": bp.Secret("total(k)")}, source="a test")
     assert moves(asked.protect["k"], schema, range(4)) is None
-    states = [f"s{k}" for k in range(MOST_CLASSES + 1)]
+    states = [f"s{k}" for k in range(MOST_COMPARED_CLASSES + 1)]
     many = bp.DiscreteNetwork.from_tables(
         {"c": np.full(len(states), 1 / len(states))}, states={"c": states}, level="records"
     )
@@ -264,7 +264,7 @@ def test_a_secret_of_many_values_has_no_classes() -> None:
     secret = bp.Secret("histogram(c)", pairs=bp.apart(at_most=1))
     found = laws(bp.DatasetAttributePrivacy(many, wide, {"c": secret}, source="a test"), bp.parse_query("histogram(c)"))
     assert isinstance(found, Refusal)
-    assert f"at most {MOST_CLASSES} classes" in found.required
+    assert f"at most {MOST_COMPARED_CLASSES} classes" in found.required
 
 
 def test_a_secret_of_two_columns_may_stand_under_either() -> None:
