@@ -18,6 +18,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.distributions import Atoms, binomial_logs
 from bnpriv.core.evidence.constraints import Constraint, LawPair
 from bnpriv.core.evidence.records import (
+    MOST_STEPS,
     mixture_of,
     node_cells,
     normalized,
@@ -25,6 +26,7 @@ from bnpriv.core.evidence.records import (
     record_pair,
     released,
     rounding_of,
+    summed_exactly,
     too_large,
     too_slow,
 )
@@ -290,7 +292,7 @@ def class_query(secret: Secret, schema: Schema) -> Query:
     cells = tuple(cell for _, cell in cells_of(secret, schema))
     if len(cells) >= MOST_COMPARED_CLASSES:
         raise LawError(
-            f"a secret has at most {MOST_COMPARED_CLASSES} classes of records, each of which is compared with each other one",
+            f"a secret has at most {MOST_COMPARED_CLASSES} classes of records, each compared with all others",
             found=f"{len(cells):,} cells of {secret.property}",
             remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
         )
@@ -480,8 +482,8 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     return True
 
 
-def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
-    """The laws of the answer, or why they cannot be computed."""
+def unknown_law(framework: DatasetAttributePrivacy, query: Query) -> Refusal | None:
+    """Why the law of what one record adds to an answer is not known; None if it is."""
     missing = query.columns.difference(framework.network.attributes)
     if missing:
         return Refusal(
@@ -489,6 +491,22 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
             found=listing(sorted(missing)),
             remedy="Add it to the network.",
         )
+    form = normal_form(query, framework.schema)
+    for name, chosen in framework.column_laws.items():
+        if name in query.columns and not summed_exactly(form, name, chosen):
+            return Refusal(
+                required=f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities",
+                found="a density on a finer grid",
+                remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
+            )
+    return None
+
+
+def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
+    """The laws of the answer, or why they cannot be computed."""
+    unknown = unknown_law(framework, query)
+    if unknown is not None:
+        return unknown
     evidence = DatasetLaws(framework, query)
     try:
         known = evidence.constraints()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
 
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
@@ -36,7 +35,6 @@ MOST_NAMED_VALUES = 6
 """The most values that are named."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ProtectedSecret:
     """What is protected about one attribute.
