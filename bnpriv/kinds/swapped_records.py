@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast, final
@@ -38,7 +39,7 @@ from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
-from bnpriv.errors import BnprivError, Refusal, SizeError
+from bnpriv.errors import BnprivError, Refusal, SecretError, SizeError
 from bnpriv.kind import NOT_BY_RECORDS
 from bnpriv.kinds.public_records import BITS
 
@@ -380,8 +381,9 @@ def swaps(framework: DatasetAttributePrivacy, secret: Secret, values: Sequence[i
         If the secret is a sum of many values.
     """
     known = [moves(secret, framework.schema, values)]
-    if len(values) == 3 and not secret.of_cells:  # under some model no record may be in the class between
-        known.append(moves(secret, framework.schema, [values[0], values[-1]]))
+    if len(values) == 3 and not secret.of_cells:
+        with suppress(SecretError):  # under some model no record may be in the class between
+            known.append(moves(secret, framework.schema, [values[0], values[-1]]))
     found: list[Swap] = []
     for each in known:
         if each is None:

@@ -123,15 +123,16 @@ def told(atoms: np.ndarray, first: np.ndarray, second: np.ndarray, scale: float)
     return float(np.nanmax(ratio))
 
 
-def random_network(random: np.random.Generator) -> bp.DiscreteNetwork:
-    """Return a model whose classes may be rare, and whose columns hang together."""
+def random_network(random: np.random.Generator, *, without: bool = False) -> bp.DiscreteNetwork:
+    """Return a model whose classes may be rare, and whose columns hang together; `without` the third race."""
 
     def columns(states: int, *above: int) -> np.ndarray:
         found = random.dirichlet(np.full(states, random.choice([0.3, 1.0, 5.0])), size=above or None) + 1e-6
         found = np.moveaxis(found, -1, 0)
         return found / found.sum(axis=0)
 
-    return network({"race": columns(3), "ward": columns(2, 3), "ill": columns(2, 3, 2)})
+    races = np.append(columns(2), 0.0) if without else columns(3)
+    return network({"race": races, "ward": columns(2, 3), "ill": columns(2, 3, 2)})
 
 
 SECRETS = [
@@ -183,6 +184,24 @@ def test_a_delta_covers_records_that_move_between_different_classes(text: str, a
             for atoms, first, second in pairs:
                 lost = oracles.excess(atoms.ravel(), first, second, calibration.scale, epsilon, noise)
                 assert lost <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("text", "at_most", "cells"), SECRETS)
+def test_two_answers_tell_no_more_together_than_is_counted(text: str, at_most: float, cells: bool) -> None:
+    """Also where no record can be in one of the classes under one of two models."""
+    random, records, second = np.random.default_rng(32), 3, 'count(ward == "x" & race == "C")'
+    for without in (False, True):
+        models = [random_network(random, without=without), random_network(random)]
+        asked = framework(text, bp.apart(at_most=at_most), records, model_class(models))
+        found = [bp.TightMechanism().calibrate(asked, query, epsilon=0.5) for query in (ILL, second)]
+        counted = bp.accounting.Accountant(asked).record(found[0]).record(found[1])
+        scales = np.array([each.scale for each in found])
+        worst = [
+            told(atoms / np.maximum(scales, 1e-12), *both, 1.0)
+            for model in models
+            for atoms, *both in hidden_pairs(joint_law(model, text, BOTH, records), at_most, cells=cells)
+        ]
+        assert max(worst) <= float(counted.epsilon) + 1e-9
 
 
 def test_one_unit_of_a_difference_is_one_record() -> None:
