@@ -342,12 +342,12 @@ def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> ClassMoves |
     distances, text = counts.apart(secret, counts.pairs(secret))
     if not secret.of_cells and len(values) == 2:
         return ClassMoves(distances=distances, classes={text: (values[1], values[0])})
-    names, ways = [name for name, _ in cells_of(secret, schema)], list(combinations(values, 2))
+    names, ways = [name for name, _ in cells_of(secret, schema)], [(b, a) for a, b in combinations(values, 2)]
     # of a difference two units may be one record that leaves the one class for the other: a way of its own in the end
     mixed = tuple(ways) if len(ways) > 1 and distances[-1] > 1 else ()
     if secret.of_cells:
         text, names = f"{distances[-1]:,} record{'s' if distances[-1] > 1 else ''} in other cells", [OTHERS, *names]
-        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for a, b in ways}
+        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for b, a in ways}
     else:
         steps = zip(reversed(names), pairwise(values), strict=True)
         found = {f"{text}, {name}{BETWEEN}{OTHERS}": (high, low) for name, (low, high) in steps}

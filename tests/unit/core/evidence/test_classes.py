@@ -331,7 +331,7 @@ def test_files_checks_and_made_up_tables_follow(text: str, tmp_path: Path) -> No
             bp.simulate(asked, 12, secret={name: (13, 0, 0)}, seed=1)
 
 
-@pytest.mark.parametrize("text", [MORE, "histogram(race)"])
+@pytest.mark.parametrize("text", [MORE, "histogram(race)", 'histogram(race, ["A", "B"])'])
 def test_public_records_are_models_too(text: str) -> None:
     public = bp.simulate(framework(ILL, None), 200, seed=3)
     asked = framework(text, bp.apart(at_most=3), public_records=public_records_of(public, COLUMNS, draws=3))
