@@ -24,6 +24,7 @@ from bnpriv.core.networks.base import (
     Forward,
     ImportReport,
     Level,
+    Network,
     NetworkMethods,
     Posterior,
     columns_identity,
@@ -503,7 +504,7 @@ def suggested_ranges(secret: Secret, schema: Schema, forward: Forward) -> str:
     return neighbours_text(values.reshape(-1), secret.pairs.at_most, touching=False)
 
 
-def refuse_unknown(network: NetworkMethods, name: object) -> None:
+def refuse_unknown(network: Network, name: object) -> None:
     """Refuse what cannot be protected although a model knows it: as an unknown name the remedy would not help.
 
     Raises
