@@ -302,6 +302,10 @@ class PrivacyNotion(Overrides):
         """The `WholeLaw` of what one record adds to an answer under one model; refused by default."""
         raise NO_RECORD_LAW.error()
 
+    def together(self, framework: Any) -> Any:
+        """What counts several answers of independent records by what they tell of one; a Refusal by default."""
+        return NOT_BY_RECORDS
+
     def impossibility(self, framework: Any) -> Refusal | None:
         """Why the secrets are no constraint under any model, or None if some are."""
         return None
@@ -319,6 +323,12 @@ NO_RECORD_LAW = Refusal(
     required="a public table is compared with the law of one record, given that a property of the table counts it",
     found="secrets of another notion",
     remedy="Compare the network with it: bnpriv.check_model(network, public_table).",
+)
+
+NOT_BY_RECORDS = Refusal(
+    required="answers count record by record where secrets are numbers of independent records",
+    found="secrets of another notion",
+    remedy="Protect a count of the table: a DatasetAttributePrivacy.",
 )
 
 NO_CLASSES = Refusal(

@@ -61,6 +61,7 @@ DATASET_NOTION = PrivacyNotion(
     laws="bnpriv.core.evidence.laws:laws_of_property",
     record_law="bnpriv.core.evidence.dataset:law_of_one_record",
     hidden="bnpriv.tables.private_table.rule:hidden_property",
+    together="bnpriv.kinds.swapped_records:swapped_records",
     subject="bnpriv.kinds.report_target:property_subject",
     impossibility="bnpriv.core.evidence.possible:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",

@@ -277,7 +277,7 @@ def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) ->
     LedgerError
         If it was another release, or its answer was not stored.
     """
-    if canonical(charge.entry) != canonical(entry):
+    if canonical(_asked(charge.entry)) != canonical(_asked(entry)):
         raise LedgerError(
             "a key names one release",
             found="another release under this key",
@@ -292,6 +292,14 @@ def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) ->
             "with a new key, which is charged anew.",
         )
     return Receipt(account=book.account, charge=charge, answer=answer)
+
+
+HOW_COUNTED = frozenset({"family", "alone", "near", "moved", "steps"})
+"""Of an entry what an earlier version may have worked out in another way: it does not tell one release from another."""
+
+
+def _asked(entry: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in entry.items() if name not in HOW_COUNTED}
 
 
 def require_open(book: AccountChain, charge: Charge) -> None:

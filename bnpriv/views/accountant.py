@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import Share
@@ -13,12 +14,15 @@ from bnpriv.text import name_text, number_text, set_text, some_text, upper_text
 HOW = {
     "column": "its own epsilon, which adds to anything",
     "quilt": "its noise; what its columns tell is paid once for all",
+    "records": "what all such answers together tell of one record",
     "own law": "its own guarantee, alone beside column releases",
 }
 """What a release of a family counts by."""
 
 
-def accountant_document(entries: Sequence[Entry], shares: Sequence[Share], total: Fraction | None) -> Document:
+def accountant_document(
+    entries: Sequence[Entry], shares: Sequence[Share], records: Sequence[Any], total: Fraction | None
+) -> Document:
     """Return what releases tell together, as a document."""
     several = "1 release" if len(entries) == 1 else f"{len(entries):,} releases"
     found = "unbounded with delta 0" if total is None else f"epsilon {upper_text(rounded_up(total), 6)}"

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast, final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, cast, final, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.bound import Kind, up, weakest
@@ -27,6 +28,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import guarantee_for, total_beyond_text
 from bnpriv.digest import first_digest
 from bnpriv.errors import ParameterError, Refusal
+from bnpriv.kind import notion_of
 from bnpriv.services import service
 from bnpriv.shown import Shown
 
@@ -36,6 +38,16 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 # Running sums over releases: the next release takes the same work however many there are.
 # --------------------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """What is counted beside calibrations although another tool released it."""
+
+    def entry_for(self, framework: Any) -> Entry:
+        """What an accountant keeps of it."""
+        ...
+
 
 LARGEST_EXPONENT = 700
 """A sum of epsilons above this counts as having an infinite exponential."""
@@ -137,8 +149,9 @@ class Accountant(Shown):
     """What all releases on one framework tell together; `record` returns a new one.
 
     Only sums that are theorems are made (docs/claims/accountant.md): releases whose noise is added to an answer share
-    what their columns tell about a secret, which is paid once; releases of `ColumnMechanism` add to anything; all else
-    is refused beside another release.
+    what their columns tell about a secret, which is paid once; of independent records they count by what all answers
+    together tell of one record; releases of `ColumnMechanism` add to anything; all else is refused beside another
+    release.
 
     Parameters
     ----------
@@ -193,12 +206,12 @@ class Accountant(Shown):
         object.__setattr__(self, "_counted", counted._counted)
         object.__setattr__(self, "_tally", counted._tally)
 
-    def refusal(self, calibration: Calibration) -> Refusal | None:
+    def refusal(self, calibration: Calibration | Counted) -> Refusal | None:
         """Why a release cannot be counted beside those recorded; None if it can.
 
         Parameters
         ----------
-        calibration : Calibration
+        calibration : Calibration or Counted
 
         Returns
         -------
@@ -212,12 +225,13 @@ class Accountant(Shown):
         found = self._recorded(calibration)
         return found if isinstance(found, Refusal) else None
 
-    def record(self, calibration: Calibration) -> Accountant:
+    def record(self, calibration: Calibration | Counted) -> Accountant:
         """A new accountant that has counted one more release.
 
         Parameters
         ----------
-        calibration : Calibration
+        calibration : Calibration or Counted
+            A calibration, or what another tool released: `bnpriv.from_differential_privacy`.
 
         Returns
         -------
@@ -235,7 +249,9 @@ class Accountant(Shown):
             raise found.error()
         return found
 
-    def _recorded(self, calibration: Calibration) -> Accountant | Refusal:
+    def _recorded(self, calibration: Calibration | Counted) -> Accountant | Refusal:
+        if isinstance(calibration, Counted):
+            return self.with_entry(calibration.entry_for(self.framework))
         if not isinstance(calibration, Calibration):
             raise ParameterError(
                 "what is recorded is a calibration",
@@ -277,7 +293,7 @@ class Accountant(Shown):
         counted = self._with(entry) if entry.family == "quilt" else self._counted
         found = replace(self, entries=(*self.entries, entry), _counted=counted, _tally=tally)
         # an estimate is never added to another release that counts by the model
-        return ESTIMATED if found.kind == "estimate" and len(found.modelled) > 1 else found
+        return ESTIMATED if len(found.modelled) > 1 and found.kind == "estimate" else found
 
     def _with(self, entry: Entry) -> _Counted:
         before = self._counted
@@ -307,14 +323,32 @@ class Accountant(Shown):
         return () if self._counted is None else self._counted.shares
 
     @property
+    def records(self) -> tuple[Any, ...]:
+        """What the releases tell about each protected property of independent records, most first; else empty."""
+        return () if self._by_records is None else self._by_records.shares
+
+    @cached_property
+    def _by_records(self) -> Any:
+        """What all releases tell of one record (theorem 4), with delta 0; None where they do not count so."""
+        return self._of_records(Fraction(0))
+
+    def _of_records(self, delta: Fraction, *, first: bool = False) -> Any:
+        """What all releases, or the first that counts by the model, tell by theorems 4 and 5."""
+        if not self.modelled or self.modelled[0].family != "records":
+            return None
+        together = notion_of(self.framework).together(self.framework)
+        return together.total(self.modelled[:1] if first else self.modelled, delta, frozenset(self.columns or ()))
+
+    @property
     def _alone(self) -> tuple[Entry, ...]:
-        """The release that counts by the model, if there is exactly one."""
-        return self.modelled if len(self.modelled) == 1 else ()
+        """The release that counts by the model and has a theorem of its own, if there is exactly one."""
+        return self.modelled if len(self.modelled) == 1 and self.modelled[0].record is None else ()
 
     @property
     def kind(self) -> Kind:
         """How well the total is known."""
         kinds: list[Kind] = [entry.kind for entry in self._alone]
+        kinds += [] if self._by_records is None else [self._by_records.kind]
         return weakest([*kinds, *(share.kind for share in self.shares)])
 
     @property
@@ -323,6 +357,7 @@ class Accountant(Shown):
         if self._tally.has_delta:
             return None
         found = [share.total for share in self.shares[:1]]
+        found += [] if self._by_records is None else [self._by_records.epsilon]
         found += [entry.epsilon for entry in self._alone]
         bounded = [each for each in found if each is not None]
         if self.modelled and not bounded:
@@ -368,33 +403,43 @@ class Accountant(Shown):
         if room >= 0 and self.modelled:
             together = math.inf
             # column releases made before multiply the delta of what follows by exp(their epsilons): divide by that
-            if tally.growth is not None and self._by_sets(delta):
+            if self._counted is not None and tally.growth is not None and self._by_theorem(delta):
                 together = self._with_sets(self._known.delta, delta / tally.growth, room / tally.growth)
             found += [] if math.isinf(together) else [Fraction(together) + tally.epsilon]
             found += [tally.epsilon + entry.epsilon for entry in self._alone if self._counts_alone(entry, delta)]
+            # theorem 5 is proved without column releases beside it
+            if not tally.epsilon and not tally.delta and self._by_theorem(delta):
+                found += [each.epsilon for each in [self._of_records(delta)] if each and each.epsilon is not None]
         return min(found, default=None)
 
     def _counts_alone(self, entry: Entry, delta: Fraction) -> bool:
         """Whether the own guarantee of the only release that counts by the model may be used.
 
-        Later releases may depend on its answer: where theorem 3 counts them, it must count this one as well.
+        Later releases may depend on its answer: where theorem 3 or 5 counts them, it must count this one as well.
         """
         tally = self._tally
         if entry.delta and (tally.growth is None or tally.growth * entry.delta + tally.delta > delta):
             return False
-        return not tally.followed or not tally.has_delta or not self._by_sets(delta)
+        return not tally.followed or not tally.has_delta or not self._by_theorem(delta)
 
-    def _by_sets(self, delta: Fraction) -> bool:
-        """Whether theorem 3 counts what follows the first release that counts by the model, at this delta.
+    def _by_theorem(self, delta: Fraction) -> bool:
+        """Whether theorem 3 or 5 counts what follows the first release that counts by the model, at this delta.
 
         It does if the columns were declared, or if it counts this release by not much more than its own guarantee.
         """
-        if not delta or self._counted is None or self._tally.growth is None:
+        growth = self._tally.growth
+        if not delta or not self.modelled or growth is None:
             return False
-        share = delta / self._tally.growth
-        most = math.inf if self.columns is not None else WORTH_SETS * float(self.modelled[0].epsilon)
-        alone = self._with_sets(self._counted.first, share, share)
-        return alone < math.inf and alone <= most
+        first, by_records = self.modelled[0], self._of_records(delta, first=True)
+        if by_records is not None:
+            alone = math.inf if by_records.epsilon is None else float(by_records.epsilon)
+        elif self._counted is not None:
+            alone = self._with_sets(self._counted.first, delta / growth, delta / growth)
+        else:
+            return False
+        # what another tool released has no guarantee of its own
+        free = self.columns is not None or first.record is not None
+        return alone < math.inf and (free or alone <= WORTH_SETS * float(first.epsilon))
 
     @property
     def _known(self) -> _Counted:
@@ -452,7 +497,7 @@ class Accountant(Shown):
     @property
     def document(self) -> Document:
         """What was counted, as a document."""
-        return service("accountant.document")(self.entries, self.shares, self.total)
+        return service("accountant.document")(self.entries, self.shares, self.records, self.total)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies and pickles count the same entries again."""
@@ -467,7 +512,7 @@ def _counted_again(framework: Framework, columns: Iterable[str] | None, entries:
 
 
 WORTH_SETS = 2
-"""Theorem 3 may cost this many times the first release's own guarantee, where no columns were declared."""
+"""Theorem 3 or 5 may cost this many times the first release's own guarantee, where no columns were declared."""
 
 ESTIMATED = Refusal(
     required="only what is proved is added to other releases",

@@ -19,6 +19,7 @@ from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.digest import digest
 from bnpriv.errors import LedgerError, QueryError, Refusal
+from bnpriv.kind import notion_of
 from bnpriv.services import service
 from bnpriv.text import Json
 
@@ -60,14 +61,16 @@ def rounded_up(number: Fraction) -> float:
 # Families of releases: which theorem counts a release beside others.
 # --------------------------------------------------------------------------------------------------
 
-ReleaseFamily = Literal["column", "quilt", "own law"]
-RELEASE_FAMILIES: tuple[ReleaseFamily, ...] = ("column", "quilt", "own law")
+ReleaseFamily = Literal["column", "quilt", "records", "own law"]
+RELEASE_FAMILIES: tuple[ReleaseFamily, ...] = ("column", "quilt", "records", "own law")
 
 ADDED: Mapping[frozenset[ReleaseFamily], str] = {
     frozenset({"column"}): "theorem 2a",
     frozenset({"column", "quilt"}): "theorem 2a",
     frozenset({"column", "own law"}): "theorem 2b",
+    frozenset({"column", "records"}): "theorem 2a",
     frozenset({"quilt"}): "theorem 1",
+    frozenset({"records"}): "theorem 4",
 }
 """The theorem that counts two releases of such families together (docs/claims/accountant.md); all else is refused."""
 
@@ -75,31 +78,37 @@ ADDED: Mapping[frozenset[ReleaseFamily], str] = {
 JOINTLY = "Ask all questions at once, with bp.stack(...), or give the others noise that composes: ColumnMechanism."
 
 
-def family_of(calibration: Calibration) -> ReleaseFamily:
-    """The family that a calibration counts as.
+def counted_as(calibration: Calibration) -> tuple[ReleaseFamily, str]:
+    """The family that a calibration counts as, and why it counts by its own law alone, if it does.
 
     Examples
     --------
     >>> import bnpriv as bp
     >>> question = (bp.example("student"), bp.count(bp.col("height") > 180))
     >>> [
-    ...     family_of(each.calibrate(*question, epsilon=1.0))
+    ...     counted_as(each.calibrate(*question, epsilon=1.0))[0]
     ...     for each in (bp.MarkovQuiltMechanism(), bp.ColumnMechanism())
     ... ]
     ['quilt', 'column']
     """
     if isinstance(calibration.mechanism, ColumnMechanism):
-        return "column"
-    return "own law" if own_law_reason(calibration) else "quilt"
+        return "column", ""
+    framework, query = calibration.framework, calibration.query
+    quilts, reason = influences(framework), _uncounted(calibration)
+    if isinstance(quilts, Influences):
+        reason = quilts.no_quilts or reason or quilts.covers(query.columns)
+        return ("own law", reason.found) if reason else ("quilt", "")
+    # what a notion has no influences for may count record by record
+    together = notion_of(framework).together(framework)
+    if isinstance(together, Refusal):
+        return "own law", quilts.found
+    # records count by the query itself, which is stored as its text
+    reason = reason or (UNSAID if _said_by(query) is None else together.covers(query))
+    return ("own law", reason.found) if reason else ("records", "")
 
 
-def own_law_reason(calibration: Calibration) -> Refusal | None:
-    """Why the noise of a release does not count by quilts; None if it does."""
-    evidence = influences(calibration.framework)
-    if isinstance(evidence, Refusal):
-        return evidence
-    if evidence.no_quilts is not None:
-        return evidence.no_quilts
+def _uncounted(calibration: Calibration) -> Refusal | None:
+    """Why an answer does not count by its query and noise; None if it does."""
     if isinstance(calibration.query, GivenAnswer):
         return Refusal(
             required="noise counts by the columns that a query reads",
@@ -112,8 +121,14 @@ def own_law_reason(calibration: Calibration) -> Refusal | None:
             found="a table of outputs, which is private for the declared laws of this one answer alone",
             remedy="Use a mechanism that adds noise, such as TightMechanism.",
         )
-    return evidence.covers(calibration.query.columns)
+    return None
 
+
+UNSAID = Refusal(
+    required="records count by a query that its text says",
+    found="the caller's own function, or a query too long to be stored",
+    remedy="Ask for counts, totals or means.",
+)
 
 # --------------------------------------------------------------------------------------------------
 # A release as an accountant keeps it: facts that can be stored and read again.
@@ -162,6 +177,9 @@ class Entry:
         Why it counts by its own law alone; "" if it does not.
     confidence : float or None
         With which confidence over draws from the model its own guarantee holds; None where it rests on no draws.
+    record : tuple of (Fraction, Fraction) or None
+        The (epsilon, delta) of differential privacy by which it counts, for tables that differ in one record; None of a
+        release that counts by its query and noise.
     """
 
     mechanism: str
@@ -179,6 +197,7 @@ class Entry:
     near: tuple[Near, ...] = ()
     alone: str = ""
     confidence: float | None = None
+    record: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
         finite = (self.scale, *self.weights) if self.noise is not None else self.weights
@@ -205,12 +224,11 @@ class Entry:
         >>> entry.family, entry.epsilon
         ('column', Fraction(1, 10))
         """
-        family = family_of(calibration)
+        family, alone = counted_as(calibration)
         # discrete Laplace noise counts as Laplace noise of its scale; which mechanism chose it does not matter
         noise = calibration.noise.accounted_noise()
         if min(calibration.noise.scales) == 0:  # what some numbers have hides nothing of the others
             noise = None
-        reason = own_law_reason(calibration) if family == "own law" else None
         evidence = influences(calibration.framework)
         query, weights = calibration.query, () if noise is None else noise.weights
         norm: Literal[1, 2] = 2 if isinstance(noise, Gaussian) else 1
@@ -218,9 +236,8 @@ class Entry:
         moved, steps = math.inf, tuple[tuple[str, float], ...]()
         if isinstance(evidence, Influences) and family == "quilt":
             moved = evidence.sensitivity(counted, query.columns, norm).upper
-            said = _said(str(query))
             # the text does not say this very query: what is stored instead is how far each column moves the answer
-            if said is None or digest(said) != digest(query):
+            if _said_by(query) is None:
                 each = {name: evidence.sensitivity(counted, frozenset({name}), norm) for name in query.columns}
                 steps = tuple(sorted((name, alone.upper) for name, alone in each.items()))
         return Entry(
@@ -237,7 +254,7 @@ class Entry:
             delta=typed(calibration.guarantee.delta),
             kind=calibration.guarantee.kind,
             near=tuple(each.queried_near for each in calibration.certificate.decisions if isinstance(each, Decision)),
-            alone="" if reason is None else reason.found,
+            alone=alone,
             confidence=calibration.guarantee.confidence,
         )
 
@@ -280,6 +297,7 @@ class Entry:
     def to_json(self) -> Json:
         """The entry as plain values; exact numbers as text."""
         steps: Json = {"steps": {name: step.hex() for name, step in self.steps}} if self.steps else {}
+        record: Json = {} if self.record is None else {"record": list(map(str, self.record))}
         return {
             "mechanism": self.mechanism,
             "query": self.text,
@@ -296,6 +314,7 @@ class Entry:
             "alone": self.alone,
             "confidence": None if self.confidence is None else self.confidence.hex(),
             **steps,
+            **record,
         }
 
     @staticmethod
@@ -327,6 +346,7 @@ class Entry:
                 near=tuple(map(_names, cast("list[object]", record["near"]))),
                 alone=_text(record["alone"]),
                 confidence=None if record["confidence"] is None else _number(record["confidence"]),
+                record=_record(record.get("record")),
             )
         except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
             raise LedgerError(
@@ -344,6 +364,19 @@ def _said(text: str) -> Query | None:
     except QueryError:
         return None
     return query if str(query) == text else None
+
+
+def _said_by(query: Query) -> Query | None:
+    """The query as its text says it, or None where that is another one, or none."""
+    said = _said(str(query))
+    return said if said is not None and digest(said) == digest(query) else None
+
+
+def _record(value: object) -> tuple[Fraction, Fraction] | None:
+    if value is None:
+        return None
+    epsilon, delta = cast("list[object]", value)
+    return _fraction(epsilon), _fraction(delta)
 
 
 def _one_of(value: object, names: tuple[Name, ...]) -> Name:
