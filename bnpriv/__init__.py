@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from bnpriv.tables.data_check import check_data
 
     # account
-    from bnpriv.core.accounting.accountant import Accountant
     from bnpriv.ledger.session import Session
+    from bnpriv.ledger.external import from_differential_privacy
 
     # refusals, and what stands behind the rest
     from bnpriv.errors import BnprivError
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Accountant",
     "Binned",
     "BnprivError",
     "Categorical",
@@ -111,6 +110,7 @@ __all__ = [
     "errors",
     "example",
     "example_data",
+    "from_differential_privacy",
     "from_pgmpy",
     "from_pymc",
     "histogram",

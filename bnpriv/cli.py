@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
+    from bnpriv.ledger.values import Mark
     from bnpriv.tables.private_table.private_table import PrivateTable
     from bnpriv.tables.readings import Dialect
 
@@ -88,6 +89,8 @@ AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Nam
 KeyText = Annotated[
     str | None, typer.Option("--key", metavar="K", help="Names this release: once more gives the stored answer.")
 ]
+EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release an answer that is useless.")]
+NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -159,15 +162,18 @@ def release(
     ledger: LedgerFile = None,
     budget: BudgetNumber = None,
     account: AccountName = "data",
+    new_name: NewName = False,
     key: KeyText = None,
     public: PublicTable = None,
     despite_public: DespitePublic = False,
+    even_if_useless: EvenIfUseless = False,
     html: HtmlFile = None,
     json: JsonFile = None,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     from bnpriv.core.release import release as make_release
     from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.ledger.prices import refuse_useless
     from bnpriv.ledger.session import Session
     from bnpriv.mechanisms.plan import plan as make_plan
 
@@ -187,15 +193,18 @@ def release(
             if ledger is None:
                 session, best = None, named or make_plan(declared, asked, epsilon, delta).best
             else:
-                session = Session(declared, data, budget=budget, ledger=ledger, name=account)
+                session = Session(declared, data, budget=budget, ledger=ledger, name=account, new_name=new_name)
                 chosen = None if named is None else named.mechanism
                 best = session.what_if(asked, epsilon, delta=delta, mechanism=chosen, key=key).calibration
             if public is not None:
                 service("release.refuse_contradicted")(best, public, despite_public, data)
+            if session is None and not even_if_useless:
+                refuse_useless(best)
         # an answer that could not be kept would be asked for again, which costs privacy again
         out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
         with working("reading the table"):
-            released = make_release(best, data) if session is None else session.release(best, key=key)
+            options: dict[str, Any] = {"key": key, "even_if_useless": even_if_useless}
+            released = make_release(best, data) if session is None else session.release(best, **options)
         if html is not None:
             out.put(html, released.to_html())
         _show(str(released), released.to_json(), json, out)
@@ -281,6 +290,40 @@ def show(
         if html is not None:
             out.put(html, page.to_html())
         _show(str(page), page.to_json(), json, out)
+
+
+@ledger_app.command(
+    epilog='Example: bnpriv ledger record framework.toml --ledger ledger.db --epsilon 1 --columns "age, ward"'
+)
+def record(
+    framework: FrameworkFile,
+    ledger: Annotated[str, typer.Option("--ledger", metavar="FILE", help="A file, or the URL of a database.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="What it promises for single records.")],
+    columns: Annotated[str, typer.Option("--columns", metavar="A,B", help="All columns that it reads.")],
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="U", help="replace one, or add or remove one.")
+    ] = "replace one",
+    delta: Delta = 0.0,
+    name: Annotated[str, typer.Option("--name", metavar="TOOL", help="What releases it.")] = "",
+    budget: BudgetNumber = None,
+    account: AccountName = "data",
+    key: KeyText = None,
+) -> None:
+    """Charge what another tool releases of the table with differential privacy for single records."""
+    from bnpriv.io.framework_file import read_framework
+    from bnpriv.ledger.counted import CountedAccount
+    from bnpriv.ledger.external import from_differential_privacy
+    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+
+    mark: Mark | None = None
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
+        read = [column.strip() for column in columns.split(",")]
+        release = from_differential_privacy(epsilon, read, unit, delta, name)
+        with working("counting"):
+            opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
+            mark = opened.record_external(release, key)
+        told = map(str, mark.fact.lines[:-1])
+        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Head of the ledger: {mark.head}"]))
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")

@@ -25,7 +25,7 @@ SERVICES: dict[str, str] = {
     "certificate.reasons": "bnpriv.views.certificate:certificate_reasons",
     "draws.notes": "bnpriv.views.certificate:learned_notes",
     "draws.refusal": "bnpriv.views.certificate:too_few_draws",
-    "plan.closer": "bnpriv.views.closer_secrets:closer_secrets",
+    "plan.closer": "bnpriv.views.report.advice:closer_secrets",
     "plan.compared": "bnpriv.lab.public_comparison:compared",
     "plan.table": "bnpriv.tables.private_table.plan:table_beside",
     "plan.document": "bnpriv.views.calibration:plan_document",
@@ -35,7 +35,7 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.dataset": "bnpriv.io.framework_text:dataset_parts",
     "framework.file_parts.distributional": "bnpriv.io.framework_text:distributional_parts",
     "framework.file_parts.value": "bnpriv.io.framework_text:value_parts",
-    "secrets.suggested": "bnpriv.kinds.density.kind:suggested_ranges",
+    "secrets.suggested": "bnpriv.kinds.density.network:suggested_ranges",
     "guarantee.document": "bnpriv.views.cards:guarantee_document",
     "framework.to_file": "bnpriv.io.framework_text:write_framework",
     # networks and influence
@@ -53,11 +53,12 @@ SERVICES: dict[str, str] = {
     "network.document": "bnpriv.views.cards:network_document",
     "network.to_file": "bnpriv.io.networks.texts:write_network",
     # columns that may go out as they are
-    "open_columns.table_document": "bnpriv.views.open_columns:open_table_document",
-    "open_columns.document": "bnpriv.views.open_columns:open_columns_document",
+    "open_columns.table_document": "bnpriv.views.private_table:open_table_document",
+    "open_columns.document": "bnpriv.views.private_table:open_columns_document",
     "report.open_columns": "bnpriv.tables.private_table.open_columns:columns_for_report",
     # queries
     "query.document": "bnpriv.views.cards:query_document",
+    "query.usual": "bnpriv.io.starter.start:usual_property",
     "query.parse": "bnpriv.io.query_text:parse_query",
     "bins.frequencies": "bnpriv.tables.public:bin_frequencies",
     "schema.document": "bnpriv.views.cards:schema_document",
@@ -68,6 +69,7 @@ SERVICES: dict[str, str] = {
     "release.refuse_contradicted": "bnpriv.lab.public_comparison:refuse_contradicted",
     "release.refuse_learned": "bnpriv.ledger.charged:refuse_learned",
     "release.to_pandas": "bnpriv.views.release:as_pandas",
+    "release.questions": "bnpriv.ledger.prices:questions_fact",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
     # private tables

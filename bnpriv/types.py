@@ -1,6 +1,7 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
 from bnpriv.bound import Bound
+from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.influence.base import Influence
@@ -24,6 +25,7 @@ from bnpriv.lab.matrix import InfluenceMatrix
 from bnpriv.lab.public_comparison import PublicComparison
 from bnpriv.lab.rehearse import Rehearsal
 from bnpriv.lab.tradeoff import Tradeoff
+from bnpriv.ledger.external import ExternalRelease, ExternalReport
 from bnpriv.ledger.history import History
 from bnpriv.ledger.prices import Price
 from bnpriv.ledger.split import BudgetSplit
@@ -40,6 +42,7 @@ from bnpriv.tables.readings import Dialect
 from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
+    "Accountant",
     "Attack",
     "Bound",
     "Budget",
@@ -49,6 +52,8 @@ __all__ = [
     "DensityNetwork",
     "Dialect",
     "DiscreteNetwork",
+    "ExternalRelease",
+    "ExternalReport",
     "Framework",
     "FrameworkComparison",
     "GaussianNetwork",

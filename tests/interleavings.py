@@ -34,7 +34,7 @@ def kept() -> tuple[tempfile.TemporaryDirectory[str], LedgerStore, bytes]:
     place = Path(folder.name, "ledger.db")
     ledger = Ledger.open(place, create=True)
     for name, budget in BUDGETS.items():
-        ledger.account(name, framework="f", data=name, budget=budget)
+        ledger.account(name, framework="f", data=name, budget=budget, new_name=True)
     return folder, store_at(place, create=False, upgrade=False, patience=60.0), place.read_bytes()
 
 

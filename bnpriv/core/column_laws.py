@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Protocol, cast, final
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,6 @@ class Distribution(Protocol):
         """Random draws."""
 
 
-@final
 @dataclass(frozen=True)
 class NormalDistribution:
     """A normal distribution like ``scipy.stats.norm(mean, sd)``, without the slow import of scipy.stats.
@@ -148,7 +147,6 @@ Classifier = Callable[[Any], Hashable]
 """Maps a value of a column to what a query can tell of it; equal results are one cell."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellMasses:
     """The probabilities of the cells of a column: sets of values that a query cannot tell apart.
@@ -168,7 +166,6 @@ class CellMasses:
     error: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FiniteLaw:
     """A law on values that are declared one by one: categories, or numbers.
@@ -222,7 +219,6 @@ LEAST_NORMAL = 2.0**-1000
 """Fractions above this are normal doubles when converted, so that they are rounded once only."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class UniformLaw:
     """The uniform law on an interval, or on the whole numbers from one to another.
@@ -288,7 +284,6 @@ class UniformLaw:
         ]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MixedLaw:
     """The law of a number when only its bin has declared probabilities: a mixture of the laws inside the bins.
@@ -403,7 +398,6 @@ DeclaredLaws = Mapping[str, DeclaredLaw | Mapping[Any, DeclaredLaw]]
 """For each column one law per state of its parameter, or one law if it is declared independent."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NumberLaw:
     """A scipy.stats distribution as a column sees it: rounded to its grid and clamped to its bounds.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 from bnpriv import checks
 from bnpriv.core.distributions import SUM_TOLERANCE
@@ -51,7 +51,6 @@ def decimal(number: float) -> Fraction:
     return Fraction(int(number)) if number.is_integer() else Fraction(repr(float(number)))
 
 
-@final
 @dataclass(frozen=True)
 class Real:
     """A column of numbers between two bounds, rounded to a public grid where it is summed.
@@ -136,7 +135,6 @@ class Real:
         return math.floor((x - self.lower) * self.rate + 0.5)
 
 
-@final
 @dataclass(frozen=True)
 class Integer:
     """A column of whole numbers between two bounds.
@@ -223,7 +221,6 @@ class Integer:
         return math.floor(x + 0.5) - self.lower
 
 
-@final
 @dataclass(frozen=True, repr=False)
 class Categorical:
     """A column of declared categories.
@@ -451,7 +448,6 @@ _WITHIN = (
 )
 
 
-@final
 @dataclass(frozen=True)
 class Binned:
     """A column of numbers whose node in a network has bins as states.
@@ -706,9 +702,7 @@ def _law_inside(label: str, given: object) -> Inside:
         return _spread(what, given)
     if not isinstance(given, Mapping):
         raise SchemaError(
-            f"{what} must be a mapping from numbers to probabilities",
-            found=checks.type_text(given),
-            remedy=_WITHIN,
+            f"{what} must be a mapping from numbers to probabilities", found=checks.type_text(given), remedy=_WITHIN
         )
     return probabilities(what, cast("Mapping[object, object]", given), SchemaError, SPREADS)
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,7 +143,6 @@ def _stirling(k: FloatArray) -> FloatArray:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Atoms:
     """A law with finitely many atoms.
@@ -469,7 +467,6 @@ ASYMMETRY = 1e-12
 """How far a covariance may be from symmetric and positive semidefinite, relative to its largest entry."""
 
 
-@final
 @dataclass(frozen=True, init=False, eq=False)
 class Normal:
     """A normal law.

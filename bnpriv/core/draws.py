@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +17,6 @@ MOST_SIDES = 2**40
 """The most cells along each axis of the grid on which draws are gathered."""
 
 
-@final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Draws:
     """Independent draws from the law of an answer.
@@ -85,7 +83,6 @@ class Draws:
         return f"Draws(size={self.size}, dimension={self.dimension}, seed={self.seed})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Gathered:
     """The empirical laws of two sets of draws, with nearby draws gathered at their mean.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Never, TypeVar, final
+from typing import Any, Never, TypeVar
 
 # --------------------------------------------------------------------------------------------------
 # Mappings that cannot be changed by accident.
@@ -36,7 +36,6 @@ class ReadOnly(dict[K, V]):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 class Cache:
     """A cache of results computed from a frozen value, kept with it: neither compared, hashed nor pickled.
 

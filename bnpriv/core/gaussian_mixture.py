@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,6 @@ LARGEST_BEND = 0.48395
 """The largest integral of the second derivative of the normal density over a set: 2 phi(1), rounded up."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class NormalMixture:
     """A mixture of normal laws of one variance on the line.

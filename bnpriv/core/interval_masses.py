@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Final, final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +133,6 @@ def log_masses(
     return logs, errors
 
 
-@final
 @dataclass(frozen=True)
 class _Edges:
     """The finite ends of a support, near which the rounding of (x - loc) / scale matters.

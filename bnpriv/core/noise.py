@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, ClassVar, Literal, Protocol, Self, cast, final
+from typing import Any, ClassVar, Literal, Protocol, Self, cast
 
 import numpy as np
 
@@ -47,7 +47,6 @@ class Sampler(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True)
 class SecureSampler:
     """The sampler of releases: exact discrete Laplace and Gaussian noise (OpenDP) from the system's randomness.
@@ -687,7 +686,6 @@ class _Continuous(Scaled):
         ...
 
 
-@final
 @dataclass(frozen=True)
 class Laplace(_Continuous):
     """Independent Laplace noise on each output.
@@ -767,7 +765,6 @@ class Laplace(_Continuous):
         return tuple(up(-scale * math.log(tail_of_one(p, dimension)), 16) for scale in self.scales)
 
 
-@final
 @dataclass(frozen=True)
 class Gaussian(_Continuous):
     """Independent normal noise on each output.
@@ -849,7 +846,6 @@ class Gaussian(_Continuous):
         return tuple(up(-scale * float(ndtri(tail_of_one(p, dimension) / 2)), 64) for scale in self.scales)
 
 
-@final
 @dataclass(frozen=True)
 class NoNoise:
     """No noise at all; releasing without noise needs a certificate that says why it may be done.
@@ -1015,7 +1011,6 @@ def is_none(noise: Noise) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class DiscreteLaplace(Scaled):
     """Independent discrete Laplace (two-sided geometric) noise on each output.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import final
 
 import numpy as np
 
@@ -30,7 +29,6 @@ MOST_TOGETHER = 2**18
 """Log masses that are smoothed at once: their copies stay small."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class LaplacePair:
     """Two laws on the line over the union of their atoms.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.interrupts import noting
@@ -42,7 +42,6 @@ RELEASE_FORMAT = "bnpriv release 1"
 INTERVAL_LEVEL = 0.95
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Release(Shown):
     """A released answer with its guarantee; everything in it may be published.
@@ -303,6 +302,7 @@ def release(
     key: str | None = None,
     public: object = None,
     despite_public: bool = False,
+    even_if_useless: bool = False,
 ) -> Release:
     """Answer the calibrated query on a table, with the calibrated noise.
 
@@ -332,6 +332,8 @@ def release(
         `bnpriv.compare_with_public`.
     despite_public : bool
         Waives that refusal.
+    even_if_useless : bool
+        Waives that of a ledger, which charges no answer that is useless by its own verdict.
 
     Returns
     -------
@@ -341,7 +343,7 @@ def release(
     ------
     RefusedError
         If the calibration, or anything in it, was changed after it was calibrated; or if it passes the budget, or
-        cannot be counted beside what was released before; or if the public table contradicts the model.
+        cannot be counted beside what was released before, or is useless; or if the public table contradicts the model.
     ParameterError
         If `sampler` draws no noise, or a budget or a key is given without a ledger.
     QueryError
@@ -367,9 +369,8 @@ def release(
         check_no_ledger(budget, key)
         with noting(lambda: "Nothing was charged. There is no ledger, and no answer was returned."):
             return _released((calibration,), data, sampler)[0]
-    return service("release.charged")(
-        calibration, data, sampler=sampler, ledger=ledger, budget=budget, name=name, key=key
-    )
+    counted = {"ledger": ledger, "budget": budget, "name": name, "key": key, "even_if_useless": even_if_useless}
+    return service("release.charged")(calibration, data, sampler=sampler, **counted)
 
 
 def _released(calibrations: Sequence[Calibration], data: object, sampler: Sampler | None) -> tuple[Release, ...]:
@@ -390,10 +391,7 @@ def drawn(calibrations: Sequence[Calibration], data: object, sampler: Sampler | 
     drawing = sampler or SecureSampler()
     return tuple(
         with_values(
-            calibration,
-            _with_noise(calibration.noise, answer, drawing),
-            answer.labels,
-            others=len(calibrations) - 1,
+            calibration, _with_noise(calibration.noise, answer, drawing), answer.labels, others=len(calibrations) - 1
         )
         for calibration, answer in zip(calibrations, answers, strict=True)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from bnpriv import checks
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
@@ -63,7 +63,6 @@ def fill_of(column: NumberColumn) -> float:
     return GAP_MARK if column.missing is None or column.missing == NOT_COUNTED else float(column.missing)
 
 
-@final
 @dataclass(frozen=True)
 class Schema(HasCard):
     """The number of records of a table and the columns that a query may read.

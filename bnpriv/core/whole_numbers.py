@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ LIMB = 62
 """Bits per limb of a key that is too large for one 64-bit integer."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Masses:
     """Masses on integers of at least 0.
@@ -214,7 +213,6 @@ LARGEST_WHOLE = 2**61
 """Integers up to this size are kept in 64 bits, with room for a sum of two."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WholeLaw:
     """A law with finitely many atoms, which are vectors of integers.
@@ -344,7 +342,6 @@ def _added(a: Masses, b: Masses, length: int) -> Masses:
     return (add_dense if dense else add_sparse)(a, b)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Lattice:
     """The lattice ``origin + step * index`` that contains the draws, with one integer key per vector.

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
-from bnpriv.core.columns import Categorical, Integer, Real, State
+from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -147,7 +147,13 @@ def note_unfit_properties(secrets: Mapping[str, tuple[TomlTable, object]], schem
             continue  # what is wrong with names is told with the network
         known = len(part.problems)
         with part.problems.gathered(), part.named(key="property"):
-            _require_property(name, secret, schema)
+            if secret.column != name:
+                raise SecretError(
+                    f"the secret of {name!r} must be a property of that column",
+                    found=f"one of {secret.column!r}",
+                    remedy=f"Name {name!r} in the property, or write the section [protect.{toml_key(secret.column)}].",
+                )
+            _require_askable(secret.property, schema)
         if len(part.problems) > known:
             unfit.add(name)
     return frozenset(unfit)
@@ -163,7 +169,14 @@ def note_strange_states(root: TomlTable, framework: AttributeFramework | None) -
             continue
         part = root.section("columns").section(name)
         with root.problems.gathered(), part.named(key="categories"):
-            _require_states(name, column, states)
+            found = set(state_cells(name, column, states).values)
+            without = [category for category in column.outcomes if category not in found]
+            if without:
+                raise FrameworkError(
+                    f"the categories of {name!r} must be the states of its node: {listing(map(repr, states))}",
+                    found=f"{listing(map(repr, without))}, which no model gives a probability",
+                    remedy="Leave it out, or add it to the network; coarsen lets several labels count as one category.",
+                )
 
 
 def _named_query(part: TomlTable, name: str) -> Query:
@@ -182,27 +195,6 @@ def _require_askable(query: Query, schema: Schema) -> None:
         normal_form(query, schema)
     except SizeError:  # what is too large for one mechanism may not be for another
         return
-
-
-def _require_property(name: str, secret: Secret, schema: Schema) -> None:
-    if secret.column != name:
-        raise SecretError(
-            f"the secret of {name!r} must be a property of that column",
-            found=f"one of {secret.column!r}",
-            remedy=f"Name {name!r} in the property, or write the section [protect.{toml_key(secret.column)}].",
-        )
-    _require_askable(secret.property, schema)
-
-
-def _require_states(name: str, column: Categorical, states: tuple[State, ...]) -> None:
-    found = set(state_cells(name, column, states).values)
-    without = [category for category in column.outcomes if category not in found]
-    if without:
-        raise FrameworkError(
-            f"the categories of {name!r} must be the states of its node: {listing(map(repr, states))}",
-            found=f"{listing(map(repr, without))}, which no model gives a probability",
-            remedy="Leave it out, or add it to the network; coarsen lets several labels count as one category.",
-        )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -437,10 +429,7 @@ def _notion(root: TomlTable) -> str:
     if not isinstance(root.values.get("notion"), str):
         given = root.values.get("notion")
         raise root.refusal(
-            "notion must be a text",
-            found="none" if given is None else kind_of(given),
-            remedy=_NOTIONS,
-            key="notion",
+            "notion must be a text", found="none" if given is None else kind_of(given), remedy=_NOTIONS, key="notion"
         )
     notion = root.string("notion")
     if notion not in NOTION_LEVELS:
@@ -603,10 +592,7 @@ def _column(part: TomlTable, notion: str) -> Column:
             categories = part.need("categories")
             if not isinstance(categories, list):
                 raise part.refusal(
-                    "categories must be a list",
-                    found=kind_of(categories),
-                    remedy='Write ["a", "b"].',
-                    key="categories",
+                    "categories must be a list", found=kind_of(categories), remedy='Write ["a", "b"].', key="categories"
                 )
             return Categorical(cast("list[str]", categories), coarsen=coarsened(part), missing=missing)
         if kind == "binned":
@@ -656,7 +642,12 @@ def _law(part: TomlTable, column: Column) -> DeclaredLaw:
     if kind == "bernoulli":
         return cast(float, given)
     if kind == "categorical":
-        return _probabilities(part, given, column)
+        if not isinstance(given, dict):
+            remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
+            raise part.refusal("categorical must be a table of probabilities", found=kind_of(given), remedy=remedy)
+        categories = column.outcomes if isinstance(column, Categorical) else ()
+        known = {category_text(category): category for category in categories}
+        return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}
     if kind == "values":
         return value_law(part, column)
     ends = listed_or_none(given)
@@ -664,12 +655,3 @@ def _law(part: TomlTable, column: Column) -> DeclaredLaw:
         raise part.refusal("normal must be a mean and a standard deviation", found=kind_of(given), remedy=_NORMAL)
     with part.named():
         return NormalDistribution(cast(float, ends[0]), cast(float, ends[1]))
-
-
-def _probabilities(part: TomlTable, given: object, column: Column) -> dict[Any, float]:
-    if not isinstance(given, dict):
-        remedy = 'Write categorical = { "a" = 0.3, "b" = 0.7 }.'
-        raise part.refusal("categorical must be a table of probabilities", found=kind_of(given), remedy=remedy)
-    categories = column.outcomes if isinstance(column, Categorical) else ()
-    known = {category_text(category): category for category in categories}
-    return {known.get(key, key): mass for key, mass in cast("dict[str, float]", given).items()}

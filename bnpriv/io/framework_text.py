@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 
@@ -55,7 +55,6 @@ from bnpriv.toml import short_number, toml_section
 IN_PYTHON = "Keep the framework in Python: write there what made it, and calibrate there."
 
 
-@final
 @dataclass(frozen=True)
 class NetworkPart:
     """What stands in a framework file of a network, and the texts of other files by their names."""
@@ -420,7 +419,6 @@ MOST_FRAMEWORK_BYTES = 2**18
 """Largest framework file, 256 KiB."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FileParts:
     """What a framework file says.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Literal, NoReturn, TypeVar, cast, final
+from typing import Literal, NoReturn, TypeVar, cast
 
 from bnpriv.checks import closest, type_text
 from bnpriv.core.columns import decimal
@@ -201,7 +201,6 @@ SPACE = re.compile(r"\s*")
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-@final
 @dataclass(frozen=True)
 class Token:
     """A word of the text and where it starts."""

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, ParamSpec, TypeVar, cast, final
+from typing import Any, ParamSpec, TypeVar, cast
 
 from bnpriv.checks import closest, listing, type_text
 from bnpriv.errors import BnprivError, DeclarationError, FileError, FileProblemsError
@@ -163,7 +163,6 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-@final
 class Problems:
     """The refusals of a file that is still being read, in the order in which they were found."""
 
@@ -217,7 +216,6 @@ _TWICE = re.compile(r"^Cannot (?:overwrite|declare|mutate)|^Duplicate inline tab
 _KEEP_ONE = "Keep one of the two; what belongs to one section stands below its one header."
 
 
-@final
 @dataclass(frozen=True)
 class TomlTable:
     """A table of the file, with the words that name it in messages.

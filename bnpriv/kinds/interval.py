@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,6 @@ MOST_COLUMNS_KEPT = 2**14
 """Columns whose vertices are kept with a network."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Choices:
     """The tables that one attribute may have.
@@ -71,7 +70,6 @@ class Choices:
     in_pieces: tuple[bool, ...]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class IntervalPart:
     """Attributes that are seen, with what of the network their law given the secrets depends on.
@@ -267,7 +265,6 @@ MOST_TABLE = 2**24
 """Cells of a table over combinations."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class IntervalBounds:
     """Upper bounds of the influence over all members.

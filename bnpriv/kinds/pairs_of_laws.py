@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,7 +43,6 @@ from bnpriv.kinds.draws.laws import (
 NETWORKS_NEED_A_QUERY = Refusal(required="networks need a query", found="none", remedy="Pass the query to be released.")
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GivenLaws:
     """Constraints that were declared pair by pair."""

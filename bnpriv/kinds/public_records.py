@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ MOST_KEPT_WEIGHTS = 2**22
 KEPT_FORMS = 8
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PublicRecords:
     """The records of a public table as models of one record: each model is a draw of their weights.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -33,7 +33,6 @@ BESIDE_PUBLIC_RECORDS = (
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ReportTarget:
     """What a report is about.

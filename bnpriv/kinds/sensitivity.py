@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ LEAST_SENSITIVITY = 1e-12
 """Rows that matter less do not matter: this is rounding."""
 
 
-@final
 @dataclass(frozen=True)
 class SensitiveRow:
     """A row of a table, and how much an influence hangs on it.
@@ -72,7 +71,6 @@ class SensitiveRow:
         return visible(f"{self}: 1 % more or less moves what is told by up to {moved} nats")
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InfluenceGradient:
     """How an influence moves with every entry of every table; estimates, on which no guarantee rests.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,7 +139,6 @@ ROW_FACTS = ("attribute", "row", "model", "observations", "p_value", "adjusted",
 """What a table or JSON holds of every row."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RowCheck:
     """One row of a conditional probability table against the public data, under one model.
@@ -193,7 +192,6 @@ class RowCheck:
         return f"{self.farthest}: {percent_text(self.observed)} seen, {percent_text(self.expected)} in the model"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ModelCheck(Shown):
     """What public data say against a network; print it.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -39,7 +39,6 @@ ROUNDED = 1e-9
 """Share of itself by which a number of a table may differ from another and be the same: what files and sums round."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FrameworkComparison(Shown):
     """One query under two frameworks; print it.
@@ -196,11 +195,7 @@ def _number(value: object) -> object:
 
 
 def compare(
-    framework_a: Framework,
-    framework_b: Framework,
-    query: Query | str | None,
-    epsilon: float = 1.0,
-    delta: float = 0.0,
+    framework_a: Framework, framework_b: Framework, query: Query | str | None, epsilon: float = 1.0, delta: float = 0.0
 ) -> FrameworkComparison:
     """Set two frameworks side by side for one query: what leaks, the best mechanism, its error, and why.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv.checks import closest, member
 from bnpriv.core.evidence.possible import impossibility
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Leak:
     """How much a query can tell about one attribute.
@@ -114,7 +113,6 @@ class Leak:
         return f"{seen} for {self.influence.pair}{left_out}"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Leaks(Shown):
     """What a query tells about every attribute of a network, the most first; print it.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -74,7 +74,6 @@ LISTED_PAIRS = 20
 """What is listed of a larger one."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class InfluenceMatrix(Shown):
     """What every attribute of a network tells about every other one; a notebook shows it as a heat map.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,7 +98,6 @@ class EventRow(NamedTuple):
     adjusted: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassLaw:
     """What a record of one class adds to an answer, in a public table and under every model.
@@ -180,7 +179,6 @@ class ClassLaw:
             yield EventRow(self.protected, self.name, self.adds(event), self.records, seen, *numbers)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PublicComparison(Shown):
     """One query under the model and in a public table; print it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,7 +32,6 @@ MOST_LABELS = 12
 """Numbers of an answer of which each is listed."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rehearsal(Shown):
     """Made-up answers with made-up noise under two secrets, and how well they can be told apart.

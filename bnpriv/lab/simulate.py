@@ -20,12 +20,7 @@ PROBABILITY = "probability of the secret"
 
 
 def simulate(
-    framework: Framework,
-    records: int | None = None,
-    *,
-    secret: Assumed | None = None,
-    model: int = 0,
-    seed: int = 0,
+    framework: Framework, records: int | None = None, *, secret: Assumed | None = None, model: int = 0, seed: int = 0
 ) -> pd.DataFrame:
     """Make up a table as the model describes it, with the same rows for the same seed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv import checks
 from bnpriv.core.frameworks import guarantee as odds
@@ -25,14 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_OTHERWISE = {
-    "coarse": "is coarse",
-    "useless": "is useless",
-    "unknown": "cannot be judged: its range is not declared",
-}
+_OTHERWISE = {"coarse": "is coarse", "useless": "is useless", "unknown": "cannot be judged: its range is not declared"}
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Tradeoff(Shown):
     """The plan for one query at many epsilons; print it.

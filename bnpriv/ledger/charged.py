@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
+from bnpriv import checks
 from bnpriv.core.accounting.entries import Entry, typed
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.interrupts import interruptible
@@ -27,14 +28,16 @@ from bnpriv.digest import sha256
 from bnpriv.errors import DataError, LedgerError
 from bnpriv.kinds.public_records import public_records_of
 from bnpriv.ledger.chain import canonical
-from bnpriv.ledger.counted import PRIVATE_TABLE, CountedAccount, alone, as_budget, mark_of, no_bound, open_account
+from bnpriv.ledger.counted import CountedAccount, alone, as_budget, mark_of, no_bound, open_account
 from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import Admit
+from bnpriv.ledger.prices import refuse_useless
+from bnpriv.ledger.rules import LOST_TABLE, Admit
 from bnpriv.ledger.values import Account, Budget, Receipt
 from bnpriv.render.outputs import outputs
 from bnpriv.tables.evaluate import answer_labels, check_rows, require_answerable
 from bnpriv.tables.public import fingerprint_of
 from bnpriv.tables.readings import ColumnValues, dialect_of
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 if TYPE_CHECKING:
     from bnpriv.tables.private_table.private_table import PrivateTable
@@ -160,25 +163,26 @@ def charged_release(
     budget: float | Budget | None,
     name: str,
     key: str | None,
+    even_if_useless: bool,
 ) -> Release:
     """Release an answer that a ledger counts: `bnpriv.core.release` with a ledger."""
     try:
-        account = _opened(calibration, data, sampler, ledger, budget, name)
+        _check(calibration, data, sampler)
+        waived, account = checks.flag("even_if_useless", even_if_useless), ledger
+        if not isinstance(account, CountedAccount):
+            if not waived and key is None:  # no ledger is made for nothing
+                refuse_useless(calibration)
+            account = CountedAccount.opened(calibration.framework, account, budget, name)
+        if not (waived or (isinstance(key, str) and key in account.ledger.book(account.account).keys)):
+            refuse_useless(calibration, account.accountant.entries)
         return _charged(calibration, data, sampler, account, key)
     except BaseException as error:
         name_charge(error, name, None)
         raise
 
 
-def _opened(
-    calibration: Calibration,
-    data: object,
-    sampler: Sampler | None,
-    ledger: str | Path | CountedAccount,
-    budget: float | Budget | None,
-    name: str,
-) -> CountedAccount:
-    """Check all that can be checked before a charge, then open the account."""
+def _check(calibration: Calibration, data: object, sampler: Sampler | None) -> None:
+    """Check all that can be checked before an account is opened."""
     check_sampler(sampler, calibration.noise)
     check(calibration)
     framework = calibration.framework
@@ -186,9 +190,6 @@ def _opened(
     _check_storable(calibration)
     check_rows(columns, framework.schema, data)
     refuse_learned(framework, framework.schema, data)
-    if isinstance(ledger, CountedAccount):
-        return ledger
-    return CountedAccount.opened(framework, ledger, budget, name)
 
 
 def _charged(
@@ -199,10 +200,10 @@ def _charged(
     try:
         receipt = account.charge(calibration, key)
         if receipt.answer is not None:
-            return Release.from_stored(receipt.answer.content, calibration, mark_of(receipt, receipt.answer))
+            return Release.from_stored(receipt.answer.content, calibration, mark_of(receipt, receipt.answer.hash))
         (answered,) = drawn((calibration,), data, sampler)
         answer = account.ledger.store(receipt, answered.stored)
-        return replace(answered, mark=mark_of(receipt, answer))
+        return replace(answered, mark=mark_of(receipt, answer.hash))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, account.account.name, charged)
@@ -256,7 +257,7 @@ def charged_table(
             told = {} if inside else {"sizes": list(made.sizes), "noisy": list(made.noisy)}
             written = None if place is None else _file_hash(place)
             answer = where.store(receipt, {"form": rule.form, "sha256": written, **told})
-        return replace(made, table=target or made.table, mark=mark_of(receipt, answer))
+        return replace(made, table=target or made.table, mark=mark_of(receipt, answer.hash))
     except BaseException as error:
         charged = None if receipt is None or receipt.answer is not None else receipt.charge
         name_charge(error, name, charged)
@@ -313,9 +314,9 @@ def _opened_again(rule: TableRule, receipt: Receipt, target: Path | None) -> Pri
         raise _not_here("one that no file was written of", "Use it in the process that made it.")
     if target is None or not target.is_file() or _file_hash(target) != kept["sha256"]:
         found = "no output" if target is None else "another file, or none"
-        raise _not_here(found, "Pass as output= the file that was written, unchanged.")
+        raise _not_here(found, f"Pass as output= the file that was written, unchanged. {LOST_TABLE}")
     noisy = tuple(cast("list[int]", kept["noisy"]))
-    mark = mark_of(receipt, receipt.answer)
+    mark = mark_of(receipt, receipt.answer.hash)
     return PrivateTable(table=target, rule=rule, sizes=rule.sizes(noisy), noisy=noisy, mark=mark)
 
 

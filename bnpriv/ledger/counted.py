@@ -16,9 +16,12 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.schema import Schema
 from bnpriv.digest import sha256
 from bnpriv.errors import LedgerError, ParameterError, Refusal
-from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.rules import Admit
-from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, StoredAnswer, Uncopied
+from bnpriv.ledger.chain import canonical
+from bnpriv.ledger.external import ExternalRelease
+from bnpriv.ledger.ledger import Ledger, name_charge
+from bnpriv.ledger.rules import LOST_TABLE, Admit
+from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 
 def total_of(accountant: Accountant, budget: Budget) -> Fraction | None:
@@ -84,7 +87,9 @@ class CountedAccount(Uncopied):
         self._last = Accountant(self.framework)
 
     @staticmethod
-    def opened(framework: Framework, where: str | Path, budget: float | Budget | None, name: str) -> CountedAccount:
+    def opened(
+        framework: Framework, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
+    ) -> CountedAccount:
         """Open an account; where a budget is given, an account or a ledger that is not there is made.
 
         Parameters
@@ -96,15 +101,18 @@ class CountedAccount(Uncopied):
             None for an account that is there.
         name : str
             Of the table, and of its account.
+        new_name : bool
+            Says that a name nearly that of another account is meant as it is.
 
         Raises
         ------
         LedgerError
-            If the ledger cannot be used as it is, or the account has another framework, table or budget.
+            If the ledger cannot be used as it is, or the account has another framework, table or budget, or nearly this
+            name.
         ParameterError
             If the budget is out of range.
         """
-        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name)
+        ledger, account = open_account(framework.fingerprint(), framework.schema, where, budget, name, new_name)
         return CountedAccount(framework=framework, ledger=ledger, account=account)
 
     @property
@@ -163,6 +171,36 @@ class CountedAccount(Uncopied):
             raise refusal.error()
         return self.ledger.charge(self.account, Entry.of(calibration).to_json(), key=key, admit=self.admit)
 
+    def record_external(self, release: ExternalRelease, key: str | None) -> Mark:
+        """Charge what another tool released, once for a key; no answer is stored.
+
+        Parameters
+        ----------
+        release : ExternalRelease
+        key : str or None
+
+        Raises
+        ------
+        ParameterError
+            If it is none, or reads a column that is not declared.
+        BudgetError, RefusedError, LedgerError
+            As `charge`.
+        """
+        if not isinstance(release, ExternalRelease):
+            found, remedy = checks.type_text(release), "Pass what bnpriv.from_differential_privacy(...) returned."
+            raise ParameterError("what is recorded is what another tool released", found=found, remedy=remedy)
+        receipt = None
+        try:
+            entry = release.entry_for(self.framework).to_json()
+            known = None if key is None else self.ledger.book(self.account).keys.get(key)
+            if known is not None and canonical(known.entry) == canonical(entry):
+                return mark_of(Receipt(account=self.account, charge=known, answer=None), known.hash)
+            receipt = self.ledger.charge(self.account, entry, key=key, admit=self.admit)
+            return mark_of(receipt, receipt.charge.hash)
+        except BaseException as error:
+            name_charge(error, self.account.name, None if receipt is None else receipt.charge)
+            raise
+
     def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
         """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.
 
@@ -216,18 +254,15 @@ NOTHING_BOUNDS = Refusal(
 )
 
 
-PRIVATE_TABLE = "PrivateTable"
-"""The mechanism of an entry that stands for a private table."""
-
-
 def no_bound(entry: Entry) -> Refusal:
     """Return why nothing bounds what releases tell together with one more, at the delta of the budget."""
-    if entry.mechanism != PRIVATE_TABLE or not entry.delta:
+    if not entry.delta or not (entry.mechanism == PRIVATE_TABLE or entry.record):
         return NOTHING_BOUNDS
+    instead = "ask for form='fill' and delta 0" if entry.record is None else "ask for a release with delta 0"
     return Refusal(
-        required="the budget of a private table with a delta must have a delta, at least as large",
+        required="the budget of a release with a delta must have a delta, at least as large",
         found="a smaller one, or none",
-        remedy="Open another account with budget=bp.types.Budget(epsilon, delta), or ask for form='fill' and delta 0.",
+        remedy=f"Open another account with budget=bp.types.Budget(epsilon, delta), or {instead}.",
     )
 
 
@@ -259,9 +294,8 @@ def beside_table(refusal: Refusal, entries: Iterable[Entry]) -> Refusal:
     """
     if all(entry.mechanism != PRIVATE_TABLE for entry in entries):
         return refusal
-    return replace(
-        refusal, remedy="Answer it from the private table that was made: table.answer(query), which costs nothing."
-    )
+    made = "Answer it from the private table that was made: table.answer(query), which costs nothing."
+    return replace(refusal, remedy=f"{made} {LOST_TABLE}")
 
 
 def as_budget(budget: float | Budget) -> Budget:
@@ -270,7 +304,7 @@ def as_budget(budget: float | Budget) -> Budget:
 
 
 def open_account(
-    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str
+    framework: str, schema: Schema, where: str | Path, budget: float | Budget | None, name: str, new_name: bool = False
 ) -> tuple[Ledger, Account]:
     """Open a ledger and an account of it; where a budget is given, what is not there is made.
 
@@ -279,7 +313,7 @@ def open_account(
     framework : str
         The fingerprint of what is hidden.
     schema : Schema
-    where, budget, name
+    where, budget, name, new_name
         As of `CountedAccount.opened`.
     """
     most = None if budget is None else as_budget(budget)
@@ -288,23 +322,23 @@ def open_account(
     if most is None:
         most = _known_budget(ledger, name)
     data = table_fingerprint(schema, name)
-    return ledger, ledger.account(name, framework=framework, data=data, budget=most)
+    return ledger, ledger.account(name, framework=framework, data=data, budget=most, new_name=new_name)
 
 
-def mark_of(receipt: Receipt, answer: StoredAnswer) -> Mark:
+def mark_of(receipt: Receipt, head: str) -> Mark:
     """Return where a release stands.
 
     Parameters
     ----------
     receipt : Receipt
-    answer : StoredAnswer
-        As it was stored.
+    head : str
+        The hash of its stored answer; of the charge, where none is stored.
     """
     account = receipt.account
     return Mark(
         account=account.name,
         number=receipt.charge.number,
-        head=answer.hash,
+        head=head,
         total=rounded_up(receipt.charge.total),
         budget=float(account.budget.epsilon),
         delta=float(account.budget.delta),

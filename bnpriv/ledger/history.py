@@ -19,7 +19,8 @@ from bnpriv.render.document import Code, Document, Figure, Table
 from bnpriv.render.figures import LENGTH, THICK
 from bnpriv.render.html import Html, element, join, legend
 from bnpriv.shown import Shown
-from bnpriv.text import Json, lower_text, name_text, number_text, upper_text
+from bnpriv.text import Json, lower_text, name_text, upper_text
+from bnpriv.views.accountant import scale_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,10 +119,9 @@ def lasting(accountant: Accountant, budget: Budget) -> Fraction | None:
     total = total_of(accountant, budget)
     if total is None or budget.delta or len(accountant.modelled) != 1:
         return total
-    alone, worst = accountant.modelled[0], accountant.shares[0].total if accountant.shares else None
-    if alone.family == "own law" or worst is None:
-        return None
-    return total - min(alone.epsilon, worst) + worst  # its own theorem does not count it beside others
+    if accountant.composed is None:
+        return None  # its own theorem does not count it beside others
+    return accountant.composed + sum(entry.epsilon for entry in accountant.entries if entry.family == "column")
 
 
 def with_scale(entry: Entry, scale: float) -> Entry:
@@ -389,7 +389,7 @@ class History(Shown):
                     f"{made.number}, {made.called}",
                     (Code(made.entry.text),),
                     made.entry.mechanism,
-                    number_text(made.entry.scale),
+                    scale_text(made.entry),
                     upper_text(float(made.entry.epsilon)),
                     upper_text(made.added),
                     upper_text(rounded_up(made.total)),

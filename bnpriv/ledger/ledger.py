@@ -204,7 +204,7 @@ class Ledger(Uncopied):
         """
         return tuple(self._store.read(accounts_in)[1].values())
 
-    def account(self, name: str, *, framework: str, data: str, budget: Budget) -> Account:
+    def account(self, name: str, *, framework: str, data: str, budget: Budget, new_name: bool = False) -> Account:
         """Return the account of a name, and open it if there is none.
 
         Parameters
@@ -214,6 +214,8 @@ class Ledger(Uncopied):
             Fingerprints.
         budget : Budget
             Fixed when the account is opened.
+        new_name : bool
+            Says that a name nearly that of another account is meant as it is.
 
         Returns
         -------
@@ -222,8 +224,8 @@ class Ledger(Uncopied):
         Raises
         ------
         LedgerError
-            If the name stands for another framework, other data or another budget, or if the same framework and data
-            have an account under another name.
+            If the name stands for another framework, other data or another budget, or is nearly that of another account
+            and nobody said that it is new, or if the same framework and data have an account under another name.
         """
         for what, text in (("name of an account", name), ("framework", framework), ("data", data)):
             checks.text(what, text, error=ParameterError)
@@ -231,8 +233,8 @@ class Ledger(Uncopied):
         if not isinstance(budget, Budget):
             raise ParameterError("a budget is needed", found=checks.type_text(budget), remedy="Pass Budget(epsilon).")
         wanted = Account(number=0, name=name, framework=framework, data=data, budget=budget, opening="")
-        known = fitting(self._store.read(accounts_in)[1], wanted)
-        return known or self._store.write(lambda connection: self._opened(connection, wanted))
+        known = fitting(self._store.read(accounts_in)[1], wanted, new_name=new_name)
+        return known or self._store.write(lambda connection: self._opened(connection, wanted, new_name=new_name))
 
     def charge(self, account: Account, entry: Mapping[str, object], *, admit: Admit, key: str | None = None) -> Receipt:
         """Charge a release, before its answer is computed.
@@ -487,10 +489,10 @@ class Ledger(Uncopied):
 
         return self._store.read(work)
 
-    def _opened(self, connection: Connection, wanted: Account) -> Account:
+    def _opened(self, connection: Connection, wanted: Account, *, new_name: bool) -> Account:
         length, head = chain_state(connection, 0, lock=True)
         _, accounts = accounts_in(connection)
-        known = fitting(accounts, wanted)
+        known = fitting(accounts, wanted, new_name=new_name)
         if known is not None:  # somebody else opened it meanwhile
             return known
         number = len(accounts) + 1

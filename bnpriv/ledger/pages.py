@@ -10,14 +10,20 @@ from typing import final
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import rounded_up
+from bnpriv.core.frameworks.question import own_query
+from bnpriv.core.queries.base import GivenAnswer
 from bnpriv.errors import LedgerError
 from bnpriv.ledger.counted import CountedAccount, budget_text
+from bnpriv.ledger.external import DIFFERENTIAL_PRIVACY
 from bnpriv.ledger.history import History
 from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.prices import questions_text
 from bnpriv.ledger.values import Account
 from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, name_text, upper_text
+from bnpriv.views.accountant import swaps_data
 from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import belief_fact
 
@@ -66,6 +72,7 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
                 }
                 for share in accountant.shares
             ],
+            "properties": swaps_data(accountant.records),
         },
     )
 
@@ -74,12 +81,23 @@ def _facts(account: CountedAccount, history: History, accountant: Accountant) ->
     yield fact("Budget", budget_text(account.budget))
     yield fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}")
     yield fact("Left", f"epsilon {history.remaining}")
-    for share in accountant.shares:
+    yield from _questions(account, history)
+    for share in (*accountant.shares, *accountant.records):
         told = "without bound" if share.total is None else f"epsilon {upper_text(rounded_up(share.total), 6)}"
         yield fact(f"Told so far about {name_text(share.protected)}", told)
     if accountant.entries:
         yield belief_fact(accountant.guarantee(float(account.budget.delta)))
     yield fact("Head of the ledger", (Code(account.head),))
+
+
+def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
+    """Say how many useful answers the budget holds, of the last kind that was asked for, or of a usual one."""
+    framework = account.framework
+    asked = history.releases[-1].entry.query if history.releases else own_query(framework)
+    query = asked or service("query.usual")(*next(iter(framework.schema.columns.items())))
+    if not isinstance(query, GivenAnswer):
+        said = questions_text(framework, query, float(account.budget.epsilon), str(query))
+        yield fact("Useful questions", said)
 
 
 def _limits() -> Section:
@@ -208,5 +226,8 @@ def _history(ledger: Ledger, account: Account) -> AccountHistory:
         account=account,
         history=History.of(book.charges, account.budget),
         head=book.head,
-        unanswered=len(book.charges) - len(book.answers),
+        unanswered=sum(
+            charge.sequence not in book.answers and charge.entry["mechanism"] != DIFFERENTIAL_PRIVACY
+            for charge in book.charges
+        ),
     )

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import count, takewhile
 from typing import cast, final
 
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON, type_text
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import Entry, rounded_up
+from bnpriv.core.accounting.entries import Entry, rounded_up, typed
+from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
-from bnpriv.core.queries.base import Query
+from bnpriv.core.mechanisms.tight import TightMechanism
+from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
-from bnpriv.ledger.history import ReleaseCost, budget_bar, cost_of, left, scale_at_cost
+from bnpriv.ledger.history import TOLERATED, ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
-from bnpriv.mechanisms.usefulness import LEVEL
+from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
 from bnpriv.render.document import Block, Code, Document, Fact, Figure, Paragraph, Section, Table, fact
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
-from bnpriv.views.calibration import verdict_badge
+from bnpriv.views.accountant import PRIVATE_TABLE
+from bnpriv.views.calibration import deciding_error, narrowest, verdict_badge
 
 # --------------------------------------------------------------------------------------------------
 # The least epsilon at which an answer is as accurate as it is asked to be.
@@ -36,6 +43,9 @@ CLOSE = 1e-6
 
 MOST_CALIBRATED = 60
 """Calibrations of one mechanism for one question."""
+
+MOST_SHRUNK = 3
+"""Tries to make a release add no more than its own epsilon."""
 
 
 @final
@@ -154,8 +164,8 @@ class Chooser:
     def at_epsilon(self, query: Query | None, epsilon: float, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer at an epsilon would cost; the best mechanism of a plan unless one is given.
 
-        The best is the least error among those that add at most epsilon, or a tenth more, also once other releases
-        follow. Where there is none, it is the least error among those that can be counted.
+        The best is the least error among those that compose, and add at most epsilon, or a tenth more, also once other
+        releases follow. Where that is useless, or there is none, another that can be counted may be of use.
 
         Raises
         ------
@@ -170,9 +180,13 @@ class Chooser:
             return self.cost(mechanism.calibrate(framework, query, epsilon=epsilon, delta=delta))
         made = plan(framework, query, epsilon, delta)
         _ = made.best
-        costs = self._costs(made.calibrations)
-        counted = next((cost for cost in costs if cost.after is not None), costs[0])
-        return next((cost for cost in costs if cost.keeps_epsilon), counted)
+        best, most = min(self._costs(made.calibrations), key=_preferred), typed(epsilon)
+        # answers may tell a little more together than apart: a little more noise keeps what was asked for
+        for _ in range(MOST_SHRUNK):
+            if best.after is not None and most < (added := best.after - best.before) <= TOLERATED * most:
+                less = float(most / added) * (1 - CLOSE) * best.calibration.epsilon
+                best = self.cost(best.calibration.mechanism.calibrate(framework, query, epsilon=less, delta=delta))
+        return best
 
     def at_error(self, query: Query, accuracy: AskedAccuracy, delta: float, mechanism: Mechanism | None) -> ReleaseCost:
         """Return what an answer of an accuracy would cost: the mechanism and epsilon after which the total is least.
@@ -183,41 +197,35 @@ class Chooser:
             If no mechanism is accurate enough.
         """
         framework = self.accountant.framework
+        groups = [composing_for(framework), [each for each in STANDARD if each.concerns(framework)]]
         if mechanism is not None:
             _require_mechanism(mechanism)
-            found = least_calibration(mechanism, framework, query, accuracy, delta)
-            if isinstance(found, Refusal):
-                raise found.error()
-            return self.cost(found)
-        composing = [each for each in STANDARD if isinstance(each, (MarkovQuiltMechanism, ColumnMechanism))]
-        others = [each for each in STANDARD if each not in composing and each.concerns(framework)]
-        refusals: list[Refusal] = []
-        for group in (composing, others):
-            costs: list[ReleaseCost] = []
-            for each in group:
+            groups = [[mechanism]]
+        costs, refusals = list[ReleaseCost](), list[Refusal]()
+        for group in groups:
+            for each in group if not any(cost.fits for cost in costs) else ():
+                if costs and isinstance(each, WassersteinMechanism):  # it never needs less than TightMechanism
+                    continue
                 found = least_calibration(each, framework, query, accuracy, delta)
-                if isinstance(found, Refusal):
-                    refusals.append(found)
-                else:
-                    costs.append(self.cost(found))
-            if costs:
-                counted = [cost for cost in costs if cost.after is not None]
-                return min(counted, key=_after_all, default=costs[0])
-        raise refusals[0].error()
+                refusals += [found] if isinstance(found, Refusal) else []
+                costs += [] if isinstance(found, Refusal) else [self.cost(found)]
+        if not costs:
+            raise refusals[0].error()
+        return min(costs, key=lambda cost: (cost.after is None, not cost.fits, _after_all(cost)))
 
     def cost(self, calibration: Calibration) -> ReleaseCost:
         """Return what a release would cost."""
         return cost_of(self.accountant, calibration, self.budget)
 
     def _costs(self, calibrations: Sequence[Calibration]) -> list[ReleaseCost]:
-        """Return the costs up to the first that keeps epsilon; of equal errors, releases that share quilts first.
+        """Return the costs up to the first useful one that keeps epsilon; of equal errors those that share quilts.
 
         A release of `ColumnMechanism` always adds all of its epsilon.
         """
         costs: list[ReleaseCost] = []
         for calibration in sorted(calibrations, key=_rank):
             costs.append(self.cost(calibration))
-            if costs[-1].keeps_epsilon:
+            if costs[-1].keeps_epsilon and calibration.useful.verdict != "useless":
                 break
         return costs
 
@@ -227,8 +235,176 @@ def _rank(calibration: Calibration) -> tuple[bool, float, bool]:
     return last, float(f"{error:.6g}"), isinstance(calibration.mechanism, ColumnMechanism)
 
 
+def _preferred(cost: ReleaseCost) -> tuple[bool, ...]:
+    """What is chosen first, of costs in the order of their errors."""
+    useless = cost.calibration.useful.verdict == "useless"
+    return cost.after is None, useless, not cost.keeps_epsilon, cost.lasting is None
+
+
+def composing_for(framework: Framework) -> list[Mechanism]:
+    """Return the mechanisms whose releases may be counted together, if any of a framework may.
+
+    Parameters
+    ----------
+    framework : Framework
+    """
+    shared = (MarkovQuiltMechanism,) if _by_quilts(framework) else (TightMechanism, WassersteinMechanism)
+    return [each for each in STANDARD if isinstance(each, (*shared, ColumnMechanism)) and each.concerns(framework)]
+
+
+def _by_quilts(framework: Framework) -> bool:
+    evidence = influences(framework)
+    return isinstance(evidence, Influences) and evidence.no_quilts is None
+
+
 def _after_all(cost: ReleaseCost) -> float:
     return float("inf") if cost.lasting is None else float(cost.lasting)
+
+
+# --------------------------------------------------------------------------------------------------
+# How many useful answers a budget holds, and what is said of one that is useless.
+# --------------------------------------------------------------------------------------------------
+
+USEFUL = {word: limit for limit, word in LIMITS}["useful"]
+"""The largest error of a useful answer, as a share of its range."""
+
+OF_USE = ("exact", "sharp", "useful")
+"""The verdicts on answers with such an error or a smaller one."""
+
+
+def questions_within(framework: Framework, query: Query, budget: float) -> tuple[float, Fraction | None]:
+    """Count the useful answers like one that a budget holds.
+
+    What several tell together is at most the sum, whether they are repeated or independent given the secret.
+
+    Parameters
+    ----------
+    framework : Framework
+    query : Query
+    budget : float
+        The epsilon of all together.
+
+    Returns
+    -------
+    float
+        How many; infinite where they tell nothing, 1 where none may be added to another.
+    Fraction or None
+        What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
+    """
+    known, least = framework.kept.table("questions"), None
+    if (query, budget) not in known:
+        for mechanism in composing_for(framework):  # what the noise of the first costs, others' noise of its scale does
+            if least is None:
+                with suppress(RefusedError, SizeError):
+                    least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
+        number = math.inf if least == 0 else 0 if least is None else typed(budget) // least
+        if not number and any(each.useful.verdict in OF_USE for each in plan(framework, query, budget)):
+            number, least = 1, None
+        known[query, budget] = number, least
+    return known[query, budget]
+
+
+def questions_text(framework: Framework, query: Query, budget: float, like: str = "this one") -> str:
+    """Say how many useful answers like one a budget holds.
+
+    Parameters
+    ----------
+    framework, query, budget
+        As of `questions_within`.
+    like : str
+        What the query is called.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> questions_text(bp.example("hospital"), bp.count(bp.col("age_group") == "old"), 1.0)
+    'about 14 questions like this one within epsilon 1'
+    """
+    number, least = questions_within(framework, query, budget)
+    if least is None:
+        both = ", or one stack of questions: two are not counted together"
+        return f"{'one' if number else 'no'} useful release within epsilon {budget:g}{both if number else ''}"
+    many = {0: "no question", 1: "one question", math.inf: "any number of questions"}
+    found = f"{many.get(number, f'about {number:,.0f} questions')} like {like} within epsilon {budget:g}"
+    return found if number else f"{found}: a useful answer takes epsilon {upper_text(rounded_up(least), 2)}"
+
+
+def questions_fact(calibration: Calibration, budget: float) -> tuple[Fact, ...]:
+    """Say how many useful answers like a release a budget holds; nothing where what columns tell is paid once.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    budget : float
+    """
+    framework, query = calibration.framework, calibration.query
+    if isinstance(query, GivenAnswer) or _by_quilts(framework):
+        return ()
+    return (fact("Useful questions", questions_text(framework, query, budget)),)
+
+
+def _least_useful(calibration: Calibration) -> Fraction | None:
+    """Return what an answer tells with such noise, scaled until it is just useful, once others follow; or None."""
+    entry, factor = Entry.of(calibration), calibration.useful.share / USEFUL
+    if not math.isfinite(factor):
+        return None
+    if entry.scale and factor:
+        entry = replace(with_scale(entry, entry.scale / factor), epsilon=entry.epsilon * Fraction(factor))
+    counted = Accountant(calibration.framework).with_entry(entry)
+    return None if isinstance(counted, Refusal) else lasting(counted, Budget(1))
+
+
+def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> None:
+    """Refuse a release that is useless by its own verdict, before anything is charged.
+
+    Parameters
+    ----------
+    calibration : Calibration
+    entries : iterable of Entry
+        What was released before.
+
+    Raises
+    ------
+    RefusedError
+    """
+    if calibration.useful.verdict != "useless":
+        return
+    found, span = "one that does not depend on the data", narrowest(calibration)
+    if not calibration.useful.constant and span is not None:
+        found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20, beside a range from "
+        found += f"{number_text(span[0])} to {number_text(span[1])}"
+    raise Refusal(
+        required="an answer that is charged must say something: its error is at most half of its range",
+        found=found,
+        remedy=" ".join([*_helps(calibration, entries), "Or pass even_if_useless=True: it is charged as any."]),
+    ).error()
+
+
+def _useful_alone(calibration: Calibration) -> float:
+    """Return about the least epsilon at which a mechanism is useful; infinite if there is none."""
+    for epsilon in takewhile(LARGEST_EPSILON.__ge__, (2.0**k * calibration.epsilon for k in count(1))):
+        with suppress(RefusedError, SizeError):
+            found = calibration.mechanism.calibrate(calibration.framework, calibration.query, epsilon=epsilon)
+            if found.useful.verdict in OF_USE:
+                return epsilon
+    return math.inf
+
+
+def _helps(calibration: Calibration, entries: Iterable[Entry]) -> Iterator[str]:
+    """Yield what would help a useless answer."""
+    framework, query, useful = calibration.framework, calibration.query, calibration.useful
+    number, least = questions_within(framework, query, calibration.epsilon)
+    if number and least is None:
+        yield "Another mechanism is of use at this epsilon: leave mechanism out."
+    elif (about := min(_useful_alone(calibration), math.inf if least is None else rounded_up(least))) < math.inf:
+        yield f"It is useful from about epsilon {upper_text(about, 2)} on, with the mechanism that is best then."
+    kept = 0 if useful.constant else int(len(useful.parts) * LIMITS[-1][0] / useful.share)
+    if 0 < kept < (asked := len(useful.parts)):
+        yield f"Or ask about {asked - kept} fewer of the {asked} questions: session.workload([...]) says which."
+    if any(entry.mechanism == PRIVATE_TABLE for entry in entries):
+        yield "Or ask the private table that was made, for nothing: table.answer(query)."
+    elif (table := service("plan.table")(calibration)) is not None and table.error < deciding_error(calibration) / 5:
+        yield f"Or make a private table: table.answer(query) errs by about {number_text(table.error)} at this epsilon."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -327,6 +503,10 @@ class Price(Shown):
     def _lead(self) -> str:
         if self.cost.refusal is not None:
             return str(self.cost.refusal)
+        if self.fits and (self.cost.lasting is None or self.cost.lasting > self.cost.budget.epsilon):
+            return (
+                "No other release can follow it within the budget, but of ColumnMechanism: ask all at once, as a stack."
+            )
         alone = upper_text(self.alone)
         if upper_text(self.epsilon) == alone or self.cost.after is None:
             return ""
@@ -348,6 +528,7 @@ class Price(Shown):
         said = "none: the exact answer" if error == 0 else f"at most {upper_text(error)} with {often} probability"
         return (
             fact("Error", said),
+            fact("Of what use", str(self.calibration.useful)),
             fact("Noise", f"scale {number_text(self.calibration.scale)}, {self.calibration.mechanism}"),
             fact("Epsilon alone", upper_text(self.alone, 6)),
             fact("All releases together then", _bounded(self.total)),
@@ -355,8 +536,9 @@ class Price(Shown):
         )
 
     def __repr__(self) -> str:
+        verdict = self.calibration.useful.verdict
         left_then = lower_text(self.remaining, 6) if self.remaining > 0 else f"{self.remaining:.6g}"
-        return f"Price(adds={self.epsilon:.6g}, remaining={left_then}, fits={self.fits})"
+        return f"Price(adds={self.epsilon:.6g}, remaining={left_then}, fits={self.fits}, verdict={verdict!r})"
 
 
 def as_it_is(given: Calibration | Price, *, delta: float, **others: float | Mechanism | None) -> Calibration:

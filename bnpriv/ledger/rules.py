@@ -24,6 +24,7 @@ from bnpriv.ledger.chain import (
     rows_of,
 )
 from bnpriv.ledger.values import Account, Budget, Charge, Receipt, StoredAnswer, check_entry, is_key, read_exact
+from bnpriv.views.accountant import PRIVATE_TABLE
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -204,13 +205,14 @@ def accounts_in(connection: Connection) -> tuple[list[LedgerRow], dict[str, Acco
     return rows, accounts
 
 
-def fitting(accounts: Mapping[str, Account], wanted: Account) -> Account | None:
+def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool = False) -> Account | None:
     """Return the account of the wanted name, or None if there is none and it may be opened.
 
     Raises
     ------
     LedgerError
-        If the name stands for something else, or something else stands for its framework and data.
+        If the name stands for something else, or something else stands for its framework and data; or if the name is
+        nearly that of another account and is not said to be new.
     """
     known = accounts.get(wanted.name)
     if known is None:
@@ -221,6 +223,13 @@ def fitting(accounts: Mapping[str, Account], wanted: Account) -> Account | None:
                     found=f"the account {checks.cut(other.name)}",
                     remedy="Use that name: a second budget for the same secrets would not be counted with the first. "
                     "For other data keep another ledger.",
+                )
+            if not new_name and _is_slip(wanted.name, other.name):
+                raise LedgerError(
+                    "the name of a new account must not be one slip from that of another",
+                    found=f"{checks.cut(wanted.name)} beside {checks.cut(other.name)}",
+                    remedy="Of the same table use that name: a second budget is not counted with the first. For "
+                    "another table take a name that differs by more, or open it with new_name=True (--new-name).",
                 )
         return None
     for what in ("framework", "data", "budget"):
@@ -235,6 +244,20 @@ def fitting(accounts: Mapping[str, Account], wanted: Account) -> Account | None:
                 else "Give other data another name. Of the same data nothing adds up what two frameworks release.",
             )
     return known
+
+
+def _is_slip(name: str, other: str) -> bool:
+    """Whether two names differ by case, blanks and one letter at most: one more, another, or two that changed places.
+
+    Examples
+    --------
+    >>> [_is_slip("Survey", each) for each in ("sur vey", "survay", "surveys", "suvrey", "study")]
+    [True, True, True, True, False]
+    """
+    one, two = sorted(("".join(each.split()).casefold() for each in (name, other)), key=len)
+    alike = next((k for k, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), len(one))
+    swapped = one[alike + 2 :] == two[alike + 2 :] and sorted(one) == sorted(two)
+    return swapped or two[alike + 1 :] in (one[alike:], one[alike + 1 :])
 
 
 def admitted(admit: Admit, book: AccountChain, entry: Mapping[str, object]) -> Fraction:
@@ -269,6 +292,9 @@ def admitted(admit: Admit, book: AccountChain, entry: Mapping[str, object]) -> F
     return Fraction(total)
 
 
+LOST_TABLE = "If it is lost, another account can make another: what both tell together is not counted."
+
+
 def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) -> Receipt:
     """Return the receipt of an earlier release with the same key and its stored answer.
 
@@ -285,11 +311,12 @@ def repeated(book: AccountChain, charge: Charge, entry: Mapping[str, object]) ->
         )
     answer = book.answers.get(charge.sequence)
     if answer is None:
+        ask = "If it does not come, ask with a new key, which is charged anew."
+        anew = LOST_TABLE if entry.get("mechanism") == PRIVATE_TABLE else ask
         raise LedgerError(
             "a release under a key that was used must have its answer stored",
             found="a charge without one",
-            remedy="It is being computed elsewhere, or was interrupted: its charge stays. If it does not come, ask "
-            "with a new key, which is charged anew.",
+            remedy=f"It is being computed elsewhere, or was interrupted: its charge stays. {anew}",
         )
     return Receipt(account=book.account, charge=charge, answer=answer)
 

@@ -26,7 +26,7 @@ from bnpriv.ledger.ledger import NOTHING_CHARGED
 from bnpriv.ledger.pages import session_document
 from bnpriv.ledger.prices import AskedAccuracy, Chooser, NextCosts, Price, as_it_is
 from bnpriv.ledger.split import BudgetSplit, split
-from bnpriv.ledger.values import Budget, Uncopied
+from bnpriv.ledger.values import Budget, Mark, Uncopied
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
 from bnpriv.render.outputs import require_writable
@@ -36,6 +36,7 @@ from bnpriv.tables.files import is_database
 from bnpriv.text import visible
 
 if TYPE_CHECKING:
+    from bnpriv.ledger.external import ExternalRelease
     from bnpriv.tables.private_table.private_table import PrivateTable
 
 
@@ -62,6 +63,8 @@ class Session(Uncopied, Shown):
         started. With a budget, a ledger that is not there is made; its budget starts anew.
     name : str
         Names the table in the ledger: two tables need two names, one table needs one.
+    new_name : bool
+        Says that a name one slip from that of another account means another table; without it that is refused.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class Session(Uncopied, Shown):
     budget: float | Budget | None = None
     ledger: str | Path = "ledger.db"
     name: str = "data"
+    new_name: bool = False
     _account: CountedAccount = field(init=False)
     _open: list[bool] = field(init=False, default_factory=lambda: [True])
     _tables: list[tuple[object, str | None, PrivateTable]] = field(init=False, default_factory=list[Any])
@@ -102,7 +106,8 @@ class Session(Uncopied, Shown):
         own = own_query(self.framework)
         columns = () if own is None else require_answerable(own, self.framework.schema)
         check_rows(columns, self.framework.schema, self.data)
-        account = CountedAccount.opened(self.framework, self.ledger, self.budget, self.name)
+        new_name = checks.flag("new_name", self.new_name)
+        account = CountedAccount.opened(self.framework, self.ledger, self.budget, self.name, new_name=new_name)
         object.__setattr__(self, "_account", account)
 
     def release(
@@ -116,6 +121,7 @@ class Session(Uncopied, Shown):
         mechanism: Mechanism | None = None,
         key: str | None = None,
         sampler: Sampler | None = None,
+        even_if_useless: bool = False,
     ) -> Release:
         """Charge a question, and answer it.
 
@@ -138,6 +144,8 @@ class Session(Uncopied, Shown):
             Names this release: called again with the same key, the stored answer comes back and nothing is charged.
         sampler : Sampler, optional
             Where the noise comes from; exact, unseeded noise unless a test says otherwise.
+        even_if_useless : bool
+            Charges and shows an answer that its own verdict calls useless; without it that is refused.
 
         Returns
         -------
@@ -147,7 +155,8 @@ class Session(Uncopied, Shown):
         Raises
         ------
         RefusedError
-            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+            If the budget does not allow it, or nothing counts it beside what was released, or its answer is useless;
+            nothing is charged.
         ParameterError
             If not exactly one of epsilon and error is given, or one is out of range, or given with a calibration.
         DataError, FileError, LedgerError, QueryError, SchemaError
@@ -156,7 +165,8 @@ class Session(Uncopied, Shown):
         self._require_open()
         with noting(lambda: NOTHING_CHARGED):
             calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
-        return release(calibration, self.data, sampler=sampler, ledger=self._account, key=key)
+        counted: Mapping[str, Any] = {"ledger": self._account, "key": key, "even_if_useless": even_if_useless}
+        return release(calibration, self.data, sampler=sampler, **counted)
 
     def table(
         self,
@@ -204,6 +214,46 @@ class Session(Uncopied, Shown):
         )
         self._tables.append(((epsilon, delta, form), key, made))
         return made
+
+    def record_external(self, release: ExternalRelease, key: str | None = None) -> Mark:
+        """Charge what another tool releases of this table with differential privacy; it has no answer here.
+
+        Record it before it goes out: what was seen cannot be taken back, and counts as spent all the same.
+
+        Parameters
+        ----------
+        release : ExternalRelease
+            Of `bnpriv.from_differential_privacy`.
+        key : str, optional
+            Names it: called again with the same key, nothing is charged.
+
+        Returns
+        -------
+        Mark
+            Its place in the ledger.
+
+        Raises
+        ------
+        RefusedError
+            If the budget does not allow it, or nothing counts it beside what was released; nothing is charged.
+        ParameterError
+            If it is none, or reads a column that is not declared.
+        LedgerError
+            If the ledger cannot be used as it is, or the key names another release.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import bnpriv as bp
+        >>> framework, data = bp.example("hospital"), bp.example_data("hospital")
+        >>> other = bp.from_differential_privacy(0.1, columns=["ward"], name="Tumult")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with bp.Session(framework, data, budget=10.0, ledger=f"{folder}/ledger.db") as session:
+        ...         session.record_external(other).number
+        1
+        """
+        self._require_open()
+        return self._account.record_external(release, key)
 
     def ask(
         self,

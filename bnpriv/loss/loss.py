@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, final
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -426,7 +426,6 @@ class MeanConcentrated(NamedTuple):
     deviation: Bound
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyLoss(Shown):
     """The privacy loss L = log(p / q) of two laws of an answer with noise, random under the first of them.
@@ -808,7 +807,6 @@ class PrivacyLoss(Shown):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivacyCurve(Shown):
     """The largest privacy loss of all pairs of laws that a guarantee is about, in every view; print it.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import final
 
 import numpy as np
 
@@ -140,7 +139,6 @@ def log_masses(mixture: NormalMixture, ends: FloatArray) -> FloatArray:
     return log_sum_exp(rows + mixture.logs, 1)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianTail:
     """All outputs beyond an end, where the loss may grow or fall without bound, but no faster than a straight line.
@@ -451,7 +449,6 @@ def line_pair(first: Atoms, second: Atoms) -> LaplacePair:
     return LaplacePair.of(first, second)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LaplaceSums:
     """What two laws with Laplace noise weigh at their atoms: the same wherever outputs are cut.
@@ -520,13 +517,7 @@ def laplace_cells(sums: LaplaceSums, levels: tuple[float, ...] | None = None) ->
     low = np.concatenate([outer[0], np.minimum(*sides), outer[1]])
     high = np.concatenate([outer[0], np.maximum(*sides), outer[1]])
     kept = np.concatenate([[True], end > begin, [True]])
-    return LossCells(
-        low=low[kept],
-        high=high[kept],
-        first=masses[0][kept],
-        second=masses[1][kept],
-        error=sums.error,
-    )
+    return LossCells(low=low[kept], high=high[kept], first=masses[0][kept], second=masses[1][kept], error=sums.error)
 
 
 def _cuts(
@@ -810,7 +801,6 @@ def log_moment_bounds(first: Atoms, second: Atoms, scale: float, power: float) -
     return math.log1p(least), math.log1p(most)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Mixture:
     """A mixture of normal laws of variance 1."""
@@ -828,7 +818,6 @@ class _Mixture:
         return _Point(mixture=self, w=w, logs=logs, weights=weights / total)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Point:
     """What is known of a mixture at some outputs.
@@ -868,7 +857,6 @@ def _variance(left: _Point, right: _Point) -> FloatArray:
     return (above + below) * (1 + 2.0**-20)
 
 
-@final
 @dataclass(kw_only=True, eq=False)
 class _Integral:
     """The integral of p^(1 + power) / q^power, or what that is above 1; at power 0 of the loss.
@@ -899,7 +887,11 @@ class _Integral:
 
     def _summed(self) -> tuple[float, float, float]:
         """Return the log of a size, and the bounds of the integral over it."""
-        ends = self._ends()
+        # where the integrand begins to fall on both sides, and some more
+        p, q, a = self.first.means, self.second.means, 1 + self.power
+        sides = [float(np.min(p)), float(np.min(q)), float(np.max(p)), float(np.max(q))]
+        peaks = [a * side - self.power * other for side in sides for other in sides]
+        ends = min(*sides, *peaks) - TAIL_REACH, max(*sides, *peaks) + TAIL_REACH
         starts = np.linspace(*ends, 1 + max(2, min(64, math.ceil(ends[1] - ends[0]))))
         low, high = starts[:-1], starts[1:]
         done: list[tuple[FloatArray, FloatArray]] = []
@@ -929,13 +921,6 @@ class _Integral:
         least, most = self._gauss(low, high, top)
         lost = float(np.sum(np.exp(np.array(left_out) - top)))
         return top, least - lost, most + lost
-
-    def _ends(self) -> tuple[float, float]:
-        """Return where the integrand begins to fall on both sides, and some more."""
-        p, q, a = self.first.means, self.second.means, 1 + self.power
-        sides = [float(np.min(p)), float(np.min(q)), float(np.max(p)), float(np.max(q))]
-        peaks = [a * side - self.power * other for side in sides for other in sides]
-        return min(*sides, *peaks) - TAIL_REACH, max(*sides, *peaks) + TAIL_REACH
 
     def _at(self, w: FloatArray) -> tuple[_Point, _Point]:
         self._terms += w.size * (self.first.means.size + self.second.means.size)

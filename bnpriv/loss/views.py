@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,7 +248,6 @@ class Tail(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossCells:
     """Sets of outputs with their masses under two laws, and bounds of the loss on each.

@@ -6,10 +6,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, NamedTuple, final
 
 from bnpriv import checks
-from bnpriv.bound import UNIT_ROUNDOFF, Bound, Kind, up, weakest
+from bnpriv.bound import Bound, Kind, up, weakest
+from bnpriv.core.accounting.entries import Entry
+from bnpriv.core.accounting.entries import rounded_up as least_double
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.constraints import Constraint, LawPair, RecordPair
 from bnpriv.core.evidence.laws import laws
@@ -24,10 +27,13 @@ from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import ContinuousNoise, Gaussian, Laplace, Noise
 from bnpriv.core.privacy_curves import LaplacePair
+from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import column_sensitivity, record_sensitivity
 from bnpriv.core.schema import Schema
+from bnpriv.digest import digest
 from bnpriv.errors import Refusal, SizeError
+from bnpriv.kind import notion_of
 from bnpriv.text import full_text, number_text, rounded_up
 
 # --------------------------------------------------------------------------------------------------
@@ -99,9 +105,6 @@ def _of_pair(pair: LawPair, scale: float) -> float:
 # docs/claims/baselines.md. Records are independent draws from a model of one record, given which of them count.
 # --------------------------------------------------------------------------------------------------
 
-LARGEST_POWER = 700.0
-"""exp of up to this is a double."""
-
 LEVEL_STEPS = 40
 """Halvings of the range in which the least epsilon of a privacy curve is sought."""
 
@@ -123,41 +126,8 @@ class ToldOfCounts(NamedTuple):
     assumptions: tuple[str, ...]
 
 
-def price(part: float, epsilon: float, records: int) -> float:
-    """Return what a differentially private computation tells of a number of records, rounded up.
-
-    Parameters
-    ----------
-    part : float
-        Total variation between the laws of what it reads of one record, given that the record counts or not.
-    epsilon : float
-        Of the computation, for any change of one record.
-    records : int
-        How far apart two secrets of a pair are, at most.
-
-    Returns
-    -------
-    float
-        ``records * log(1 + part * (exp(epsilon) - 1))``
-
-    Examples
-    --------
-    >>> round(price(0.1, 1.0, 10), 3), round(price(1.0, 1.0, 10), 3), price(0.0, 1.0, 10)
-    (1.586, 10.0, 0.0)
-    """
-    if part <= 0:
-        return 0.0
-    if epsilon < LARGEST_POWER:
-        one = math.log1p(part * math.expm1(epsilon))
-    else:  # where the exponential may be no double; the sum of two logs is off by a share of their sizes
-        size = math.log(part)
-        one = max(0.0, epsilon + size) + math.log1p(math.exp(-abs(epsilon + size)))
-        one += 8 * UNIT_ROUNDOFF * (epsilon - size)
-    return up(records * up(min(one, epsilon), 16))
-
-
 def told_of_counts(
-    framework: Framework, query: Query, noise: Laplace | Gaussian, epsilon: float, delta: float, most: float
+    framework: Framework, query: Query, noise: Laplace | Gaussian, delta: float, most: float
 ) -> ToldOfCounts | None:
     """Return what noise that hides records tells of the secrets; None unless all of them are numbers of records.
 
@@ -167,8 +137,6 @@ def told_of_counts(
     query : Query
         The weighted one.
     noise : Laplace or Gaussian
-    epsilon : float
-        What Laplace noise promises for any change of one record.
     delta : float
         That of Gaussian noise.
     most : float
@@ -177,31 +145,54 @@ def told_of_counts(
     evidence = laws(framework, query)
     if isinstance(evidence, Refusal):
         return None
+    by_records = _by_records(framework, query, noise) if isinstance(noise, Laplace) else None
+    if by_records is not None:
+        return ToldOfCounts(min(by_records[0], most), by_records[1], evidence.assumptions)
     found: list[float] = []
     kinds: list[Kind] = []
     for each in evidence.constraints():
         if each.record is None:
             return None
-        coupled = Coupled.of(each.record, 1 if isinstance(noise, Laplace) else 2)
         if isinstance(noise, Laplace):
-            told = _of_laplace(each, each.record, coupled.part, noise, epsilon, evidence.rounding)
+            told = _of_laplace(each, each.record, noise, evidence.rounding)
         else:
-            told = _of_gaussian(coupled, noise, delta, evidence.rounding, most)
+            told = _of_gaussian(Coupled.of(each.record, 2), noise, delta, evidence.rounding, most)
         found.append(min(told, most))
         kinds.append(each.record.kind)
     return ToldOfCounts(max(found), weakest(kinds), evidence.assumptions)
 
 
-def _of_laplace(
-    constraint: Constraint, record: RecordPair, part: float, noise: Laplace, epsilon: float, rounding: float
-) -> float:
-    """Return what is told behind Laplace noise: by the noisy laws, or by the price where their grid is too large."""
-    # different exact numbers that are one double are read as they are
-    bridged = min(price(part if record.distinct else 1.0, epsilon, record.distance), record.log_ratio)
+def _by_records(framework: Framework, query: Query, noise: Laplace) -> tuple[float, Kind] | None:
+    """Return what is told of numbers of records, by theorem 4 of accountant.md; None where that does not count."""
+    together = notion_of(framework).together(framework)
+    asked, weights = (query.asked, query.weights) if isinstance(query, Weighted) else (query, ())
+    if isinstance(together, Refusal) or together.covers(asked) is not None:
+        return None
+    entry = Entry(
+        mechanism="",
+        text=str(asked),
+        columns=asked.columns,
+        noise="laplace",
+        scale=noise.scale,
+        weights=weights,
+        moved=math.inf,
+        family="records",
+        epsilon=Fraction(0),
+        delta=Fraction(0),
+        kind="exact",
+    )
+    if entry.query is None or digest(entry.query) != digest(asked):
+        return None
+    total = together.total([entry])
+    return None if total.epsilon is None else (least_double(total.epsilon), total.kind)
+
+
+def _of_laplace(constraint: Constraint, record: RecordPair, noise: Laplace, rounding: float) -> float:
+    """Return what is told behind Laplace noise, of two networks or where an accountant does not count records."""
     try:
-        return min(bridged, laplace_loss(constraint, noise.scale, rounding))
+        return min(record.log_ratio, laplace_loss(constraint, noise.scale, rounding))
     except SizeError:
-        return bridged
+        return record.log_ratio
 
 
 def _of_gaussian(coupled: Coupled, noise: Gaussian, delta: float, rounding: float, most: float) -> float:
@@ -425,8 +416,7 @@ def _told(framework: Framework, query: Query, noise: Noise, delta: float, most: 
     """Return what follows from the model for secrets that are numbers of records; None where nothing does."""
     if not isinstance(noise, (Laplace, Gaussian)):
         return None
-    one = record_sensitivity(query, query.columns, framework.schema, 1).upper
-    return told_of_counts(framework, query, noise, up(one / noise.scale), delta, most)
+    return told_of_counts(framework, query, noise, delta, most)
 
 
 def _of_all_records(framework: Framework, query: Query, noise: Noise, epsilon: float, delta: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal
 
 from bnpriv.bound import UNIT_ROUNDOFF, Kind
 from bnpriv.checks import listing
@@ -26,7 +26,6 @@ from bnpriv.text import Json, number_text, of_nats, upper_text
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ChainDecision:
     """The step of a chain that needs the most noise, under one model.
@@ -110,7 +109,6 @@ MOST_EXACT_ERROR = 1e-9
 InfluenceMethod = Literal["exact", "spectral", "published"]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MarkovChainMechanism(Mechanism):
     """Laplace noise that hides every single value of a Markov chain, for any sum over its steps.

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -174,7 +174,6 @@ MOST_NAMED_ROWS = 3
 """Rows of the tables that are named for each protected attribute."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Misspecified(Shown):
     """The guarantee of a calibration when every probability of the model may be off by a factor.
@@ -291,7 +290,6 @@ def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class _Candidate:
     """A near set for one protected attribute: what the other columns tell, and what the noise leaves of the near ones.

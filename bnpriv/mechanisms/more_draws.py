@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import starmap
-from typing import final
 
 import numpy as np
 
@@ -50,7 +49,6 @@ OTHER_DRAWS = (
 """What keeps a confidence of a delta that was chosen among several."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DrawsStep:
     """A delta and a number of draws that go together.
@@ -72,7 +70,6 @@ class DrawsStep:
     scale: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DrawsAdvice:
     """What more draws, and a delta, would buy.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bnpriv import checks
 from bnpriv.core.frameworks.question import Framework, own_query, require_framework
@@ -80,7 +80,6 @@ class CountsReleases(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan(Shown):
     """What each mechanism would do for one query.

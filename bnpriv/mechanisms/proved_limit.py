@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,6 @@ REACHED = 1e-6
 """Relative gap up to which the bound is called exact."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """The least expected absolute error of any mechanism that sees the data only through the answer.
@@ -274,7 +273,6 @@ def proved_limit(table: LawTable, epsilon: float, delta: float = 0.0, groups: in
     return Limit(least=least, kind=kind, averaged_over=averaged)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Program:
     """The least expected error of a channel on groups of atoms, and what its dual proves for the atoms themselves.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ Cost = Callable[[FloatArray, FloatArray], tuple[FloatArray, AtomPlaces]]
 """From distances to the first atom, and weights, to what the bins that start there cost, and the atoms released."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bins:
     """Bins of neighbouring atoms, and the atom that is released for each.
@@ -158,7 +157,6 @@ MOST_SAID_BINS = 8
 """Bins that are told in words."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class QuantizationMechanism(Mechanism):
     """Releases a bin of the answer without any noise: the bins are the best that are alike under all secrets.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, final
+from typing import Literal, TypeAlias
 
 from bnpriv.render.figures import HeatCell
 from bnpriv.render.html import Html
@@ -17,7 +17,6 @@ from bnpriv.text import Json
 Tone: TypeAlias = Literal["good", "fair", "poor", "plain"]
 
 
-@final
 @dataclass(frozen=True)
 class Name:
     """A name, which is shortened to `most` letters; a page shows a long one in full to whoever points at it."""
@@ -26,7 +25,6 @@ class Name:
     most: int = 40
 
 
-@final
 @dataclass(frozen=True)
 class Names:
     """Names in a row, sorted; after `most` of them how many more there are, and `nothing` where there is none."""
@@ -36,7 +34,6 @@ class Names:
     nothing: str = "none"
 
 
-@final
 @dataclass(frozen=True)
 class Code:
     """A query or a call."""
@@ -44,7 +41,6 @@ class Code:
     text: str
 
 
-@final
 @dataclass(frozen=True)
 class Strong:
     """Words that stand out."""
@@ -52,7 +48,6 @@ class Strong:
     text: str
 
 
-@final
 @dataclass(frozen=True)
 class Badge:
     """A word in a coloured box; the word says all, the colour only helps."""
@@ -76,7 +71,6 @@ def parts_of(text: Text) -> tuple[Inline, ...]:
     return (text,) if isinstance(text, str) else text
 
 
-@final
 @dataclass(frozen=True)
 class Fact:
     """A question with its answer, one line after the other."""
@@ -90,7 +84,6 @@ def fact(question: str, *lines: Text) -> Fact:
     return Fact(question, lines)
 
 
-@final
 @dataclass(frozen=True)
 class Paragraph:
     """Sentences; soft ones matter less."""
@@ -99,7 +92,6 @@ class Paragraph:
     soft: bool = False
 
 
-@final
 @dataclass(frozen=True)
 class Big:
     """A number that is the answer, larger than all around it; `words` say it where there are no large letters."""
@@ -108,7 +100,6 @@ class Big:
     words: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Items:
     """A list."""
@@ -116,7 +107,6 @@ class Items:
     items: tuple[Text, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Quote:
     """Words that hold as they stand, such as a guarantee."""
@@ -124,7 +114,6 @@ class Quote:
     text: Text
 
 
-@final
 @dataclass(frozen=True)
 class Facts:
     """Questions with answers."""
@@ -132,7 +121,6 @@ class Facts:
     facts: tuple[Fact, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Cell:
     """A cell of a table with more than its text.
@@ -151,7 +139,6 @@ class Cell:
     drawing: Html = field(default_factory=Html)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Table:
     """A table.
@@ -179,7 +166,6 @@ class Table:
     drawn: str = ""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
     """A table of coloured cells with names as headings.
@@ -208,7 +194,6 @@ class HeatMap:
     more: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Figure:
     """A drawing.
@@ -228,7 +213,6 @@ class Figure:
     words: Text = ""
 
 
-@final
 @dataclass(frozen=True)
 class Live:
     """Something that moves on a page of its own; cards and other forms show its words.
@@ -248,7 +232,6 @@ class Live:
     words: Text = ""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """A part with a heading; a section inside a section has a smaller one.
@@ -272,7 +255,6 @@ class Section:
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """What is said, apart from its form.

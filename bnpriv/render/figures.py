@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from bnpriv.errors import MissingExtraError
 from bnpriv.render import svg
@@ -30,7 +30,6 @@ MANY_COLUMNS = 7
 """From this many on, the headings of the columns stand upright."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class HeatCell:
     """A cell of a heat map.
@@ -117,7 +116,6 @@ MOST_TICKS = 8
 CURVE_PANEL, CURVE_BELOW = 180.0, 24.0
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TwoCurves:
     """What is plotted.
@@ -200,7 +198,6 @@ Heights = Sequence[tuple[float, float]]
 """Places with heights, from left to right."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TwoLaws:
     """What is plotted.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import final
 
 from bnpriv.render import svg
 from bnpriv.render.html import Html, element, join, legend, names, scroller
@@ -26,7 +25,6 @@ PASSAGE = 6.0
 """The width that an edge needs where it passes a layer."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """A drawing's geometry.
@@ -118,17 +116,7 @@ def _ranks(nodes: Sequence[str], edges: Sequence[Edge]) -> dict[str, int]:
         full[level] = full.get(level, 0) + 1
     deepest = max(depth.values())
     rank = {name: deepest - depth[name] for name in nodes}
-    return _lifted(nodes, above, below, rank, most)
-
-
-def _lifted(
-    nodes: Sequence[str],
-    above: Mapping[str, Sequence[str]],
-    below: Mapping[str, Sequence[str]],
-    rank: dict[str, int],
-    most: int,
-) -> dict[str, int]:
-    """Move nodes without children up to their parents, where there is room."""
+    # move nodes without children up to their parents, where there is room
     for name in nodes:
         if not below[name] and above[name]:
             best = 1 + max(rank[parent] for parent in above[name])
@@ -261,7 +249,6 @@ MOST_DRAWN = 60
 """Nodes of a network that is drawn where it only illustrates."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
     """What is drawn.

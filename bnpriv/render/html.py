@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import final
 
 from bnpriv.digest import sha256
 from bnpriv.text import Json, shorten, visible
@@ -24,7 +23,6 @@ PERCENT = re.compile("([0-9]) %")
 TAG = re.compile("<[^>]*>")
 
 
-@final
 class Html(str):
     """Markup that may stand in a page as it is; everything else is text, and is escaped."""
 

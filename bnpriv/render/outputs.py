@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO, final
+from typing import TextIO
 
 from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
@@ -81,7 +81,6 @@ def write_text(path: str | Path, text: str) -> None:
         out.put(Path(path), text)
 
 
-@final
 @dataclass(frozen=True)
 class _Output:
     """A file to be: what it is called, its place with links followed, and the file beside it that is filled."""

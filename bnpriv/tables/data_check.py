@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast, final
+from typing import Any, cast
 
 import narwhals as nw
 
@@ -42,7 +42,6 @@ Label = tuple[str, object]
 """The type of a value and the value: True is not 1 here."""
 
 
-@final
 @dataclass(frozen=True)
 class ColumnTally:
     """What was found in a column.
@@ -197,7 +196,6 @@ MOST_EXTRA_COLUMNS = 30
 WARNING = "NOT FOR PUBLICATION: this shows values of the table itself, without any noise. No release depends on it."
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """One way in which a table differs from what is declared.
@@ -226,7 +224,6 @@ class Finding:
     more: tuple[int, int] = (0, 0)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DataCheck(Shown):
     """How a table differs from what is declared of it. NOT FOR PUBLICATION.

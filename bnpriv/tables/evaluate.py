@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -120,7 +120,6 @@ def integer_terms(
     return [_integer_term(term, leaves).alias(f"t{k}") for k, term in enumerate(terms)]
 
 
-@final
 @dataclass(frozen=True)
 class _Leaves:
     """The columns of a frame: what they are declared as, how they are read, and what their values count as."""
@@ -246,7 +245,6 @@ def wide_columns(terms: Sequence[IntegerTerm]) -> dict[str, list[int]]:
     return {name: places for name, places in alone.items() if len(places) > FEW_CONDITIONS}
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class CutColumn:
     """A column of a cleaned frame, cut at some numbers, or into the texts that are categories.
@@ -562,7 +560,6 @@ LARGEST_CATEGORY = 2**53
 MOST_TRIED = 10_000
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The exact answer, before any noise: never shown, hence not in its repr.
@@ -659,7 +656,9 @@ def _form_answers(
     # a sum that several queries ask for is taken once
     places = {term: k for k, term in enumerate(dict.fromkeys(term for form in forms.values() for term in form.terms))}
     columns = _columns((name for place in forms for name in queries[place].columns), schema)
-    rows, sums = guarded(data, lambda: _totals(tuple(places), columns, schema, data))
+    rows, sums = guarded(
+        data, lambda: totals(tuple(places), columns, schema.records, data, readings.dialect_of(schema))
+    )
     require_rows(rows, schema)
     return {
         place: Answer(values=form.answer([sums[places[term]] for term in form.terms]), labels=form.labels)
@@ -721,12 +720,6 @@ def guarded(data: object, work: Callable[[], T]) -> T:
         found="an error, whose text is withheld because it may quote the data",
         remedy="Try the query on made-up rows with the same columns and dtypes.",
     )
-
-
-def _totals(
-    terms: Sequence[IntegerTerm], columns: Mapping[str, Column], schema: Schema, data: object
-) -> tuple[int, tuple[int, ...]]:
-    return totals(terms, columns, schema.records, data, readings.dialect_of(schema))
 
 
 def require_rows(rows: int, schema: Schema) -> None:

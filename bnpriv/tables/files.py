@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 
 import narwhals as nw
@@ -99,7 +99,6 @@ def sqlite_file(address: str) -> Path:
     return user_path(unquote(urlsplit(address).path.removeprefix("/")) or ".").absolute()
 
 
-@final
 @dataclass(frozen=True)
 class DatabaseTable:
     """A table in a database; its address may hold a password, and is never shown."""

@@ -218,9 +218,7 @@ def _column(name: str, held: Sequence[Any]) -> Column:
     values = [value for value in held if value is not None]
     if not values:
         raise DataError(
-            f"the column {name!r} of the public table must have values",
-            found="none",
-            remedy="Declare the schema.",
+            f"the column {name!r} of the public table must have values", found="none", remedy="Declare the schema."
         )
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
     if numbers and all(math.isfinite(number(value)) for value in values):
@@ -304,9 +302,7 @@ def fingerprint_of(columns: Mapping[str, ColumnValues]) -> TableFingerprint:
         rows += _mixed(hashes[name] ^ _hash(name.encode()))
     total = int(np.sum(_mixed(rows), dtype=np.uint64))
     return TableFingerprint(
-        records=records,
-        columns={name: sha256(found) for name, found in sorted(hashes.items())},
-        rows=f"{total:016x}",
+        records=records, columns={name: sha256(found) for name, found in sorted(hashes.items())}, rows=f"{total:016x}"
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar, cast, final
+from typing import Any, NamedTuple, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
@@ -65,10 +65,6 @@ _NUMBER_PATTERN = re.compile(NUMBER)
 _NUMERIC = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)
 
 
-def _is_number(text: str) -> bool:
-    return "\n" not in text and _NUMBER_PATTERN.match(text) is not None
-
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "upright bars"}
 """Signs between the fields of a text file."""
 
@@ -98,7 +94,6 @@ class Writing(NamedTuple):
 USUAL = Writing()
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
     """How the texts of a table write numbers and dates, and which numbers stand for a missing value.
@@ -249,7 +244,7 @@ def _number(value: object, writing: Writing) -> float:
         text = _as_written(str(value), writing)
         if text.strip(" ") in BOTH:
             return float(text.strip(" ") in TRUE)
-        return float(text) if _is_number(text) else math.nan
+        return float(text) if "\n" not in text and _NUMBER_PATTERN.match(text) is not None else math.nan
     if not issubclass(kind, _NUMERIC) or issubclass(kind, np.timedelta64):
         return math.nan
     known = cast(Any, value)

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
 from bnpriv.verify.changes import Moves
-from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair, StoredRows
+from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
@@ -140,7 +140,13 @@ def _replayed(claim: Claim) -> str:
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
     if claim.channel:
-        return _by_channel(claim, claim.channel)
+        # replay the rows of a channel on the laws of the answer: no bound serves in their stead
+        require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")
+        comparison = NoisyPair(claim)
+        for label, first, second in AnswerLaws(claim).families():
+            claim.spend(2 * claim.channel.size)
+            comparison.compare(label, claim.channel.released(first), claim.channel.released(second))
+        return claim.borne("by the rows of the channel and the laws of the exact doubles")
     quilts = claim.mechanism == "MarkovQuiltMechanism"
     known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
@@ -160,16 +166,6 @@ def _replayed(claim: Claim) -> str:
     if refused.args[:1] == ("too large",) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the law of one record, for every record that may change")
     raise refused
-
-
-def _by_channel(claim: Claim, channel: StoredRows) -> str:
-    """Replay the rows of a channel on the laws of the answer: no bound serves in their stead."""
-    require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")
-    comparison = NoisyPair(claim)
-    for label, first, second in AnswerLaws(claim).families():
-        claim.spend(2 * channel.size)
-        comparison.compare(label, channel.released(first), channel.released(second))
-    return claim.borne("by the rows of the channel and the laws of the exact doubles")
 
 
 # --------------------------------------------------------------------------------------------------

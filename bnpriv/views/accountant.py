@@ -9,7 +9,7 @@ from typing import Any
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import Share
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table
-from bnpriv.text import name_text, number_text, set_text, some_text, upper_text
+from bnpriv.text import Json, name_text, number_text, set_text, some_text, upper_text
 
 HOW = {
     "column": "its own epsilon, which adds to anything",
@@ -19,6 +19,9 @@ HOW = {
 }
 """What a release of a family counts by."""
 
+PRIVATE_TABLE = "PrivateTable"
+"""The mechanism of an entry that stands for a private table."""
+
 
 def accountant_document(
     entries: Sequence[Entry], shares: Sequence[Share], records: Sequence[Any], total: Fraction | None
@@ -27,8 +30,9 @@ def accountant_document(
     several = "1 release" if len(entries) == 1 else f"{len(entries):,} releases"
     found = "unbounded with delta 0" if total is None else f"epsilon {upper_text(rounded_up(total), 6)}"
     sections = [Section(title="How each release was counted", blocks=(_releases(entries),))] if entries else []
-    if shares:
-        sections.append(Section(title="What the releases tell about each protected attribute", blocks=_shares(shares)))
+    if shares or records:
+        blocks = _shares(shares) if shares else (_swaps(records),)
+        sections.append(Section(title="What the releases tell about each protected attribute", blocks=blocks))
     return Document(
         kind="accountant",
         kicker="bnpriv accountant",
@@ -60,6 +64,7 @@ def accountant_document(
                 }
                 for share in shares
             ],
+            "properties": swaps_data(records),
         },
     )
 
@@ -74,6 +79,29 @@ def _lead(shares: Sequence[Share]) -> str:
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 
 
+def swaps_data(records: Sequence[Any]) -> list[Json]:
+    """Return what releases tell of one record, as plain values."""
+    return [{**vars(share), "total": rounded_up(share.total)} for share in records]
+
+
+def _swaps(records: Sequence[Any]) -> Table:
+    return Table(
+        caption="One record changes sides after the other, as many as two secrets lie apart; the total is the largest",
+        header=("protected", "pair of secrets", "one record tells (nats)", "records apart", "together"),
+        rows=[
+            (name_text(s.protected), s.pair, upper_text(s.one), f"{s.distance:,}", upper_text(rounded_up(s.total)))
+            for s in records
+        ],
+        numbers=(2, 3, 4),
+    )
+
+
+def scale_text(entry: Entry) -> str:
+    """Return the scale of the noise of a release; of what has none of its own that it has none."""
+    of_its_own = entry.noise is not None or (entry.mechanism != PRIVATE_TABLE and entry.record is None)
+    return number_text(entry.scale) if of_its_own else "-"
+
+
 def _releases(entries: Sequence[Entry]) -> Table:
     return Table(
         caption="Each release, and what it counts by",
@@ -82,7 +110,7 @@ def _releases(entries: Sequence[Entry]) -> Table:
             (
                 (Code(entry.text),),
                 entry.mechanism,
-                number_text(entry.scale),
+                scale_text(entry),
                 number_text(float(entry.epsilon)),
                 number_text(float(entry.delta)),
                 HOW[entry.family],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
@@ -18,6 +18,7 @@ from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
 from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
+from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
 from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
 
@@ -34,7 +35,6 @@ NOISE_IS_NOT_CUT = (
 ALL_AT_ONCE = "the intervals hold all the exact answers at once with 95 % probability"
 
 
-@final
 @dataclass(frozen=True)
 class ShownNumber:
     """A released number as it is shown.
@@ -74,7 +74,8 @@ def release_document(release: Release) -> Document:
     calibration = release.calibration
     badge = verdict_badge(calibration)
     noise, *others = calibration_sections(calibration)
-    facts = [] if release.mark is None else [release.mark.fact]
+    facts = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
+    facts += [] if release.mark is None else [release.mark.fact]
     if release.others:
         facts.append(beside_fact(release.others))
     return Document(

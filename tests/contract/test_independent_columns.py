@@ -186,7 +186,7 @@ def test_every_verb_answers_a_query_of_both(name: str, text: str, tmp_path) -> N
     assert bp.verify(plan.best).status in {"holds", "not covered", "too large"}
     budget = bp.types.Budget(4.0, delta) if delta else 4.0
     with bp.Session(framework, table(framework.schema), budget, tmp_path / "ledger.db") as session:
-        session.release(query, epsilon=0.5, delta=delta / 4)
+        session.release(query, epsilon=0.5, delta=delta / 4, even_if_useless=True)
         assert math.isfinite(session.what_if(query, epsilon=0.5, delta=delta / 4).epsilon)
-        session.release(bp.total("rain"), epsilon=0.5)
+        session.release(bp.total("rain"), epsilon=0.5, even_if_useless=True)
         assert session.spent <= 4.0

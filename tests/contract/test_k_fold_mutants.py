@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-import bnpriv.core.composition as composition_module
 import bnpriv.core.gaussian_mixture as mixture_module
+import bnpriv.core.mechanisms.k_fold as composition_module
 import bnpriv.core.mechanisms.k_fold as k_fold_module
 import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.privacy_curves as laplace_module
-from bnpriv.core.composition import LossMasses, composed_delta
 from bnpriv.core.evidence.constraints import RecordPair
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.mechanisms.k_fold import Coupled, bounded_scale, sums_of_records
+from bnpriv.core.mechanisms.k_fold import Coupled, LossMasses, bounded_scale, composed_delta, sums_of_records
 from tests.contract.test_k_fold import (
     CLOSE,
     EVEN,

@@ -13,7 +13,7 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.core.evidence.dataset as dataset_module
-import bnpriv.core.evidence.parameters as parameters_module
+import bnpriv.core.evidence.laws as parameters_module
 import bnpriv.core.mechanisms.base as search_module
 import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module

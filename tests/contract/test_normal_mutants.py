@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 import bnpriv.core.mechanisms.law_decision as departures_module
-import bnpriv.core.mechanisms.tight_normal as tight_module
+import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module
 import bnpriv.kinds.gaussian.normal as normal_module
 import bnpriv.kinds.gaussian.normal as translation_module

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import bnpriv as bp
 from bnpriv.errors import BudgetError, DataError, LedgerError, RefusedError
@@ -51,7 +52,7 @@ def _(folder: Path) -> str:
     own = bp.custom(fails, columns=["x"], sensitivity=1.0)
     calibration = bp.ColumnMechanism().calibrate(frame, own, epsilon=0.5)
     ledger = folder / "l.db"
-    error = refusal(lambda: bp.release(calibration, table, ledger=ledger, budget=1.0))
+    error = refusal(lambda: bp.release(calibration, table, ledger=ledger, budget=1.0, even_if_useless=True))
     assert isinstance(error, DataError), error
     assert "7.12" not in str(error)
     found = Ledger.open(ledger).verify()
@@ -140,7 +141,8 @@ def _(folder: Path) -> str:
 @row(23, "a retry after a lost answer")
 def _(folder: Path) -> str:
     ledger = folder / "l.db"
-    first, again = (bp.release(calibrated(), DATA, ledger=ledger, budget=1.0, key="order 7") for _ in range(2))
+    order: dict[str, Any] = {"ledger": ledger, "budget": 1.0, "key": "order 7", "even_if_useless": True}
+    first, again = (bp.release(calibrated(), DATA, **order) for _ in range(2))
     assert first.value == again.value
     assert Ledger.open(ledger).verify().charges == 1
     return f"the same answer twice ({first.value:g}), 1 charge"
@@ -160,7 +162,7 @@ def _(folder: Path) -> str:
 def _(folder: Path) -> str:
     ledger = folder / "l.db"
     with bp.Session(STUDENT, DATA, budget=1.0, ledger=ledger) as one:
-        one.release(calibrated())
+        one.release(calibrated(), even_if_useless=True)
         with bp.Session(STUDENT, DATA, budget=1.0, ledger=ledger) as two:
             left = two.remaining
             refusal(lambda: two.release("count(sat >= 1200)", 1.0), kind=RefusedError)
@@ -183,7 +185,7 @@ def _(folder: Path) -> str:
     mechanism = bp.MarkovQuiltMechanism()
     one, two = (mechanism.calibrate(frame, bp.total(name), epsilon=0.5) for name in "xy")
     assert one.scale == two.scale == 0  # each column alone tells nothing, both tell everything
-    first = bp.Accountant(frame).record(one)
+    first = bp.types.Accountant(frame).record(one)
     assert first.epsilon <= 0.5
     try:
         both = first.record(two).epsilon
@@ -192,7 +194,7 @@ def _(folder: Path) -> str:
     else:
         assert both > 100, both
         found = f"counted as {both:g}"
-    column = bp.Accountant(STUDENT)
+    column = bp.types.Accountant(STUDENT)
     for _ in range(3):
         column = column.record(calibrated(0.5))
     assert abs(column.epsilon - 1.5) < 1e-9
@@ -243,7 +245,7 @@ calibration = bp.ColumnMechanism().calibrate(frame, query, epsilon=1.0)
 duckdb.execute("PRAGMA threads=2")
 relation = duckdb.sql("SELECT random() * 8 AS x FROM range(50000000)")
 print("ready", flush=True)
-bp.release(calibration, relation, ledger="l.db", budget=2.0)
+bp.release(calibration, relation, ledger="l.db", budget=2.0, even_if_useless=True)
 """
 
 OWN_SCAN = (
@@ -340,13 +342,33 @@ def _(folder: Path) -> str:
     return f"{tried} of {tried} spellings refused, exit 2, nothing charged"
 
 
+@row(54, "an answer that is useless by its own verdict")
+def _(folder: Path) -> str:
+    useless, ledger = calibrated(), folder / "l.db"
+    example = str(ROOT / "models" / "student" / "framework.toml")
+    words = ("release", example, str(DATA), "--query", "tall", "--epsilon", "1", "--mechanism", "ColumnMechanism")
+    charged = ("--ledger", str(ledger), "--budget", "1")
+    for given in ((), charged):
+        done = shell(folder, *words, *given)
+        assert done.returncode == 2, done.stderr
+        assert "beside a range from 0 to 10,000" in done.stderr, done.stderr
+    refusal(lambda: bp.release(useless, DATA, ledger=ledger, budget=1.0), "even_if_useless", kind=RefusedError)
+    assert Ledger.open(ledger).verify().charges == 0  # the shell opens the account, and charges nothing
+    with bp.Session(STUDENT, DATA, budget=1.0, ledger=ledger) as session:
+        refusal(lambda: session.release(useless, key="a"), "even_if_useless", kind=RefusedError)
+        assert session.remaining == 1.0
+        first = session.release(useless, key="a", even_if_useless=True)
+        assert session.release(useless, key="a").value == first.value
+    return "5 ways refused before a charge; the waiver charges; a key opens what was answered"
+
+
 @row(56, "entries that come back from a file")
 def _(folder: Path) -> str:
     clinic, data = bp.example("clinic"), bp.example_data("clinic")
     query = bp.linear({"liver_enzyme": 1, "infection": 2})
     with bp.Session(clinic, data, budget=6.0, ledger=folder / "l.db") as session:
-        session.release(query, epsilon=0.5)
-        session.release(query, epsilon=0.7)
+        for epsilon in (0.5, 0.7):
+            session.release(query, epsilon=epsilon, even_if_useless=True)
         spent = session.spent
     with bp.Session(clinic, data, ledger=folder / "l.db") as again:
         assert again.spent == spent, (again.spent, spent)

@@ -15,9 +15,7 @@ from tests.contract_rows import data, ledgers, models, numbers, outputs  # noqa:
 from tests.contract_rows.evidence import ROWS, NotShownError
 
 LAST = 56
-NOT_BUILT = {
-    54: "an answer that is useless by its own verdict",
-}
+NOT_BUILT: dict[int, str] = {}
 """Rows of the contract that no program stands for yet."""
 
 

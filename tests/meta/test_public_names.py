@@ -51,7 +51,7 @@ MOST = 72
 
 CONSTRUCTED = frozenset(
     {
-        "Accountant", "Binned", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork",
+        "Binned", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork",
         "DistributionPrivacy", "DistributionalAttributePrivacy", "Integer", "MarkovChain", "MarkovQuiltMechanism",
         "Real", "Schema", "Secret", "Session", "TightMechanism", "ValuePrivacy", "WassersteinMechanism",
     }

@@ -25,7 +25,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/contract/test_stored_channel.py": ("bnpriv/mechanisms/stored.py",),
     "tests/contract/test_toy_kind.py": ("bnpriv/kind.py",),
     "tests/contract/test_verbs_by_kinds.py": (
-        "bnpriv/kinds/density/kind.py",
+        "bnpriv/kinds/density/network.py",
         "bnpriv/kinds/finite.py",
     ),
     "tests/golden/test_gaussian.py": ("bnpriv/core/gaussian_curve.py",),
@@ -44,7 +44,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/core/evidence/test_binned_laws.py": (
         "bnpriv/core/evidence/dataset.py",
         "bnpriv/core/evidence/laws.py",
-        "bnpriv/core/evidence/parameters.py",
         "bnpriv/core/evidence/records.py",
         "bnpriv/core/evidence/structural.py",
         "bnpriv/lab/attacks/shadow.py",
@@ -60,7 +59,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/core/evidence/test_normal_laws.py": (
         "bnpriv/kinds/gaussian/columns.py",
-        "bnpriv/kinds/gaussian/laws.py",
         "bnpriv/kinds/gaussian/normal.py",
     ),
     "tests/unit/core/evidence/test_record_pair.py": ("bnpriv/core/secrets.py",),
@@ -167,7 +165,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/core/test_curves.py": ("bnpriv/core/privacy_curves.py",),
     "tests/unit/core/test_gaussian_tail.py": (
-        "bnpriv/core/composition.py",
+        "bnpriv/core/mechanisms/k_fold.py",
         "bnpriv/core/gaussian_mixture.py",
     ),
     "tests/unit/core/test_interval_masses.py": ("bnpriv/core/column_laws.py",),
@@ -200,7 +198,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/io/pymc/finite.py",
         "bnpriv/io/pymc/gaussian.py",
         "bnpriv/io/pymc/read.py",
-        "bnpriv/io/pymc/records.py",
         "bnpriv/io/pymc/roles.py",
         "bnpriv/io/pymc/structure.py",
     ),
@@ -271,7 +268,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/kinds/draws/test_rare_laws.py": (
         "bnpriv/kinds/draws/answers.py",
         "bnpriv/kinds/gaussian/columns.py",
-        "bnpriv/kinds/gaussian/laws.py",
         "bnpriv/kinds/gaussian/normal.py",
     ),
     "tests/unit/kinds/junction/test_junction.py": (
@@ -342,7 +338,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/mechanisms/gaussian/noise.py",
     ),
     "tests/unit/mechanisms/gaussian/test_normal_approximations.py": (
-        "bnpriv/core/mechanisms/tight_normal.py",
+        "bnpriv/core/mechanisms/tight.py",
         "bnpriv/mechanisms/gaussian/laws.py",
     ),
     "tests/unit/mechanisms/test_baselines.py": ("bnpriv/mechanisms/plan.py",),
@@ -369,7 +365,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     "tests/unit/mechanisms/test_quantization.py": ("bnpriv/mechanisms/usefulness.py",),
     "tests/unit/mechanisms/test_small_departures.py": (
         "bnpriv/mechanisms/baselines.py",
-        "bnpriv/mechanisms/translations/laws.py",
+        "bnpriv/mechanisms/translations/directional.py",
     ),
     "tests/unit/mechanisms/translations/test_directional.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
     "tests/unit/render/test_document.py": (

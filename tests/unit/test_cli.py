@@ -27,6 +27,7 @@ pd = Later("pandas")
 
 STUDENT = str(example_path("student"))
 DATA = str(bp.example_data("student"))
+ANYHOW = "--even-if-useless"
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_release_of_a_noiseless_count(shell) -> None:
 
 def test_release_with_a_mechanism_that_is_named(shell) -> None:
     words = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--mechanism", "ColumnMechanism")
-    code, out, _ = shell(*words)
+    code, out, _ = shell(*words, ANYHOW)
     assert code == 0
     assert "\nMechanism: ColumnMechanism()\n" in out
 
@@ -105,7 +106,7 @@ def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shel
     assert "delta must be below one over the number of records" in err
     assert "large_delta" not in err
     assert not ledger.exists()
-    code, out, _ = shell(*words, "--mechanism", "ColumnMechanism")
+    code, out, _ = shell(*words, "--mechanism", "ColumnMechanism", ANYHOW)
     assert code == 0
     assert "\nMechanism: ColumnMechanism()\n" in out
 
@@ -175,6 +176,30 @@ def test_init_starts_a_framework_that_says_what_is_missing(shell, tmp_path: Path
     code, _, err = shell("report", str(started))
     assert code == 2
     assert "source" in err
+
+
+def test_init_says_how_many_useful_questions_there_are(shell, tmp_path: Path) -> None:
+    (tmp_path / "ours.csv").write_text("smokes,ill\n", encoding="utf-8")
+    (tmp_path / "public.csv").write_text("smokes,ill\n" + "no,yes\nyes,no\n" * 300, encoding="utf-8")
+    words = ["init", str(tmp_path / "ours.csv"), "--learn", str(tmp_path / "public.csv"), "--protect", "ill"]
+    code, out, _ = shell(*words, "--records", "5000", "-o", str(tmp_path / "framework.toml"))
+    assert code == 0
+    last = out.splitlines()[-1]
+    assert re.fullmatch(r"Useful questions: about \d+ questions like that one within epsilon 1\.", last), out
+
+
+def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp_path: Path) -> None:
+    place = tmp_path / "ledger.db"
+    words = ("release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5")
+    for given in ((), ("--ledger", str(place), "--budget", "2")):
+        code, out, err = shell(*words, *given)
+        assert (code, out) == (2, "")
+        assert "an error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600" in err
+        assert "useful from about epsilon 1.8 on" in err
+    assert bp.Session(bp.example("student"), DATA, ledger=place).remaining == 2.0
+    code, _, err = shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data")
+    assert (code, "--new-name" in err) == (2, True)
+    assert shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data", "--new-name")[0] == 0
 
 
 def test_row_46_verify_waits_for_no_pipe(shell, tmp_path: Path) -> None:
@@ -318,7 +343,7 @@ def test_a_slip_in_the_name_of_a_query(shell, name: str, meant: str) -> None:
 
 def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--ledger", place]
+    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--ledger", place]
     code, out, err = shell(*asked, "--budget", "0.9", "--key", "week 1")
     assert (code, err) == (0, "")
     assert "Release 1 of the account 'data'; all of them together: epsilon 0.5 at most, of a budget of 0.9." in out
@@ -326,7 +351,9 @@ def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     code, out, err = shell(*asked)
     assert (code, out) == (2, "")
     assert err.startswith("refused: all releases together must stay within the budget")
-    code, out, err = shell("release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--key", "week 1")
+    code, out, err = shell(
+        "release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--key", "week 1"
+    )
     assert (code, out) == (2, "")
     assert "Add --ledger FILE." in err
 
@@ -336,7 +363,7 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
         raise bp.errors.DataError("a table must be readable", found="one that is not", remedy="Look at it.")
 
     monkeypatch.setattr(import_module("bnpriv.tables.evaluate"), "evaluate_many", broken)
-    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5"]
+    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW]
     code, _, err = shell(*asked, "--ledger", str(tmp_path / "ledger.db"), "--budget", "0.9")
     told = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."
     assert (code, err.splitlines()[-1]) == (2, told)
@@ -344,9 +371,30 @@ def test_a_refusal_after_the_charge_names_it(shell, tmp_path: Path, monkeypatch:
     assert (code, len(err.splitlines())) == (2, 1)
 
 
+def test_ledger_record(shell, tmp_path: Path) -> None:
+    """What another tool releases is charged without the table, once for a key."""
+    place, hospital = str(tmp_path / "ledger.db"), str(example_path("hospital"))
+    asked = ["ledger", "record", hospital, "--ledger", place, "--columns", "smoker, ward", "--key", "wards"]
+    code, out, err = shell(*asked, "--epsilon", "0.01", "--name", "Tumult", "--budget", "2")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
+    )
+    assert "is not counted." in out
+    head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
+    again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")
+    assert (again[0], head in again[1]) == (0, True)
+    code, out, _ = shell("ledger", "verify", place, "--seen", head)
+    assert (code, out) == (0, f"The ledger is whole: 1 account, 1 charge, 0 answers.\ndata: {head}\n")
+    code, _, err = shell(*asked[:-2], "--epsilon", "0.01", "--unit", "add one user")
+    assert (code, "unit must be one of replace one, add or remove one" in err) == (2, True)
+    code, _, err = shell(*asked[:-2], "--epsilon", "50")
+    assert (code, "must stay within the budget of epsilon 2" in err) == (2, True)
+
+
 def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
     place = tmp_path / "ledger.db"
-    words = ["--query", "mean(sat)", "--epsilon", "0.5", "--ledger", str(place), "--budget", "2", "--json", "-"]
+    words = ["--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--ledger", str(place), "--budget", "2", "--json", "-"]
     _, out, _ = shell("release", STUDENT, DATA, *words)
     head = json.loads(out)["ledger"]["head"]
     code, out, _ = shell("ledger", "show", str(place))
@@ -374,7 +422,7 @@ def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
 
 def test_no_output_replaces_the_ledger(shell, tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    words = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", "--budget", "2"]
+    words = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--budget", "2"]
     assert shell(*words, "--ledger", place)[0] == 0
     before = Path(place).read_bytes()
     for each in (

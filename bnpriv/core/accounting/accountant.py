@@ -340,6 +340,13 @@ class Accountant(Shown):
         return together.total(self.modelled[:1] if first else self.modelled, delta, frozenset(self.columns or ()))
 
     @property
+    def composed(self) -> Fraction | None:
+        """What the releases that count by the model tell by the theorem for several; None where nothing bounds it."""
+        if self._by_records is not None:
+            return self._by_records.epsilon
+        return self.shares[0].total if self.shares else None
+
+    @property
     def _alone(self) -> tuple[Entry, ...]:
         """The release that counts by the model and has a theorem of its own, if there is exactly one."""
         return self.modelled if len(self.modelled) == 1 and self.modelled[0].record is None else ()
@@ -356,9 +363,7 @@ class Accountant(Shown):
         """The total epsilon with delta 0, as an exact number; None where nothing bounds it."""
         if self._tally.has_delta:
             return None
-        found = [share.total for share in self.shares[:1]]
-        found += [] if self._by_records is None else [self._by_records.epsilon]
-        found += [entry.epsilon for entry in self._alone]
+        found = [self.composed, *(entry.epsilon for entry in self._alone)]
         bounded = [each for each in found if each is not None]
         if self.modelled and not bounded:
             return None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,6 @@ def log_ratio(first: Atoms, second: Atoms) -> float:
     return up(float(np.max(np.abs(first.logs - second.logs))) + first.error + second.error + rounding)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DrawFacts:
     """How two laws were learned from independent draws (docs/claims/draws.md).
@@ -62,7 +61,6 @@ class DrawFacts:
     effective: float | None = None
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Departure:
     """How far a table's clamped answers depart from two normal laws (docs/claims/normal_records.md).
@@ -84,7 +82,6 @@ class Departure:
         return up(float(lengths(self.moves[:, np.newaxis], norm)[0]), 2 * self.moves.size + 8)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawPair:
     """The laws of the answer given the two secrets of a pair; both directions count.
@@ -156,7 +153,6 @@ LARGEST_NORMAL_DENOMINATOR = 2**900
 """One over this is still a double of full precision."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordPair:
     """Two laws of what one record adds, and how many independent records change from one to the other.
@@ -255,7 +251,6 @@ def _doubled(column: NDArray[Any], times: int) -> NDArray[Any]:
     return column if times <= 0 else np.array([int(value) << times for value in column.tolist()], dtype=object)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraint:
     """What one protected attribute requires under one model: by the per-record rule, by exact laws, or either.
@@ -335,7 +330,6 @@ class Laws(Protocol):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class WeightedLaws:
     """The laws of an answer whose outputs are multiplied by powers of two; atoms are scaled without rounding.

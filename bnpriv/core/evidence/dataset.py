@@ -322,8 +322,8 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     return True
 
 
-def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
-    """The laws of the answer, or why they cannot be computed."""
+def unknown_law(framework: DatasetAttributePrivacy, query: Query) -> Refusal | None:
+    """Why the law of what one record adds to an answer is not known; None if it is."""
     missing = query.columns.difference(framework.network.attributes)
     if missing:
         return Refusal(
@@ -339,6 +339,14 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
                 found="a density on a finer grid",
                 remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
             )
+    return None
+
+
+def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaws | Refusal:
+    """The laws of the answer, or why they cannot be computed."""
+    unknown = unknown_law(framework, query)
+    if unknown is not None:
+        return unknown
     evidence = DatasetLaws(framework, query)
     try:
         known = evidence.constraints()

@@ -2,22 +2,229 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
-from bnpriv.core.evidence.constraints import Laws, WeightedLaws
+import numpy as np
+
+from bnpriv.checks import listing
+from bnpriv.core.column_laws import MixedLaw, law_kind
+from bnpriv.core.columns import State
+from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, WeightedLaws
 from bnpriv.core.evidence.dataset import dataset_laws
-from bnpriv.core.evidence.parameters import parameter_laws
+from bnpriv.core.evidence.records import (
+    MOST_STEPS,
+    Cells,
+    law_cells,
+    mixture_of,
+    normalized,
+    record_law,
+    released,
+    rounding_of,
+    summed_exactly,
+    too_large,
+)
+from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
+from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.networks.base import drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import no_tables
+from bnpriv.core.networks.factors import LogTable, sum_out
+from bnpriv.core.networks.model_class import no_tables, require_discrete
 from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.custom import Custom
+from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Schema
-from bnpriv.errors import Refusal
+from bnpriv.core.secrets import SecretPair, of_states
+from bnpriv.core.whole_numbers import summed
+from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.services import service
+
+# --------------------------------------------------------------------------------------------------
+# Of distributional attribute privacy: laws of an answer mixed over the queried parameters.
+# --------------------------------------------------------------------------------------------------
+
+
+MOST_CONFIGURATIONS = 10_000
+"""The most configurations of the queried parameters over which the law of the answer is mixed."""
+
+COLUMNS_BY_LAW = (
+    "Given all parameters the columns are independent, and the records of a column are independent draws from the "
+    "law declared for its parameter."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterLaws:
+    """The laws of an answer given the parameter of a protected column."""
+
+    framework: DistributionalAttributePrivacy
+    form: NormalForm
+    columns: tuple[str, ...]
+    _answers: dict[tuple[int, ...], Atoms] = field(default_factory=dict[tuple[int, ...], Atoms])
+
+    @cached_property
+    def network(self) -> DiscreteNetwork:
+        """The network of the parameters."""
+        return require_discrete(self.framework.network, "the law of the answer")
+
+    @property
+    def dimension(self) -> int:
+        """The number of outputs."""
+        return len(self.form.rows)
+
+    @property
+    def rounding(self) -> float:
+        """How far, in the 1-norm, rounding the answer to doubles can move two answers apart."""
+        return rounding_of(self.form)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold outside the library."""
+        laws = self.framework.column_laws
+        mixed = [name for name in self.columns if any(isinstance(law, MixedLaw) for law in laws[name])]
+        return (COLUMNS_BY_LAW, *numbers_in_bins(self.form.schema, mixed))
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """The pairs that are no constraint under a model because a secret has probability zero."""
+        return tuple(
+            f"{name}: {pair} in model {model}, a secret has probability zero"
+            for name, pairs in self.framework.secrets.items()
+            for model in range(self.network.models)
+            for pair in _one_way(of_states(pairs))
+            if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
+        )
+
+    @property
+    def closed_form(self) -> bool:
+        """False: the laws are computed value by value."""
+        return False
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """One constraint per protected attribute and model."""
+        return self._constraints
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        found: list[Constraint] = []
+        for name, pairs in self.framework.secrets.items():
+            for model in range(self.network.models):
+                laws = self._pairs(name, of_states(pairs), model)
+                if isinstance(laws, Refusal) or laws:
+                    found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
+        return tuple(found)
+
+    def _pairs(self, name: str, pairs: tuple[SecretPair, ...], model: int) -> tuple[LawPair, ...] | Refusal:
+        kind = law_kind(law for column in self.columns for law in self.framework.column_laws[column])
+        try:
+            return tuple(
+                LawPair(pair=str(pair), first=first, second=second, rounding=0.0, kind=kind)
+                for pair in _one_way(pairs)
+                if (first := self._answer(name, pair.first, model)) is not None
+                and (second := self._answer(name, pair.second, model)) is not None
+            )
+        except BnprivError as error:
+            return Refusal.of(error)
+
+    def _possible(self, name: str, side: frozenset[State], model: int) -> bool:
+        return bool(np.isfinite(self._joint(name, (), side, model).values).any())
+
+    def _joint(self, name: str, others: tuple[str, ...], side: frozenset[State], model: int) -> LogTable:
+        """The table of log P(name, others) under one model, -inf outside one side of the secret."""
+        law = joint_law(self.network, (name, *others))
+        values = law.values[[min(model, law.values.shape[0] - 1)]]
+        outside = [k for k, state in enumerate(self.network.states[name]) if state not in side]
+        # states outside the secret get no mass; what is left is normalized when the law is mixed
+        values[:, outside] = -math.inf
+        return LogTable(axes=law.axes, values=values, error=law.error)
+
+    def _answer(self, name: str, side: frozenset[State], model: int) -> Atoms | None:
+        """The law of the answer given that the parameter of `name` is in `side`; None if that is impossible."""
+        nodes = drivers(self.network, frozenset(self.columns))
+        law = self._joint(name, tuple(sorted(nodes - {name})), side, model)
+        # the protected parameter stays in the mixture only if the answer reads what it drives
+        law = law if name in nodes else sum_out(law, (name,))
+        places = np.argwhere(law.values[0] > -math.inf).tolist()
+        if not places:
+            return None
+        weights = normalized(law.values[0][law.values[0] > -math.inf], law.error)
+        return mixture_of(*weights, [self._given(dict(zip(law.axes, index, strict=True))) for index in places])
+
+    def _given(self, states: Mapping[str, int]) -> Atoms:
+        """The law of the answer given the states of the queried parameters."""
+        # configurations that give every column the same laws have the same law of the answer, computed once
+        key = tuple(self.framework.law_place(column, states) for column in self.columns)
+        if key not in self._answers:
+            cells = {c: self._cells[c].given(k) for c, k in zip(self.columns, key, strict=True)}
+            certain = LogTable(axes=self.columns, values=np.zeros((1,) * (1 + len(cells))))
+            one, n = record_law(self.form, cells, certain), self.form.schema.records
+            refusal = too_large([one], n)
+            if refusal is not None:
+                raise refusal.error()
+            self._answers[key] = released(self.form, summed((one, n)))
+        return self._answers[key]
+
+    @cached_property
+    def _cells(self) -> Mapping[str, Cells]:
+        return {column: law_cells(self.form, column, self.framework.column_laws[column]) for column in self.columns}
+
+
+def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> ParameterLaws | Refusal:
+    """The laws of the answer, or why they cannot be computed."""
+    form = normal_form(query, framework.schema)
+    columns = tuple(sorted(query.columns))
+    missing = [name for name in columns if name not in framework.column_laws]
+    if missing:
+        return Refusal(
+            required="the law of every queried column must be declared for each state of its parameter",
+            found=f"none for {listing(missing)}",
+            remedy="Pass laws={column: {state: scipy.stats.norm(165, 8), ...}}, or write [laws.COLUMN.STATE].",
+        )
+    for name in columns:
+        if not summed_exactly(form, name, framework.column_laws[name]):
+            return Refusal(
+                required=f"the sum of {name!r} needs a grid of at most {MOST_STEPS:,} steps, or probabilities",
+                found="a density on a finer grid",
+                remedy="Declare it as Real(lower, upper, steps=20), count it instead, or use another mechanism.",
+            )
+    states = framework.network.states
+    size = math.prod(len(states[name]) for name in drivers(framework.network, query.columns))
+    if size > MOST_CONFIGURATIONS:
+        return Refusal(
+            required=f"the queried parameters may have at most {MOST_CONFIGURATIONS:,} configurations",
+            found=f"{size:,}",
+            remedy="Query fewer columns at once.",
+        )
+    evidence = ParameterLaws(framework, form, columns)
+    if not evidence.constraints():
+        return Refusal(
+            required="some pair of secrets must have positive probability",
+            found="none in any model",
+            remedy="Correct the table of the protected attribute, or choose other secrets.",
+        )
+    return evidence
+
+
+def _one_way(pairs: tuple[SecretPair, ...]) -> list[SecretPair]:
+    """Each pair in one direction only: distances and curves look both ways."""
+    kept: dict[frozenset[frozenset[State]], SecretPair] = {}
+    for pair in pairs:
+        kept.setdefault(frozenset({pair.first, pair.second}), pair)
+    return list(kept.values())
+
+
+# --------------------------------------------------------------------------------------------------
+# Of a framework, asked of its notion and its network's kind.
+# --------------------------------------------------------------------------------------------------
+
 
 CUSTOM = Refusal(
     required="the law of the answer follows from the query",

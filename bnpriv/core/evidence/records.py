@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,6 @@ MOST_STEPS = 1000
 """The most grid steps of a column with a density for which sums have exact laws."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Cells:
     """The values of a column that a query can tell apart, with their log probabilities per state of its node.
@@ -248,7 +247,7 @@ def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
         where a law is a density.
     """
     _check_single_numbers(form, name, laws)
-    cuts, told = cuts_of(form, name), _told(form, name)
+    cuts, told = cuts_of(form, name), told_by(form, name)
     tables = [law.cells(cuts, told) for law in laws]
     values = {told(value): value for table in tables for value in table.values}
     places = {mark: place for place, mark in enumerate(values)}
@@ -302,7 +301,7 @@ def _conditions(form: NormalForm, name: str) -> list[Comparison | IsIn]:
     return [leaf for leaf in dict.fromkeys(leaves) if leaf.column == name]
 
 
-def _told(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
+def told_by(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
     """What the query can tell of a value of a column: the truth of conditions, and its grid step if summed."""
     column, summed, leaves = form.schema[name], _is_summed(form, name), _conditions(form, name)
 
@@ -391,10 +390,16 @@ def record_law(form: NormalForm, cells: Mapping[str, Cells], states: LogTable) -
         )
     logs = reduce(_contracted, (cell.logs for cell in cells.values()), states.values[0])
     error = states.error + sum(cell.error + _contraction_error(cell, logs) for cell in cells.values())
-    columns = {name: _Axis(k, len(cells), cell.values) for k, (name, cell) in enumerate(cells.items())}
-    terms = [np.broadcast_to(_term(term, columns, form.schema), logs.shape) for term in form.terms]
-    outputs = [numerator(whole, terms, logs.shape).ravel() for whole in form.wholes()]
-    return WholeLaw.of(outputs, logs.ravel(), error)
+    added = added_by(form, {name: cell.values for name, cell in cells.items()})
+    return WholeLaw.of([each.ravel() for each in added], logs.ravel(), error)
+
+
+def added_by(form: NormalForm, values: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:
+    """What one record adds to each numerator of the answer, for all combinations of some values of its columns."""
+    shape = tuple(map(len, values.values()))
+    columns = {name: _Axis(k, len(values), each) for k, (name, each) in enumerate(values.items())}
+    terms = [np.broadcast_to(_term(term, columns, form.schema), shape) for term in form.terms]
+    return [numerator(whole, terms, shape) for whole in form.wholes()]
 
 
 def _contracted(table: FloatArray, given: FloatArray) -> FloatArray:
@@ -419,7 +424,6 @@ def _certain(states: int) -> FloatArray:
     return np.where(np.eye(states) > 0, 0.0, -math.inf)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Axis:
     """The values of one column along its axis of the table of all combinations."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, final
+from typing import Literal
 
 from bnpriv.bound import Bound
 from bnpriv.checks import closest, listing
@@ -89,9 +89,7 @@ def uncovered(framework: DistributionalAttributePrivacy, columns: frozenset[str]
 # --------------------------------------------------------------------------------------------------
 
 CHAIN_REFUSAL = Refusal(
-    required="quilts of a network need a DiscreteNetwork",
-    found="a MarkovChain",
-    remedy="Use MarkovChainMechanism.",
+    required="quilts of a network need a DiscreteNetwork", found="a MarkovChain", remedy="Use MarkovChainMechanism."
 )
 
 RECORDS_FROM_NETWORK = "Records are independent draws from the network."
@@ -106,7 +104,6 @@ MOST_INFLUENCES_KEPT = 2**13
 """The most influences that are cached."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Influences:
     """The influences of sets of columns on the protected attributes of a framework, for any kind of network.

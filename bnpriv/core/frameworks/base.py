@@ -110,11 +110,7 @@ class WrittenAsFile:
         """
 
     def to_file(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        queries: Mapping[str, Query | str] | None = None,
-        overwrite: bool = False,
+        self, path: str | os.PathLike[str], *, queries: Mapping[str, Query | str] | None = None, overwrite: bool = False
     ) -> tuple[Path, ...]:
         """Write the framework to a TOML file, with the network in a file of its own beside it.
 

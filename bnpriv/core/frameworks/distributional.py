@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, column_law, column_laws
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 
-@final
 @dataclass(frozen=True)
 class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).

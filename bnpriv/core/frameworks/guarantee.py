@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.bound import Kind
 from bnpriv.core.frameworks.protected import ProtectedSecret
@@ -110,7 +110,6 @@ CHOSEN = (
 """What a confidence over draws does not cover (docs/claims/draws.md)."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(HasCard):
     """What a release promises, as numbers, as facts and as a sentence.

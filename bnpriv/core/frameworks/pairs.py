@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import Categorical
@@ -36,7 +36,6 @@ NO_TABLE = Schema(records=1, columns={"answer": Categorical(["known by its laws 
 """The placeholder for the table where laws of an answer are declared without one."""
 
 
-@final
 @dataclass(frozen=True)
 class DistributionPair:
     """Two distributions that must not be told apart.
@@ -78,7 +77,6 @@ class DistributionPair:
         return " against ".join(self.sides)
 
 
-@final
 @dataclass(frozen=True)
 class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import final
 
 from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.base import Network
@@ -37,7 +36,6 @@ MOST_NAMED_VALUES = 6
 """The most values that are named."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ProtectedSecret:
     """What is protected about one attribute.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from bnpriv.render.document import Document
 
 
-@final
 @dataclass(frozen=True)
 class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     """Hide every single value of a protected column, whatever else is known to depend on it.

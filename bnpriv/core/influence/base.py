@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,6 @@ NOTHING_TOLD = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class GridLevel:
     """One step of a refinement of grids.
@@ -71,7 +70,6 @@ class GridLevel:
         return f"{self.points} points, depth {self.depth:g}: {self.influence:.9g}{change}"
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Influence(HasCard):
     """The max-influence of a set of columns on a protected attribute.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -335,7 +335,6 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InfluenceRows:
     """The influence of every single attribute on some protected ones, one row for each protected.

@@ -7,7 +7,6 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +46,6 @@ FEW_SIMPLICES = 2**11
 """The most points of a triangulation."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Assignments:
     """Assignments of some columns, each with a table over the attributes that are not eliminated yet.
@@ -115,7 +113,7 @@ class Assignments:
         if self.cells == 1:
             return self.kept(possible[:1])
         shifted = flat[possible] - top[possible, np.newaxis]
-        rounding = UNIT_ROUNDOFF * _largest(shifted)
+        rounding = UNIT_ROUNDOFF * float(np.abs(shifted[np.isfinite(shifted)]).max(initial=0.0))
         # over two cells the cone of all tables is that of the two with the least and the greatest odds
         if self.cells == 2:
             with np.errstate(invalid="ignore"):
@@ -236,10 +234,6 @@ def _factors(rows: FloatArray, vertices: FloatArray) -> FloatArray:
             rest = (system[:, k, k + 1 : size] * found[:, k + 1 :]).sum(axis=1)
             found[:, k] = (system[:, k, size] - rest) / system[:, k, k]
     return np.maximum(found, 0.0)
-
-
-def _largest(values: FloatArray) -> float:
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def most_telling(
@@ -367,7 +361,6 @@ _Node = tuple[float, int, Mapping[str, int], FloatArray]
 """A node of the search: minus its gap, a tie breaker, the fixed states, and upper bounds on all ratios."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LargestRatios:
     """Bounds on the largest log ratio of the assignments of some columns, for pairs of single states.
@@ -490,7 +483,9 @@ class _BranchAndBound:
         """Run the search; False if not even one bound was found."""
         if not self._add({}):
             return False
-        order = self._order()
+        # the columns, those with most neighbours first: fixing these breaks up the graph soonest
+        moral = self.network.graph.moral((self.protected, *self.columns))
+        order = sorted(self.columns, key=lambda name: (-len(moral.adj[name]), name))
         while self._heap:
             # the node with the widest gap first: the heap is ordered by minus the gap
             _, _, fixed, upper = heapq.heappop(self._heap)
@@ -540,8 +535,3 @@ class _BranchAndBound:
         most = float(self._open(upper).max(initial=0.0))
         heapq.heappush(self._heap, (-most, next(self._number), fixed, upper))
         return True
-
-    def _order(self) -> list[str]:
-        """The columns, those with most neighbours first: fixing these breaks up the graph soonest."""
-        moral = self.network.graph.moral((self.protected, *self.columns))
-        return sorted(self.columns, key=lambda name: (-len(moral.adj[name]), name))

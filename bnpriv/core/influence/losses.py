@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,6 @@ class PrivacyLosses(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Losses:
     """The law of the privacy loss given the first secret, for every model and ordered pair.
@@ -108,13 +107,9 @@ class Losses:
         low = private_shifts(self.excess, self.possible.shape, epsilon, delta, law)
         if law == "laplace":
             # what the largest ratio leaves of epsilon is a shift that is private with delta 0; bisection may miss it
-            pure = self._pure(epsilon)
+            pure = (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
             low = np.maximum(low, np.where(pure >= 0, pure, -np.inf))
         return np.where(self.possible, low, np.inf)
-
-    def _pure(self, epsilon: float) -> FloatArray:
-        """The part of epsilon that the largest ratio leaves, for which no delta is needed."""
-        return (epsilon - np.maximum(self.ratios.max(axis=2), 0.0)) * (1 - 2.0**-51)
 
 
 def gathered(losses: Losses) -> Losses:
@@ -172,7 +167,6 @@ def _on_grid(ratios: FloatArray, masses: FloatArray) -> tuple[FloatArray, FloatA
     return np.append(grid, np.inf), np.append(total, endless)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class PureLosses:
     """Losses of which only the maximum is known, and not how rare it is.

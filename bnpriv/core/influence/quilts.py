@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, islice
-from typing import TYPE_CHECKING, Protocol, final, overload
+from typing import TYPE_CHECKING, Protocol, overload
 
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.core.networks.graph import Graph, graph_of, reached
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     DeclaredGraph = HasGraph | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class MarkovQuilt(HasCard):
     """A Markov quilt: a split of a network's attributes into quilt, near and remote, for one protected attribute.
@@ -110,7 +109,6 @@ class MarkovQuilt(HasCard):
         return service("influence.quilt_document")(self, self.graph)
 
 
-@final
 class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
     """The Markov quilts of a protected attribute, a sequence that is computed lazily and kept.
 

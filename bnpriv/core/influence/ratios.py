@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, islice
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +95,6 @@ def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> l
     return sorted(tuple(sorted(part)) for part in parts if part)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class PartBound:
     """A bound on what a part of the frontier tells, where its own table would be too large (single states only).
@@ -207,7 +205,6 @@ def _largest(table: LogTable, first: int, second: int) -> FloatArray:
         return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RatioTables:
     """Tables of log P(protected, part), one for each independent part of a frontier.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ COMPARED_AT_ONCE = 256
 """Number of choices that are compared with each other at once."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TreeChoice:
     """A set of columns to hide, and the least sum of its cost and the influence of the others.

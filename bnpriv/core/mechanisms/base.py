@@ -197,7 +197,11 @@ class Mechanism(ABC):
     def _checked(self, name: str, value: object) -> object:
         """An option as it is kept, after its check."""
         if name == "weights":
-            return _weights(value)
+            remedy = "Pass one positive number for each part of the answer."
+            listed = checks.listed(value)
+            if listed is None:
+                raise ParameterError("weights must be a list of numbers", found=checks.type_text(value), remedy=remedy)
+            return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
         if name in self.choices:
             return checks.member(name, cast(str, value), self.choices[name], error=ParameterError)
         return self.checked.get(name, checks.flag)(name, value)
@@ -232,11 +236,7 @@ class Mechanism(ABC):
     ) -> Refusal | None: ...
 
     def supports(
-        self,
-        framework: Framework,
-        query: Query | str | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
+        self, framework: Framework, query: Query | str | None = None, epsilon: float | None = None, delta: float = 0.0
     ) -> Refusal | None:
         """Why the mechanism does not support this, or None if it does.
 
@@ -273,11 +273,7 @@ class Mechanism(ABC):
     ) -> Calibration: ...
 
     def calibrate(
-        self,
-        framework: Framework,
-        query: Query | str | None = None,
-        epsilon: float | None = None,
-        delta: float = 0.0,
+        self, framework: Framework, query: Query | str | None = None, epsilon: float | None = None, delta: float = 0.0
     ) -> Calibration:
         """Find the noise that makes the answer private; a pure function that sees no data.
 
@@ -461,14 +457,6 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({', '.join(named)})"
 
 
-def _weights(given: object) -> tuple[float, ...]:
-    remedy = "Pass one positive number for each part of the answer."
-    listed = checks.listed(given)
-    if listed is None:
-        raise ParameterError("weights must be a list of numbers", found=checks.type_text(given), remedy=remedy)
-    return tuple(checks.positive("a weight", weight, remedy=remedy) for weight in listed)
-
-
 def _require_instance(mechanism: object) -> None:
     if not isinstance(mechanism, Mechanism):
         raise ParameterError(
@@ -488,7 +476,6 @@ def _question(
     return asked, checks.epsilon(epsilon), checks.delta(delta)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Calibration(Shown):
     """Noise fitted to one query, with its guarantee and the reasons; can be printed, stored and recomputed.

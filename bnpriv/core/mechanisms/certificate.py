@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bnpriv.bound import Bound, Kind, weakest
 from bnpriv.core.frameworks.guarantee import Guarantee
@@ -107,7 +107,6 @@ def claimed_delta(framework: Framework, spent: float, delta: float) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """What decided the noise for one protected attribute.
@@ -194,7 +193,6 @@ class Decision:
         }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Certificate(HasCard):
     """The certificate of a calibration: why it is private.

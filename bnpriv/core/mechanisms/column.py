@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 from bnpriv.bound import UNIT_ROUNDOFF, Bound
 from bnpriv.core.gaussian_curve import gaussian_mu
@@ -27,7 +27,6 @@ NO_QUERY_FOR_COLUMNS = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ColumnMechanism(Mechanism):
     """Laplace or Gaussian noise for the column sensitivity of all queried columns together.

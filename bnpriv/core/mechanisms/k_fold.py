@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up, weakest
-from bnpriv.core.composition import composed_delta
 from bnpriv.core.distributions import FUNCTION_ERROR, binomial_logs
 from bnpriv.core.evidence.constraints import LawPair, RecordPair
 from bnpriv.core.gaussian_curve import gaussian_excess, gaussian_mu
@@ -25,6 +23,251 @@ from bnpriv.core.transport.line import tolerance
 from bnpriv.core.transport.space import check_pairs, lengths
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import SizeError
+
+# --------------------------------------------------------------------------------------------------
+# The privacy curve of many independent records, each nearly the same under both secrets.
+#
+# One record has the law (1 - t) C + t R1 under one secret and (1 - t) C + t R0 under the other. With Gaussian noise its
+# curve is at most that of a mixture of two normal laws on the line, whose losses are put on a grid and added up over
+# the records. What is proved, and why the grid only adds to the loss, is in docs/claims/k_fold.md.
+# --------------------------------------------------------------------------------------------------
+
+
+FINE = 48.0
+"""Grid steps per standard deviation of the loss; a grid of twice as many is halved."""
+
+MOST_LOSS_STEPS = 2000
+"""The most steps of the first grid above a loss of 0."""
+
+CUT = 1e-5
+"""Share of delta that truncated tails of all records together may take; it counts in full."""
+
+LARGEST_LOSS = 600.0
+"""Larger losses of one record count as infinite: their exponentials are no doubles."""
+
+LEAST_PART, LEAST_GAP = 1e-100, 1e-9
+"""Smaller parts and gaps are raised to these, which tell more, so that losses stay doubles."""
+
+LARGEST_GAP = 60.0
+"""Beyond this gap, a record that differs is taken to reveal everything."""
+
+LEAST_MASS = 1e-290
+"""More than all masses together that underflow."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LossMasses:
+    """A law of privacy losses on a grid that is at least as bad as that of some records.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (K,)
+        Of the losses ``(start + i) * step``.
+    start : int
+    step : float
+        Above 0, in nats.
+    infinite : float
+        Mass of an infinite loss, at most.
+    records : int
+    error : float
+        Largest relative error of a mass from rounding.
+    """
+
+    masses: FloatArray
+    start: int
+    step: float
+    infinite: float
+    records: int
+    error: float
+
+    def plus(self, other: LossMasses) -> LossMasses:
+        """The losses of two independent groups of records together, on the same grid."""
+        terms = min(len(self.masses), len(other.masses)) + 4
+        return replace(
+            self,
+            masses=np.convolve(self.masses, other.masses),
+            start=self.start + other.start,
+            infinite=self.infinite + other.infinite,
+            records=self.records + other.records,
+            error=self.error + other.error + UNIT_ROUNDOFF * terms,
+        )
+
+    def trimmed(self, most: float) -> LossMasses:
+        """Truncate tails of at most a given mass: the upper becomes infinite, the lower the least loss kept."""
+        # both are moved upwards: that can only raise the divergence
+        below = min(int(np.searchsorted(np.cumsum(self.masses), most)), len(self.masses) - 1)
+        above = int(np.searchsorted(np.cumsum(self.masses[::-1]), most))
+        last = max(below + 1, len(self.masses) - above)
+        kept = self.masses[below:last].copy()
+        kept[0] += float(np.sum(self.masses[:below]))
+        return replace(
+            self,
+            masses=kept,
+            start=self.start + below,
+            infinite=self.infinite + float(np.sum(self.masses[last:])) * (1 + UNIT_ROUNDOFF * len(self.masses)),
+            error=self.error + UNIT_ROUNDOFF * (below + 1),
+        )
+
+    def coarser(self) -> LossMasses:
+        """Halve the grid: split each odd mass over its two neighbours, with its weight under both secrets kept."""
+        padded = np.concatenate([np.zeros(self.start % 2), self.masses, np.zeros(2)])
+        even, odd = padded[0 : len(padded) - 1 : 2], padded[1::2]
+        # a mass halfway keeps its weight under the other secret if more than half of it goes to the upper loss
+        up = odd / (1 + math.exp(-self.step)) * (1 + 8 * UNIT_ROUNDOFF)
+        masses = np.append(even, 0.0)
+        masses[:-1] += np.maximum(0.0, odd - up)
+        masses[1:] += up
+        return replace(
+            self,
+            masses=masses,
+            start=(self.start - self.start % 2) // 2,
+            step=2 * self.step,
+            error=self.error + 4 * UNIT_ROUNDOFF,
+        )
+
+    def on(self, step: float) -> LossMasses:
+        """The losses on a grid that is coarser by a power of two."""
+        return self if self.step >= step else self.coarser().on(step)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the losses."""
+        place, total = np.arange(len(self.masses)), max(float(self.masses.sum()), LEAST_MASS)
+        mean = float(self.masses @ place) / total
+        return self.step * math.sqrt(float(self.masses @ (place - mean) ** 2) / total)
+
+    def delta(self, epsilon: float) -> float:
+        """The hockey-stick divergence at `epsilon`, rounded up."""
+        losses = self.step * (self.start + np.arange(len(self.masses)))
+        # a loss is rounded relative to its own size
+        above = (losses - epsilon) + 4 * UNIT_ROUNDOFF * (np.abs(losses) + epsilon)
+        excess = float(self.masses @ -np.expm1(-np.maximum(above, 0.0)))
+        error = self.error + UNIT_ROUNDOFF * (len(self.masses) + 8)
+        return min(1.0, excess * math.exp(2 * error) + self.infinite * (1 + 1e-9) + LEAST_MASS)
+
+
+def composed_delta(part: float, gap: float, records: int, epsilon: float, delta: float) -> float:
+    """An upper bound on the curve of up to so many independent records, with Gaussian noise on each.
+
+    Parameters
+    ----------
+    part : float
+        How much of the law of a record may differ between the two secrets, above 0 and at most 1.
+    gap : float
+        How far a differing value may be from any other one, in standard deviations of the noise on one record.
+    records : int
+        At least 1.
+    epsilon : float
+        At least 0.
+    delta : float
+        The least bound of interest, above 0: tails far below it are counted in full.
+
+    Returns
+    -------
+    float
+        A delta for which both directions are (epsilon, delta)-private.
+
+    Examples
+    --------
+    >>> from bnpriv.core.gaussian_curve import gaussian_delta
+    >>> exact = gaussian_delta(0.5, 1.0)  # a record that always differs: 100 of them are one normal law
+    >>> found = composed_delta(1.0, 0.05, 100, 1.0, 1e-3)
+    >>> exact < found < 1.01 * exact
+    True
+    """
+    if gap > LARGEST_GAP:
+        return min(1.0, records * part * (1 + 4 * UNIT_ROUNDOFF))
+    tail = CUT * delta / records
+    one = _one(max(part, LEAST_PART), max(gap, LEAST_GAP), tail)
+    # binary exponentiation: about 2 log2(records) convolutions, on grids that grow with the deviation
+    total = one
+    for bit in f"{records:b}"[1:]:
+        total = total.plus(total)
+        if bit == "1":
+            total = total.plus(one.on(total.step))
+        total = total.trimmed(tail * total.records)
+        while total.deviation > 2 * FINE * total.step:
+            total = total.coarser()
+    return total.delta(epsilon)
+
+
+def _one(part: float, gap: float, tail: float) -> LossMasses:
+    """The losses of one record: above 0 those of the mixture, below 0 those in the other direction."""
+    from scipy.special import ndtri
+
+    furthest = max(gap - float(ndtri(min(0.5, tail / part))), -float(ndtri(min(0.5, tail))))
+    highest = min(LARGEST_LOSS, float(_loss(part, gap, np.array(furthest))))
+    step = max(_deviation(part, gap) / FINE, highest / MOST_LOSS_STEPS)
+    ends = step * np.arange(math.ceil(highest / step) + 1, dtype=np.float64)
+    above, above_error, other, other_error = _tails(part, gap, ends)
+    p, q = -np.diff(above), -np.diff(other)
+    p_error, q_error = above_error[:-1] + above_error[1:], other_error[:-1] + other_error[1:]
+    # each cell is split between its ends with its weight under both secrets kept; errors go to the upper end
+    upper = _parted(p + p_error, p + p_error - (q - q_error) * np.exp(ends[:-1]), -math.expm1(-step))
+    lower = _parted(q + q_error, (q + q_error) - (p - p_error) * np.exp(-ends[1:]), -math.expm1(-step))
+    masses = np.zeros(2 * len(ends) - 1)
+    zero = len(ends) - 1
+    masses[zero + 1 :] += upper
+    masses[zero:-1] += p + p_error - upper
+    masses[1 : zero + 1] += lower[::-1]
+    masses[:zero] += (q + q_error - lower)[::-1]
+    masses[zero] += max(0.0, 1 - above[0] - other[0]) + above_error[0] + other_error[0] + 4 * UNIT_ROUNDOFF
+    masses[0] += other[-1] + other_error[-1]
+    return LossMasses(
+        masses=masses,
+        start=-zero,
+        step=step,
+        infinite=float(above[-1] + above_error[-1]),
+        records=1,
+        error=8 * UNIT_ROUNDOFF,
+    )
+
+
+def _parted(cell: FloatArray, excess: FloatArray, width: float) -> FloatArray:
+    """Split each cell's mass over two grid points, never lowering the loss: the share of the upper point."""
+    # more mass at the upper point is the safe side
+    room = 16 * UNIT_ROUNDOFF * cell
+    return np.clip((excess + room) / width * (1 + 16 * UNIT_ROUNDOFF), 0.0, cell)
+
+
+def _loss(part: float, gap: float, at: FloatArray) -> FloatArray:
+    """The log ratio of the mixture of N(0, 1) and N(gap, 1) to N(0, 1), at points above gap / 2."""
+    exponent = gap * at - gap * gap / 2
+    near = np.log1p(part * np.expm1(np.minimum(exponent, 500.0)))
+    return np.where(exponent > 500, math.log(part) + exponent, near)
+
+
+def _deviation(part: float, gap: float) -> float:
+    """Roughly the standard deviation of the loss of one record."""
+    at = np.linspace(gap / 2, gap + 9, 400, dtype=np.float64)
+    loss = _loss(part, gap, at)
+    normal, moved = (np.exp(-0.5 * (at - centre) ** 2) / math.sqrt(2 * math.pi) for centre in (0.0, gap))
+    density = (2 - part) * normal + part * moved
+    return math.sqrt(float(np.sum(loss**2 * density)) * float(at[1] - at[0]))
+
+
+def _tails(part: float, gap: float, losses: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The probabilities of a larger loss under the mixture and under N(0, 1), each with an error bound."""
+    from scipy.special import log_ndtr
+
+    ratio = np.where(losses > 100, losses - math.log(part), np.log1p(np.expm1(np.minimum(losses, 100.0)) / part))
+    at = ratio / gap + gap / 2
+    tails: list[FloatArray] = []
+    errors: list[FloatArray] = []
+    for beyond in (at - gap, at):
+        log = np.asarray(log_ndtr(-beyond), dtype=np.float64)
+        tails.append(np.exp(log))
+        # the place is rounded relative to its size, and a tail changes by at most 1 + |place| times as much
+        errors.append(tails[-1] * UNIT_ROUNDOFF * (64 + 32 * np.abs(log) + 32 * (1 + np.abs(beyond)) * at))
+    mixed = (1 - part) * tails[1] + part * tails[0]
+    mixed_error = (1 - part) * errors[1] + part * errors[0] + 8 * UNIT_ROUNDOFF * mixed
+    return mixed, mixed_error, tails[1], errors[1]
+
+
+# --------------------------------------------------------------------------------------------------
+# The rule for k records.
+# --------------------------------------------------------------------------------------------------
+
 
 SUMS_RULE = "the sums of the records that change"
 """The name of the rule for laws of sums, in decisions."""
@@ -104,7 +347,6 @@ def _too_many_sums(record: RecordPair) -> bool:
     return False
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coupled:
     """Records whose two laws are coupled: a record adds the same under both secrets, except for a part.
@@ -143,8 +385,7 @@ class Coupled:
         more, less = first >= second - error, second >= first - error
         more, less = more & np.isfinite(first), less & np.isfinite(second)
         reach = max(
-            _furthest(points[more], record.second.points, norm),
-            _furthest(points[less], record.first.points, norm),
+            _furthest(points[more], record.second.points, norm), _furthest(points[less], record.first.points, norm)
         )
         return cls(
             part=min(1.0, part),
@@ -203,11 +444,7 @@ class Coupled:
 
 
 def gaussian_scale(
-    coupled: Coupled,
-    curves: Sequence[Callable[[float], float]],
-    epsilon: float,
-    delta: float,
-    rounding: float,
+    coupled: Coupled, curves: Sequence[Callable[[float], float]], epsilon: float, delta: float, rounding: float
 ) -> float:
     """A standard deviation at which the lowest of several bounds on the curve is at most delta."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -40,7 +40,6 @@ MOVED_RULE = "the two laws of the answer"
 """The name of the rule for two laws that are translations of one another."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawDecision:
     """What decided the noise for one protected attribute under one model.
@@ -299,13 +298,7 @@ def draws_notes(evidence: Laws) -> tuple[str, ...]:
 
 
 def law_certificate(
-    framework: Framework,
-    query: Query,
-    evidence: Laws,
-    decisions: Sequence[LawDecision],
-    *,
-    theorem: str,
-    claim: str,
+    framework: Framework, query: Query, evidence: Laws, decisions: Sequence[LawDecision], *, theorem: str, claim: str
 ) -> Certificate:
     """The certificate of noise from the laws of an answer; `decisions` start with the one that needs the most."""
     models = 1 if framework.pairs_name_models else framework.models

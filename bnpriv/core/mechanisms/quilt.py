@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.mechanisms.base import Mechanism, Search, found_scale, noise_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MarkovQuiltMechanism(Mechanism):
     """Noise from the best Markov quilt for every protected attribute, model and pair of secrets.

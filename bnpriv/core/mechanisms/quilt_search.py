@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +118,6 @@ MOST_UNDECIDED = 64
 """The most undecided columns that are all considered for a bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Branches:
     """The tree of near sets for one model and pair of secrets, with a bound for every branch.

@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import exp
-from typing import TYPE_CHECKING, ClassVar, Literal, cast, final
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up, weakest
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, mahalanobis
 from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, RecordPair, log_ratio
 from bnpriv.core.evidence.laws import laws
+from bnpriv.core.gaussian_curve import gaussian_delta, gaussian_mu
 from bnpriv.core.gaussian_mixture import (
     TAIL_BUDGET,
     gaussian_mixture_delta,
@@ -27,16 +28,21 @@ from bnpriv.core.mechanisms.column import noise_refusal
 from bnpriv.core.mechanisms.k_fold import BOUNDED_RULE, SUMS_RULE, bounded_scale, distance_scale, sums_of_records
 from bnpriv.core.mechanisms.law_decision import (
     ANSWER_RULE,
+    OTHER_COVARIANCES,
     RECORD_CURVE_RULE,
     LawDecision,
     are_normal,
     blurred_by,
+    clamped_of,
     coarser,
     decided,
+    distance_of,
     draws_refusal,
     law_certificate,
     missed_by,
     moved_by,
+    normals_of,
+    one_covariance,
 )
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.privacy_curves import (
@@ -44,6 +50,7 @@ from bnpriv.core.privacy_curves import (
     LaplacePair,
     grid_size,
     largest_losses,
+    normal_with_laplace_delta,
     product_laplace_epsilon,
 )
 from bnpriv.core.queries.base import Query
@@ -53,6 +60,139 @@ from bnpriv.errors import Refusal, SizeError
 
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
+
+# --------------------------------------------------------------------------------------------------
+# Normal laws of one covariance, by closed forms (docs/claims/normal_records.md).
+# --------------------------------------------------------------------------------------------------
+
+
+SHARES_OF_EPSILON = tuple(2.0**-k for k in range(2, 15))
+"""Shares of epsilon that moving each answer by grids and doubles may cost; the best of them counts."""
+
+
+def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
+    """Why normal laws cannot be calibrated with a law of noise; None if they can."""
+    if not all(one_covariance(pair) for pair in pairs):
+        return OTHER_COVARIANCES
+    if noise == "discrete_laplace":
+        return Refusal(
+            required="discrete Laplace noise needs an answer of whole numbers",
+            found="a normal law",
+            remedy="Use Laplace noise.",
+        )
+    if noise == "laplace" and pairs[0].first.dimension > 1:
+        return Refusal(
+            required="several normal numbers at once are calibrated with Gaussian noise",
+            found="Laplace noise",
+            remedy='Use TightMechanism(noise="gaussian"), or WassersteinMechanism.',
+        )
+    return None
+
+
+def normal_decision(
+    constraint: Constraint, pairs: Sequence[LawPair], noise: str, epsilon: float, delta: float
+) -> tuple[LawDecision, bool]:
+    """The decision from normal laws, and whether it spends delta.
+
+    Parameters
+    ----------
+    constraint : Constraint
+    pairs : sequence of LawPair
+        Its pairs of normal laws, each with one covariance.
+    noise : {"laplace", "gaussian"}
+    epsilon, delta : float
+
+    Returns
+    -------
+    LawDecision, bool
+    """
+    found = [
+        _gaussian(pair, epsilon, delta) if noise == "gaussian" else _laplace(pair, epsilon, delta) for pair in pairs
+    ]
+    worst = max(range(len(pairs)), key=lambda k: found[k][0])
+    decision = LawDecision.of(
+        pairs[worst],
+        constraint.protected,
+        constraint.model,
+        rule=ANSWER_RULE,
+        kind=weakest(pair.kind for pair in pairs),
+        scale=found[worst][0],
+        noise=noise,
+    )
+    return decision, any(spends for _, spends in found)
+
+
+def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
+    """The least deviation of Gaussian noise: by the curve, or by how far apart answers can be."""
+    gap, covariance = _gap(pair), normals_of(pair)[0].covariance
+    identity, clamped = np.eye(len(gap)), clamped_of(pair, epsilon)
+
+    def loss(scale: float) -> float:
+        variance = scale * scale
+        mu = mahalanobis(gap, covariance + variance * identity) if math.isfinite(variance) else math.inf
+        if math.isinf(mu):
+            return math.inf
+        if scale == 0 and pair.departure is None:
+            return gaussian_delta(mu, epsilon)  # rounding an answer reveals no more about it
+        return _moved(pair.rounding, scale, epsilon, lambda level: gaussian_delta(mu, level)) + clamped
+
+    far = distance_of(pair, 2).upper
+    if loss(0.0) <= delta:
+        return 0.0, True
+    enough = (far + pair.rounding) / gaussian_mu(epsilon, delta) * (1 + 2.0**-48)
+    return min(enough, least_scale(loss, delta, enough or pair.rounding)), True
+
+
+def _moved(rounding: float, scale: float, epsilon: float, curve: Callable[[float], float]) -> float:
+    """The curve at epsilon of answers that are each moved by half of `rounding` before Gaussian noise."""
+    if rounding == 0:
+        return curve(epsilon)
+    if scale == 0:
+        return math.inf
+    best = math.inf
+    for share in SHARES_OF_EPSILON:
+        lost = share * epsilon
+        missing = gaussian_delta(rounding / 2 / scale * (1 + 2.0**-50), lost)
+        ratio = math.exp(min(epsilon - lost, 700.0))
+        # the triangle inequality in three steps: moved to unmoved, one secret to the other, unmoved to moved
+        best = min(best, missing * (1 + ratio) + math.exp(min(lost, 700.0)) * curve(epsilon - 2 * lost))
+    return best * (1 + 2.0**-48)
+
+
+def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
+    """The least scale of Laplace noise for one number; without delta the scale for the distance."""
+    far = distance_of(pair, 1).upper
+    pure = (far + pair.rounding) / epsilon * (1 + 2.0**-48)
+    if delta == 0 or far == 0:
+        return pure, False
+    gap, clamped = abs(float(_gap(pair)[0])) * (1 + 2.0**-50), clamped_of(pair, epsilon)
+    deviation = math.sqrt(float(normals_of(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
+
+    def loss(scale: float) -> float:
+        if scale == 0:
+            free = pair.departure is None
+            return normal_with_laplace_delta(gap, deviation, 0.0, epsilon) if free else math.inf
+        spent = pair.rounding / scale
+        if spent >= epsilon:
+            return math.inf
+        # rounding multiplies each density by at most exp(spent / 2)
+        return math.exp(spent / 2) * normal_with_laplace_delta(gap, deviation, scale, epsilon - spent) + clamped
+
+    if not loss(pure) <= delta:
+        return pure, False
+    scale = min(pure, least_scale(loss, delta, pure))
+    return scale, scale < pure
+
+
+def _gap(pair: LawPair) -> FloatArray:
+    first, second = normals_of(pair)
+    return second.mean - first.mean
+
+
+# --------------------------------------------------------------------------------------------------
+# The mechanism.
+# --------------------------------------------------------------------------------------------------
+
 
 # --------------------------------------------------------------------------------------------------
 # What tight calibration refuses, and the number of atoms with which its curves are computed.
@@ -73,8 +213,6 @@ def coarse_enough(constraint: Constraint, noise: str) -> Constraint:
 def unsupported(constraint: Constraint, evidence: Laws, noise: str) -> Refusal | None:
     """Why neither rule serves a constraint; None if one does."""
     if are_normal(constraint.pairs):
-        from bnpriv.core.mechanisms.tight_normal import normal_refusal
-
         return normal_refusal(cast("Sequence[LawPair]", constraint.pairs), noise)
     if noise == "discrete_laplace" and (evidence.rounding > 0 or not _whole(constraint)):
         return Refusal(
@@ -142,7 +280,6 @@ GAUSSIAN_PRECISION = 1e-5
 """Relative precision of a scale of Gaussian noise, whose curve is a less accurate and slow bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TightMechanism(Mechanism):
     """Laplace or Gaussian noise, as little as the privacy curve of the laws of the answer allows.
@@ -219,8 +356,6 @@ class _TightSearch:
         """The decision for one constraint."""
         constraint = coarse_enough(constraint, self.noise)
         if are_normal(constraint.pairs):
-            from bnpriv.core.mechanisms.tight_normal import normal_decision
-
             pairs = cast("Sequence[LawPair]", constraint.pairs)
             decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
             self.used_delta |= spends
@@ -278,7 +413,8 @@ class _TightSearch:
         scale, worst = (0.0, pairs[0]) if self.delta > 0 else self._without_delta(pairs)
         pure = 0.0  # the scale above which no pair needs delta
         for pair in pairs if self.delta > 0 else ():
-            loss = self._curve(pair)
+            # the delta of a pair as a function of the scale
+            loss = (self._gaussian if self.noise == "gaussian" else self._laplace)(pair, _line(pair))
             # a pair whose loss is within budget at the scale found so far needs no search of its own
             if scale == 0 or not loss(scale) <= self.delta:
                 enough = self._enough(pair)
@@ -353,10 +489,6 @@ class _TightSearch:
         far = w_infinity(f, g, 2).upper
         far = far if pair.sampled is None else up(far + pair.sampled.moved)
         return distance_scale(far, tolerance(f, g), pair.rounding, self.epsilon, self.delta)
-
-    def _curve(self, pair: LawPair) -> Callable[[float], float]:
-        """The delta of a pair as a function of the scale."""
-        return (self._gaussian if self.noise == "gaussian" else self._laplace)(pair, _line(pair))
 
     def _pure(self, pair: LawPair, line: LaplacePair) -> Callable[[float], float]:
         """The pure loss with Laplace noise; gathered draws may have moved answers apart."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -53,7 +53,6 @@ NO_FARTHEST = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class WassersteinMechanism(Mechanism):
     """Noise for the infinity-Wasserstein distance of the laws of the answer; for (W, delta)-closeness if delta > 0.

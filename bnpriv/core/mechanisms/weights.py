@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from bnpriv.core.mechanisms.certificate import Certificate
 from bnpriv.core.noise import DivisibleNoise, Noise, is_none, power_of_two
@@ -47,7 +47,6 @@ RULES: dict[ShapeName, str] = {
 }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class PartWeights:
     """How the parts of an answer were weighed, and what equal weights would have given.

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from bnpriv.checks import member, type_text
 from bnpriv.core.columns import State
@@ -31,7 +31,6 @@ Treatment = Literal["exact", "quadrature", "draws", "refused"]
 NodeRole = Literal["parameter", "column", "fixed"]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NodeReading:
     """What became of one random variable of a model that was read.
@@ -60,7 +59,6 @@ class NodeReading:
         return f"{self.name} ({self.law}): {self.role}, {self.treatment}: {self.reason}"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
     """How a model of another library was read, variable by variable.
@@ -150,7 +148,6 @@ CONFIDENCE = 0.95
 """Confidence of the statement about the share of the posterior beyond the draws."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TableFingerprint:
     """Hashes that identify a table without showing any of its values.
@@ -173,7 +170,6 @@ class TableFingerprint:
         return f"TableFingerprint(records={self.records}, columns={sorted(self.columns)}, rows={self.rows!r})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Posterior:
     """The posterior that the models of a model class were drawn from.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +34,6 @@ MOST_DECLARED_CELLS = 2**26
 MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DeclaredTables:
     """Checked tables: what a network with finitely many states is made of.
@@ -56,10 +55,7 @@ class DeclaredTables:
 
 
 def declared_tables(
-    tables: Mapping[str, ArrayLike],
-    states: Mapping[str, Sequence[State]],
-    parents: Parents | None,
-    tolerance: float,
+    tables: Mapping[str, ArrayLike], states: Mapping[str, Sequence[State]], parents: Parents | None, tolerance: float
 ) -> DeclaredTables:
     """Check tables whose columns must sum to 1 within a tolerance, and take their logs.
 
@@ -172,12 +168,7 @@ def models_of(arrays: Mapping[str, FloatArray]) -> int:
 
 
 def check_columns(
-    name: str,
-    array: FloatArray,
-    graph: Graph,
-    states: Mapping[str, tuple[State, ...]],
-    *,
-    tolerance: float,
+    name: str, array: FloatArray, graph: Graph, states: Mapping[str, tuple[State, ...]], *, tolerance: float
 ) -> None:
     """Check that the entries of a table are probabilities, and that every column sums to 1 within a tolerance.
 

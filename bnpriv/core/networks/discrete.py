@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, final, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -295,7 +295,6 @@ class FiniteMethods(NetworkMethods):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DiscreteNetwork(FiniteMethods):
     """A Bayesian network over discrete attributes, or several on one graph (the model class Theta).
@@ -645,7 +644,6 @@ def of_tables(declared: DeclaredTables, level: Level | None) -> DiscreteNetwork:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntervalNetwork(FiniteMethods):
     """All Bayesian networks on one graph whose probabilities lie in given intervals (the model class Theta).

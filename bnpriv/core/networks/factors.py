@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
 
 import numpy as np
 
@@ -29,7 +28,6 @@ CELL_SECONDS = 3e-8
 """A rough cost of one cell, for messages only: decisions must not depend on the machine."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogTable:
     """A table of log probabilities over named `axes`, for each model, with a bound on its error.
@@ -146,7 +144,6 @@ def marginal(tables: Iterable[LogTable], keep: Sequence[str], *, most_cells: int
     return product(pool, keep)
 
 
-@final
 @dataclass(frozen=True)
 class Size:
     """The cells of the largest table of an elimination, and of all its tables together."""
@@ -228,11 +225,7 @@ def _elimination_order(
 
 
 def _size(
-    scopes: Sequence[frozenset[str]],
-    order: Sequence[str],
-    keep: Sequence[str],
-    sizes: Mapping[str, int],
-    models: int,
+    scopes: Sequence[frozenset[str]], order: Sequence[str], keep: Sequence[str], sizes: Mapping[str, int], models: int
 ) -> Size:
     pool = list(scopes)
     largest = work = models * math.prod(sizes[name] for name in keep)

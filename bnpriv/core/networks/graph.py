@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from bnpriv.checks import closest, listing, spelling, text
 from bnpriv.core.frozen import ReadOnly
@@ -26,7 +26,6 @@ MOST_MORAL = 32
 """Number of moral graphs that a graph caches: the same few are asked for again and again."""
 
 
-@final
 @dataclass(frozen=True, eq=False, init=False)
 class Graph:
     """A directed acyclic graph, given by the parents of every node.
@@ -99,15 +98,12 @@ class Graph:
         if inside not in self._moral:
             if len(self._moral) >= MOST_MORAL:
                 self._moral.clear()
-            self._moral[inside] = self._married(inside)
+            # networkx.moral_graph also copies the data of nodes and edges, and takes five times as long
+            near = _networkx().Graph()
+            near.add_nodes_from(inside)
+            near.add_edges_from(edge for name in inside for edge in combinations((name, *self.parents[name]), 2))
+            self._moral[inside] = _networkx().freeze(near)
         return self._moral[inside]
-
-    def _married(self, inside: Iterable[str]) -> nx.Graph[str]:
-        # networkx.moral_graph also copies the data of nodes and edges, and takes five times as long
-        near = _networkx().Graph()
-        near.add_nodes_from(inside)
-        near.add_edges_from(edge for name in inside for edge in combinations((name, *self.parents[name]), 2))
-        return _networkx().freeze(near)
 
     def parts(self, names: Iterable[str], without: str) -> list[frozenset[str]]:
         """The connected components of the moral graph of the ancestors after deleting `without`.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Number
-from typing import cast, final
+from typing import cast
 
 from bnpriv.checks import type_text
 from bnpriv.core.queries.base import GivenAnswer, Output, Query
@@ -37,7 +37,6 @@ from bnpriv.text import visible
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class AnswerPart:
     """Outputs of an answer that share a unit, and therefore a weight.
@@ -102,7 +101,6 @@ def number_labels(query: Query, schema: Schema) -> tuple[str, ...]:
     return normal_form(query, schema).labels
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Weighted(Query):
     """A query with every output multiplied by a power of two, so that nothing is rounded.

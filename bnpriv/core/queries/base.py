@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Schema
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class Indicator:
     """The indicator of a condition: 1 for a record that satisfies `predicate`, else 0."""
@@ -37,7 +36,6 @@ class Indicator:
         return self.predicate.columns
 
 
-@final
 @dataclass(frozen=True)
 class Power:
     """The clamped, rounded value of `column`, minus `about`, to the power 1 or 2."""
@@ -57,7 +55,6 @@ class Power:
         return frozenset({self.column})
 
 
-@final
 @dataclass(frozen=True)
 class Product:
     """The product of the clamped, rounded values of two different columns, each minus its own number `about`."""
@@ -80,7 +77,6 @@ class Product:
 Term = Indicator | Power | Product
 
 
-@final
 @dataclass(frozen=True)
 class Output:
     """One number of the answer: the sum over records of weighted terms, divided by n if `averaged`.
@@ -135,7 +131,6 @@ class Query(HasCard):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class GivenAnswer(Query):
     """An answer whose laws were declared without a query; it can be calibrated, but not released.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from numbers import Integral
-from typing import NoReturn, SupportsFloat, cast, final
+from typing import NoReturn, SupportsFloat, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import decimal
@@ -43,7 +43,6 @@ CrossedColumn = tuple[str, tuple[Constant, ...] | None]
 CROSSTAB, COUNTS_BY = "a crosstab", "counts by a column"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Crosstab(Query):
     """How many records fall into each cell of several columns; made by `crosstab`."""
@@ -75,7 +74,6 @@ class Crosstab(Query):
         return f"crosstab({_texts(self.axes)})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class CountBy(Query):
     """How many records of each group satisfy `predicate`; made by `count(...).by(...)`."""
@@ -210,7 +208,6 @@ class OfColumn(Query):
         return f"{type(self).__name__.lower()}({quoted(self.column)})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Count(_OfCondition):
     """The number of records that satisfy `predicate`; made by `count`."""
@@ -249,7 +246,6 @@ class Count(_OfCondition):
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),)),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Proportion(_OfCondition):
     """The share of the records that satisfy `predicate`; made by `proportion`."""
@@ -281,7 +277,6 @@ class Proportion(_OfCondition):
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Total(OfColumn):
     """The sum of a column; made by `total`."""
@@ -291,7 +286,6 @@ class Total(OfColumn):
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),)),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Mean(OfColumn):
     """The mean of a column; made by `mean`."""
@@ -301,7 +295,6 @@ class Mean(OfColumn):
         return (Output(str(self), ((WEIGHT_ONE, Power(self.column)),), averaged=True),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Histogram(OfColumn):
     """How many records fall into each bin of a column; made by `histogram`."""
@@ -329,7 +322,6 @@ class Histogram(OfColumn):
         return f"histogram({quoted(self.column)}{bins})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Linear(Query):
     """The sum of weighted means of columns; made by `linear`."""
@@ -353,7 +345,6 @@ class Linear(Query):
         return f"linear({', '.join(f'{quoted(name)}: {_exact(weight)}' for name, weight in self.weights)})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Moments(Query):
     """The mean and the mean square of every column; made by `moments`."""
@@ -380,7 +371,6 @@ class Moments(Query):
         return f"moments({', '.join(quoted(name) for name in self.names)})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Stack(Query):
     """The answers of several queries side by side; made by `stack`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from itertools import product
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ COMPARED: dict[Operator, Callable[[Any, Any], Any]] = {
 }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ColumnCells:
     """A column cut into cells, with the truth of each comparison and the grid steps of each cell.
@@ -60,7 +59,6 @@ class ColumnCells:
     high: tuple[int, ...]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Corners:
     """The values of a column that are tried: the truth of comparisons, shape (leaves, values), and grid steps."""
@@ -316,7 +314,6 @@ ColumnPart = frozenset[int]
 """A connected group of terms of a query, by their places: it shares no column with any other term."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
     """What one record can add to each output when some columns move and the others rest.
@@ -403,7 +400,12 @@ class Contribution:
                 most = most_of(term, self.schema)
                 low, high = low + min(weight, 0) * most, high + max(weight, 0) * most
         for name in summed:
-            values = self._extremes(name, part, output)
+            column = self.schema[name]
+            steps = 0 if isinstance(column, Categorical) else column.steps
+            slope, bend = self.parabola(name, part, output)
+            beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
+            # a parabola in a whole number is extreme at an end or next to its vertex
+            values = [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
             low, high = low + min(values), high + max(values)
         return low, high
 
@@ -422,18 +424,8 @@ class Contribution:
         row = self.rows[output]
         return [(term, row[term]) for term in sorted(part.intersection(row))]
 
-    def _extremes(self, name: str, part: ColumnPart, output: int) -> list[Fraction]:
-        column = self.schema[name]
-        steps = 0 if isinstance(column, Categorical) else column.steps
-        slope, bend = self.parabola(name, part, output)
-        beside = {math.floor(-slope / (2 * bend)), math.ceil(-slope / (2 * bend))} if bend else set[int]()
-        # a parabola in a whole number is extreme at an end or next to its vertex
-        return [(slope + bend * k) * k for k in sorted({0, steps, *(k for k in beside if 0 < k < steps)})]
 
-
-def grouped(
-    items: Iterable[tuple[frozenset[Key], Iterable[Item]]],
-) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:
+def grouped(items: Iterable[tuple[frozenset[Key], Iterable[Item]]]) -> list[tuple[frozenset[Key], tuple[Item, ...]]]:
     """Join items that share a key, directly or through others, into groups that share none.
 
     Examples
@@ -449,7 +441,6 @@ def grouped(
     return groups
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ContributionTable:
     """What a record adds to some outputs, in units of a scale, at the corners of the columns of a part.

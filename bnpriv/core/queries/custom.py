@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.bound import Bound, up
@@ -20,7 +20,6 @@ MOST_OUTPUTS = 100_000
 SENSITIVITY_REMEDY = "Declare how far the answer can move at most, as a positive number."
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Custom(Query):
     """A function of a table, with the sensitivity that its author declares; made by `custom`."""
@@ -135,12 +134,7 @@ def custom(
     declared = tuple(sensitivity.items()) if isinstance(sensitivity, Mapping) else sensitivity
     names = (columns,) if isinstance(columns, str) else columns
     return Custom(
-        function=f,
-        reads=cast("tuple[str, ...]", names),
-        sensitivity=declared,
-        size=dimension,
-        span=span,
-        name=name,
+        function=f, reads=cast("tuple[str, ...]", names), sensitivity=declared, size=dimension, span=span, name=name
     )
 
 

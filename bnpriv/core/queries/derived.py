@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, TypeVar, final
+from typing import ClassVar, TypeVar
 
 from bnpriv.core.queries.base import GivenAnswer, Query
 from bnpriv.core.queries.builtin import Stack
@@ -61,7 +61,6 @@ class Derived(Query):
         """
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Derivation:
     """How the numbers of an answer are computed from the released ones, query by query.

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 from bnpriv.checks import listing, spelling
 from bnpriv.core.columns import Categorical
@@ -30,7 +30,6 @@ MOST_MATRIX_ENTRIES = 2**20
 _ZERO = Fraction(0)
 
 
-@final
 @dataclass(frozen=True)
 class Steps:
     """A power of a record's grid step: the number of steps of `column` above its lower bound."""
@@ -47,7 +46,6 @@ class Steps:
         return f"a power of {self.column!r}"
 
 
-@final
 @dataclass(frozen=True)
 class StepProduct:
     """The product of the grid steps of two columns; the names are sorted."""
@@ -70,7 +68,6 @@ Summed = Steps | StepProduct
 IntegerTerm = Indicator | Summed
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NormalForm:
     """A query compiled for a schema: ``answer = matrix @ sums + offset``.
@@ -126,7 +123,6 @@ class NormalForm:
         return tuple(Wholes.of(row, shift) for row, shift in zip(self.matrix, self.offset, strict=True))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Wholes:
     """One output in whole numbers: ``answer = (weights @ sums + shift) / denominator``.

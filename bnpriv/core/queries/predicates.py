@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import islice, pairwise
 from numbers import Integral
-from typing import ClassVar, Literal, NoReturn, cast, final
+from typing import ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,6 @@ class Predicate:
         )
 
 
-@final
 @dataclass(frozen=True)
 class Comparison(Predicate):
     """``column operator value``."""
@@ -100,7 +99,6 @@ class Comparison(Predicate):
         return f"{quoted(self.column)} {self.operator} {literal(self.value)}"
 
 
-@final
 @dataclass(frozen=True)
 class IsIn(Predicate):
     """``column in values``."""
@@ -151,21 +149,18 @@ class _Joined(Predicate):
         return f" {self.sign} ".join(f"({part})" for part in self.parts)
 
 
-@final
 class And(_Joined):
     """All of `parts`."""
 
     sign = "&"
 
 
-@final
 class Or(_Joined):
     """At least one of `parts`."""
 
     sign = "|"
 
 
-@final
 @dataclass(frozen=True)
 class Not(Predicate):
     """Not `part`."""
@@ -184,7 +179,6 @@ class Not(Predicate):
         return f"~({self.part})"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Col:
     """A column by name, waiting to be compared; made by `col`."""
@@ -410,7 +404,6 @@ def truth(predicate: Predicate, leaf: Callable[[Comparison | IsIn], Truths]) -> 
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class ColumnBin:
     """One bin of a column.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Literal, NamedTuple, cast, final
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,6 @@ MOST_SORTED = 500_000  # numbers of points that are sorted to find those that ar
 DISTANCES_AT_ONCE = 1_000_000  # numbers held when pairs are compared block by block
 
 
-@final
 @dataclass(frozen=True)
 class Reach:
     """What is known of a largest length: `change` attains `lower`, and no change exceeds `upper`."""
@@ -319,7 +318,6 @@ def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
     return _extent(scale, found, 0.0 if holes(added, part) else found, _rounding([table], found))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
     """Outputs tied together by parts that feed several of them.
@@ -727,7 +725,6 @@ def _searched(asked: Prepared, moving: frozenset[str], norm: int, share: Fractio
     return Bound(_double(total.lower, -math.inf), _double(total.upper, math.inf), "exact" if close else "certified")
 
 
-@final
 @dataclass(eq=False)
 class Prepared:
     """A query compiled for a schema, with the sensitivities and ranges computed so far.

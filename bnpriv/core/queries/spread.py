@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import ClassVar, cast, final
+from typing import ClassVar, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import decimal
@@ -28,7 +28,6 @@ MEDIAN = 0.5
 WHAT = "a quantile"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Quantile(OfColumn, Derived):
     """Quantiles of a column for given shares of the records; made by `quantile` and `median`."""
@@ -270,7 +269,6 @@ class _Spread(OfColumn, Derived):
         return f"the mean and the mean square of {name}, both measured from {from_where}"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Variance(_Spread):
     """The variance of a column, with divisor n; made by `variance`."""
@@ -292,7 +290,6 @@ class Variance(_Spread):
         return (_variance_error(halves, self.column, schema),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Std(_Spread):
     """The standard deviation of a column, with divisor n; made by `std`."""
@@ -319,7 +316,6 @@ class Std(_Spread):
         return (math.sqrt(_variance_error(halves, self.column, schema)),)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Covariance(Derived):
     """The covariance of two columns, with divisor n; made by `covariance`."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,6 @@ FLOW = 1e-13
 """Relative accuracy with which a flow in space must meet the masses."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Slack:
     """How far a comparison of masses of two laws may be off, on a log scale.
@@ -102,7 +100,6 @@ Test = Callable[[float], tuple[bool, float]]
 """Whether a width is enough, with the largest distance then moved or a lower bound on any that is."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Line:
     """A law on the line: sorted positions, which may repeat, and log masses; their sums are kept for other pairs."""
@@ -127,7 +124,6 @@ Cuts = tuple[IndexArray, IndexArray]
 Cut c = 1, ..., len(f) - 1 stands at index c - 1; it parts atom c - 1 of f from atom c."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tails:
     """The running sums of two laws: from the left up to the middle of the first, from the right beyond it.
@@ -151,12 +147,7 @@ class Tails:
         # each tail is summed from its own end: summed past the middle its small masses would drown in rounding
         below_f, above_f = f.below[:-1], f.above[:-1]
         half = int(np.count_nonzero(below_f <= above_f[::-1]))
-        return cls(
-            low=below_f[:half],
-            high=above_f[: len(above_f) - half],
-            below=g.below[:-1],
-            above=g.above[:-1],
-        )
+        return cls(low=below_f[:half], high=above_f[: len(above_f) - half], below=g.below[:-1], above=g.above[:-1])
 
     def cuts(self, band: float) -> Cuts:
         """Compare the tails of two laws; logs that differ by at most `band` may be equal."""
@@ -356,7 +347,9 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
             elif room:
                 moved = max(moved, gap, -gap)
                 if scale != level:
-                    need, room, scale = _aligned(need, scale, room, level)
+                    # two masses expressed at the higher of their levels; two levels down a mass counts as nothing
+                    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
+                    need, room, scale = (need, room * ratio, scale) if scale > level else (need * ratio, room, level)
                     level = scale
                 if need <= room:
                     room -= need
@@ -372,9 +365,3 @@ def _fits(demand: Levelled, supply: Levelled, width: float, allowance: float) ->
             if not allowance or lost > allowance:
                 return False, more
     return True, moved
-
-
-def _aligned(need: float, scale: float, room: float, level: float) -> tuple[float, float, float]:
-    """Two masses expressed at the higher of their levels; two levels down a mass counts as nothing."""
-    ratio = math.exp(-LOG_LEVEL_STEP) if abs(scale - level) == 1 else 0.0
-    return (need, room * ratio, scale) if scale > level else (need * ratio, room, level)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,7 +262,6 @@ def check_pairs(f: Atoms, g: Atoms) -> None:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Space:
     """Two laws in space, with all distances between their atoms.

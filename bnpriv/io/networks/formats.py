@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
-from typing import final
 
 import numpy as np
 
@@ -63,7 +62,6 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?
 _LONGEST_NUMBER = 64
 
 
-@final
 @dataclass(frozen=True)
 class Source:
     """The text of a file, and what messages call the file."""
@@ -77,7 +75,6 @@ class Source:
         return FileError(f"{self.label}: {required}", found=found + place, remedy=remedy)
 
 
-@final
 @dataclass(frozen=True)
 class FileTable:
     """One table as it stands in the file at a position, its numbers not yet read."""
@@ -123,7 +120,14 @@ def blocks(
 def declare(source: Source, states: States, name: str, named: Sequence[str], *, at: int, barred: str = "") -> None:
     """Add an attribute with its states; names may not hold the characters `barred`."""
     for each in (name, *named):
-        _check_name(source, each, barred, at)
+        if not may_be_named(each, barred):
+            marks = " ".join((*COMMENTS, *barred))
+            raise source.refusal(
+                f"names must be printable, at most {LONGEST_STATE_NAME} characters, and without {marks}",
+                found=clip(each) if each else "an empty name",
+                remedy="Rename it.",
+                at=at,
+            )
     if name in states:
         raise source.refusal(
             "an attribute may be declared once", found=f"{clip(name)} again", remedy="Remove one.", at=at
@@ -169,17 +173,6 @@ def assemble(source: Source, states: States, tables: Sequence[FileTable], number
 def clip(text: str, most: int = 40) -> str:
     """Quote a piece of a file for a message: short, and without control characters."""
     return repr(text if len(text) <= most else text[:most] + "...")
-
-
-def _check_name(source: Source, name: str, barred: str, at: int) -> None:
-    if not may_be_named(name, barred):
-        marks = " ".join((*COMMENTS, *barred))
-        raise source.refusal(
-            f"names must be printable, at most {LONGEST_STATE_NAME} characters, and without {marks}",
-            found=clip(name) if name else "an empty name",
-            remedy="Rename it.",
-            at=at,
-        )
 
 
 def _match(source: Source, states: States, tables: Sequence[FileTable]) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import final
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -34,7 +33,6 @@ _BARE = re.compile(r"[A-Za-z][\w.-]*+", re.ASCII)
 _NET_NODE = re.compile(r"[\w-]++", re.ASCII)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class WrittenTable:
     """One attribute of a network that is written: its states, its parents, and the numbers as they were declared.

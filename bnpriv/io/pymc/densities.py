@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +120,6 @@ def has_density(variable: Variable) -> bool:
     return variable.has_parameters and not counts and not variable.is_joint and unsupported(variable) is None
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _ElementDensity:
     """The log density of one element given the elements above it."""
@@ -151,7 +150,6 @@ class _ElementDensity:
         return self.evaluation.log_density(value, self.evaluation.of_element(parameters, self.k))
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Simulator:
     """Forward draws of parameters and columns, all points at once."""

@@ -183,7 +183,11 @@ def _reach(here: Any, known: Known, count: Any) -> None:
     if isinstance(op, random_variables()):
         known[node.outputs[1]] = _random(node, known, count)
     elif kind in ("Shape", "Shape_i"):
-        known[here] = _shape(node, known)
+        # the shape of one point's array, which is the same for all points
+        array = node.inputs[0]
+        more = known[array].ndim - array.ndim
+        shape = tensor().shape(known[array])
+        known[here] = shape[more:] if type(node.op).__name__ == "Shape" else shape[more + node.op.i]
     elif kind in _PROCESSES:
         known[here] = _PROCESSES[kind](node, known)
     elif kind == "TruncatedRV":
@@ -237,18 +241,7 @@ def _apart(each: Any, stands: Any) -> Any:
     return each.type() if hasattr(each.type, "ndim") else stands
 
 
-def _shape(node: Any, known: Known) -> Any:
-    """Return the shape of one point's array, which is the same for all points."""
-    array = node.inputs[0]
-    more = known[array].ndim - array.ndim
-    shape = tensor().shape(known[array])
-    return shape[more:] if type(node.op).__name__ == "Shape" else shape[more + node.op.i]
-
-
-_PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {
-    "AutoRegressiveRV": autoregressive,
-    "GARCH11RV": volatile,
-}
+_PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {"AutoRegressiveRV": autoregressive, "GARCH11RV": volatile}
 
 
 def _truncated(node: Any, known: Known, count: Any) -> Any:

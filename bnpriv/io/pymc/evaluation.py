@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,6 @@ _DRAWN_UNCHECKED = frozenset({"AsymmetricLaplace", "DiscreteWeibull", "Kumaraswa
 """Laws of which numbers are drawn whatever their parameters are, valid or not."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """Functions compiled from one variable, when they are first needed.

@@ -68,9 +68,7 @@ def drawn_variables(
     found = {v.name: _draws(group[v.name], v.name, v.shape, thin, structure) for v in known}
     if len({len(draws) for draws in found.values()}) > 1:
         raise NetworkError(
-            "all variables of a posterior must have as many draws",
-            found="different numbers",
-            remedy=POSTERIOR_REMEDY,
+            "all variables of a posterior must have as many draws", found="different numbers", remedy=POSTERIOR_REMEDY
         )
     return found
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from bnpriv.io.pymc.structure import Structure, Variable
 Columns = Mapping[str, str] | Iterable[str] | str | None
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Roles:
     """The variables of a model by role.
@@ -304,7 +303,6 @@ SLOW = {
 """The same for laws that are drawn step by step, by the name of the law."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ModelWork:
     """How many draws of a posterior are models, and how many tables are drawn for each under every secret."""

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from inspect import getattr_static
 from itertools import product
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -575,7 +575,6 @@ def _above(op: Any, given: Sequence[SetArray], shape: tuple[int, ...]) -> Sets:
     return tuple(filled(shape, union(given)).reshape(-1))
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Variable:
     """A random variable of the model.
@@ -664,7 +663,6 @@ def unsupported(variable: Variable) -> str | None:
     return None
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Structure:
     """The random variables of a model, parents before children.

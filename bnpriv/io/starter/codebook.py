@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 from bnpriv.checks import listing, member
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Category, Inside, Integer, Real, Spread
@@ -50,7 +50,6 @@ _CODEBOOK_LINE = re.compile(r"(?P<name>[^:|]+):(?P<said>[^|]*)")
 _SAID_OF_NUMBERS = ("continuous", "numeric", "real")
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Described:
     """What is public about one column; what is not known is None or empty.
@@ -459,7 +458,6 @@ WIDEST_WHOLE, LARGEST_WHOLE_BOUND = 2**31, 2**52
 """Bounds that are farther apart, or larger, are those of a column of fractions."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class KnownColumn:
     """What is known of a column.

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.errors import FileError, ParameterError
+from bnpriv.errors import BnprivError, FileError, ParameterError
+from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.framework_text import records_section
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.networks.texts import network_text, written_models
 from bnpriv.io.starter.learn import check_protected
 from bnpriv.io.starter.started import StartedNotion, level_of, started
 from bnpriv.io.starter.text import NO_NAMES, framework_text
+from bnpriv.ledger.prices import questions_text
 from bnpriv.paths import user_path
 from bnpriv.tables.files import is_database
 
@@ -115,7 +118,11 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     check = f"Then, for your eyes alone: bnpriv check {output} {shown}"
     if blank or "\n[protect." not in text:
         return [*steps, check]
-    return [*steps, check, f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
+    asked = [f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
+    with suppress(BnprivError):  # what cannot be read yet is told by the check
+        found = questions_text(read_framework(output), read_queries(output)["first"], 1.0, "that one")
+        asked.append(f"Useful questions: {found}.")
+    return [*steps, check, *asked]
 
 
 def _notion(notion: str) -> StartedNotion:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, islice
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 from bnpriv.checks import listing, type_text
 from bnpriv.errors import DataError, FileError, InstallationError
@@ -31,7 +31,6 @@ _GAPS_AND_TRUTH = frozenset(("?", "na", "nan", "null", "none", "true", "false"))
 _OTHER_SEPARATORS = re.compile(f"[{''.join(SEPARATORS)}]")
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Header:
     """The columns of a table.
@@ -75,7 +74,7 @@ def header_of(data: object, names: Sequence[str] | None = None) -> Header:
     if not isinstance(data, (str, os.PathLike)):
         return Header(names=distinct(_columns_of(data)))
     if is_database(cast(object, data)):
-        from bnpriv.tables.databases import database_columns
+        from bnpriv.tables.reader import database_columns
 
         return Header(names=distinct(database_columns(cast(str, data))))
     path = user_path(cast("str | os.PathLike[str]", data))

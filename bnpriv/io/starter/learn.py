@@ -340,12 +340,7 @@ def written_tables(network: DiscreteNetwork, model: int) -> list[WrittenTable]:
 
 
 def check_protected(
-    name: str,
-    known: Sequence[str],
-    *,
-    nameless: str | None = None,
-    told: bool = True,
-    what: str = "a protected column",
+    name: str, known: Sequence[str], *, nameless: str | None = None, told: bool = True, what: str = "a protected column"
 ) -> None:
     """Refuse to protect, or to read in some way, what is no column.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import dropwhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -65,7 +65,6 @@ def public_values(
     return found_public(data, names, given=given, labels=labels).values
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class FoundPublic:
     """What a public table is found to hold.
@@ -476,10 +475,7 @@ def refuse_the_same(private: object, public: object) -> None:
 def _same_file(private: object, public: object) -> bool:
     if not (isinstance(private, (str, os.PathLike)) and isinstance(public, (str, os.PathLike))):
         return False
-    one, other = (
-        user_path(cast("str | os.PathLike[str]", private)),
-        user_path(cast("str | os.PathLike[str]", public)),
-    )
+    one, other = user_path(cast("str | os.PathLike[str]", private)), user_path(cast("str | os.PathLike[str]", public))
     both = os.path.isfile(one) and os.path.isfile(other)
     return both and (os.path.samefile(one, other) or _digest(one) == _digest(other))
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast, final
+from typing import Literal, cast
 
 from bnpriv.checks import listing, member
 from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned
@@ -50,7 +50,6 @@ READ_AS = ("days", "number", "category", "id")
 STARTED_NOTIONS: tuple[StartedNotion, ...] = ("dataset", "distributional")
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Started:
     """What is known of a table before its owner has filled in anything.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -29,7 +29,6 @@ EIGENVALUE_MARGIN = 1e-10
 """Added to eigenvalues, with the error of the stationary law: far above the error of their computation."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class SpectralBound:
     """Influences bounded by how fast a chain forgets where it was.
@@ -123,7 +122,6 @@ NO_CHAIN_CONDITIONALS = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChainContext:
     """What the rest of a chain tells about the values at some steps, at most.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast, final
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -54,7 +54,6 @@ CHAIN_KIND = NetworkKind(
 )
 
 
-@final
 @dataclass(frozen=True, eq=False, init=False)
 class MarkovChain(NetworkMethods):
     """A Markov chain of known length, or several on the same states (the model class Theta).

@@ -7,7 +7,7 @@ from bisect import bisect, insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +22,6 @@ MOST_INFLUENCE_CELLS = 2**24
 """Entries of all influences to one side that are kept; with many states the farthest quilts are then not tried."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ChainQuilt:
     """What decides the noise for one step of a chain.
@@ -78,7 +77,6 @@ class SideInfluence(Protocol):
         ...
 
 
-@final
 class ExactInfluence:
     """Influences from powers of the transition matrix, up to rounding; for any start the largest over all starts.
 
@@ -150,7 +148,6 @@ def chain_scale(lengths: Iterable[int], epsilon: float, influence: SideInfluence
     return worst
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class _StepSearch:
     """The search for the best quilt of a step in a chain of known length; remembers the best quilts by step."""

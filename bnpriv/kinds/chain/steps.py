@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ BLOCK = 2**22
 """Cells of a table of log ratios that are held at once."""
 
 
-@final
 class Factors:
     """Log ratios between two states of a step, of what is seen some steps before or after it; remembers powers.
 
@@ -118,7 +116,6 @@ MOST_COMPARISONS = 2**28
 """Comparisons of entries of powers, states cubed for a step, after which steps from any start are not told apart."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Step:
     """One step, or several neighbouring ones that need not be told apart.
@@ -227,7 +224,9 @@ def _from_any_start(chain: MarkovChain, model: int, length: int, factors: Factor
             odds = factors.left(step - 1, factors.everywhere).T + factors.error(step - 1)
         mask = reached[min(step, len(reached)) - 1]
         odds = np.where(np.isneginf(_unordered(mask)), -np.inf, odds)
-        spread = _spread(odds)
+        # how far the odds of a pair of states can differ between two starts: they lie between -odds' and odds
+        counted = ~np.isneginf(odds)
+        spread = float(np.max((odds + odds.T)[counted], initial=0.0))
         if step >= len(reached) and (step >= most or spread <= SETTLED):
             yield Step(first=step, last=length, odds=odds, masks=reached, error=spread)
             break
@@ -246,12 +245,6 @@ def _most_apart(chain: MarkovChain, model: int, lasting: Mask) -> int:
     if target is None or not np.array_equal(lasting, target > 0):
         return 0
     return min(MOST_DISTINCT_STEPS, MOST_COMPARISONS // len(lasting) ** 3)
-
-
-def _spread(odds: FloatArray) -> float:
-    """How far the odds of a pair of states can differ between two starts: they lie between -odds' and odds."""
-    counted = ~np.isneginf(odds)
-    return float(np.max((odds + odds.T)[counted], initial=0.0))
 
 
 def _reached(matrix: FloatArray) -> list[Mask]:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -37,7 +37,6 @@ HEAVY = 2.4
 """Tails are heavy where the outermost draws lie this many times as far from the middle as the middle four fifths."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Scale:
     """A map from a coordinate t to the values of a parameter.
@@ -169,7 +168,6 @@ def _log_cosh(t: FloatArray) -> FloatArray:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Axis:
     """Points of one parameter.
@@ -366,7 +364,6 @@ MOST_SUMMED = 2**20
 """Largest table of a group of parameters that is summed out once for all points of what is seen."""
 
 
-@final
 class QuadratureGrid:
     """Grids of the parameters for one pair of secrets; remembers what it has computed.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast, final
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -86,7 +86,6 @@ LOWEST_PLOTTED_DENSITY = 5e-3
 ACROSS = 400
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConditionalDensities:
     """What is drawn of a parameter given two secrets.
@@ -186,7 +185,6 @@ RoughDensities = dict[tuple[tuple[str, ...], int, int], tuple[FloatArray, FloatA
 """Log densities given either secret: of what is seen, by the points of what is integrated out and of what is seen."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class LossCurve:
     """The losses of a frontier for one pair of secrets.
@@ -397,7 +395,6 @@ SEPARATED = Refinement(value=0.0, change=0.0, settled=True, reason="The graph se
 """What is found where nothing is told."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DensityLosses:
     """The privacy losses of every pair, from their law on grids and from their largest value.

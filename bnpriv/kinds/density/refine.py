@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -41,7 +41,6 @@ ParameterValues = Mapping[str, FloatArray]
 """Values of parameters by name, in arrays that broadcast."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedDraws:
     """Draws of everything that the observed parameters depend on.
@@ -60,7 +59,6 @@ class WeightedDraws:
     total: int
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ForwardDraws:
     """Forward draws for parameters that are observed together, under either secret of a pair.
@@ -209,7 +207,6 @@ FAR = 20.0
 """Sums along lines that differ by this factor differ, whatever their spread."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MonteCarloCheck:
     """What a comparison of grids with draws led to.
@@ -226,7 +223,6 @@ class MonteCarloCheck:
     higher: tuple[Coordinates, ...] = ()
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GridComparison:
     """A comparison of the grids of what is seen together with forward draws; remembers the draws.
@@ -479,7 +475,6 @@ LOOSE = 0.05
 """What moves by more than this in the last levels has no value at all."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Refinement:
     """What refinement led to for one pair of secrets.
@@ -581,7 +576,12 @@ def _conclusion(history: Sequence[GridLevel], suprema: Sequence[Supremum]) -> Re
         return None
     clear = step.lost <= MUCH_LOST and (supremum.coarse <= MUCH_COARSE or not step.change <= LOOSE)
     if clear and ((supremum.endless and suprema[-2].endless) or _faster(history)):
-        return _endless(history, supremum)
+        last = history[-1].influence
+        where = "one point is approached" if supremum.spike else "the range widens"
+        how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
+        if math.isinf(last):
+            how = "One of the secrets rules out what is possible under the other."
+        return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
     # more lost mass takes more levels
     levels = LEAST_LEVELS if step.lost > LOST else 1
     still = all(each.change <= _tolerance(supremum) for each in history[-levels:])
@@ -699,15 +699,6 @@ def _faster(history: Sequence[GridLevel]) -> bool:
     if len(gains) < LEAST_LEVELS or len(wider) < len(history) or not all(gain > LOOSE for gain in gains):
         return False
     return all(after >= STUBBORN * before for before, after in itertools.pairwise(gains))
-
-
-def _endless(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:
-    last = history[-1].influence
-    where = "one point is approached" if supremum.spike else "the range widens"
-    how = f"It was {last:.4g} nats on the finest grid, and seems to grow on as {where}."
-    if math.isinf(last):
-        how = "One of the secrets rules out what is possible under the other."
-    return Refinement(value=math.inf, change=math.inf, settled=True, reason=how, history=tuple(history))
 
 
 def _unsettled(history: Sequence[GridLevel], supremum: Supremum) -> Refinement:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import final
 
 import numpy as np
 
@@ -35,7 +34,6 @@ Coordinates = tuple[float, ...]
 """Coordinates of a point of the observed parameters."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DensityPart:
     """Parameters that are seen together, at one level of a grid.
@@ -153,7 +151,6 @@ SPIKE = 0.4
 """A gain from one such distance to the next that shrinks by no more than this factor has no limit."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Supremum:
     """The largest log ratio that was found at one level.
@@ -200,7 +197,6 @@ class Supremum:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class GridScan:
     """A scan of the whole range of one part, in one direction of a pair.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ LONGEST_TRIAL, MORE = 1.0, 8
 """Seconds that a trial may take, and the factor by which it grows where a few tables foretell a long time."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DrawTime:
     """How long drawing tables will take.
@@ -146,7 +145,6 @@ class AnswerSource(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExactSampler:
     """Draws answers from their exact law, where the other side of a pair is drawn.
@@ -199,7 +197,6 @@ PARTS = 32
 """Equal parts of a secret, in each of which one point is tried for every draw of the posterior."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RareDraws:
     """Points of a secret, each with the draw of the posterior that it goes with, and how probable it is.
@@ -288,7 +285,6 @@ DRAWN_ABOVE = 2**32 - 3
 """Where the seeds stand of parameters that are drawn before the tables below them."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AnswerSampler:
     """Draws answers from a model that is known by forward draws.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -28,7 +28,6 @@ MOST_KEPT_BYTES = 2**31
 CACHE_FORMAT = 1
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class DrawCache:
     """Forward draws of models, kept by model, seed and number of draws.
@@ -150,7 +149,6 @@ class DrawCache:
         return f"DrawCache(batches={len(self.kept)}, bytes={self.size})"
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Remembered:
     """A simulator whose draws are kept."""
@@ -161,7 +159,9 @@ class _Remembered:
 
     def __call__(self, names: Iterable[str], draws: int, **how: Any) -> Drawn:
         wanted = tuple(names)
-        key = _key(self.model, wanted, draws, how)
+        # a hash of all that draws depend on; another version of the library may draw in another way
+        facts = repr((CACHE_FORMAT, version("bnpriv"), self.model, wanted, draws))
+        key = sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
         if key not in self.cache.kept:
             found = dict(self.simulator(wanted, draws, **how))
             if self.cache.size + sum(values.nbytes for values in found.values()) > self.cache.limit:
@@ -170,12 +170,6 @@ class _Remembered:
                 values.flags.writeable = False
             self.cache.kept[key] = found
         return self.cache.kept[key]
-
-
-def _key(model: str, names: tuple[str, ...], draws: int, how: Mapping[str, Any]) -> str:
-    """A hash of all that draws depend on; another version of the library may draw in another way."""
-    facts = repr((CACHE_FORMAT, version("bnpriv"), model, names, draws))
-    return sha256(facts, *(part for name in sorted(how) for part in (name, *_parts(how[name]))))
 
 
 def _parts(value: Any) -> Iterator[str | FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,6 @@ class Condition(Protocol):
         ...
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class OfParameter:
     """The condition that a parameter has a value of a secret."""
@@ -134,7 +133,6 @@ class OfParameter:
         return None
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class OfProperty:
     """The condition that a property of the table has a value of a secret (docs/claims/conditional_draws.md).

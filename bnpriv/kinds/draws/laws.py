@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical, State
@@ -34,7 +34,6 @@ from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class SampledSide:
     """What answers are drawn from for one secret.
@@ -56,7 +55,6 @@ class SampledSide:
         return effective_of(self.sampler, self.condition, self.side, share)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledPair:
     """A pair of secrets, what decisions call it, and what answers are drawn from under each of the two."""
@@ -67,7 +65,6 @@ class SampledPair:
     second: SampledSide
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledConstraint:
     """The pairs of one protected attribute under one model, or why they are not drawn."""
@@ -77,7 +74,6 @@ class SampledConstraint:
     pairs: Sequence[SampledPair] | Refusal
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SampledLaws:
     """The laws of an answer under pairs of secrets, learned from forward draws once they are asked for.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast, final
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +187,6 @@ RowNumbers = NDArray[np.intp]
 """Which draws, counted from 0."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ParameterDraws:
     """Draws of parameters, and of functions of them, that belong together (docs/claims/belief.md).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -88,7 +88,6 @@ PLOTTED_DEVIATIONS = 4.0
 """Standard deviations beyond the means that are drawn."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GaussianLosses:
     """The privacy losses of normal laws that differ in their means alone.
@@ -120,9 +119,7 @@ class GaussianLosses:
             return gaussian_excess(np.hypot(told, moved) * (1 + 4 * UNIT_ROUNDOFF), level)
         some = told > 0
         return np.where(
-            some,
-            laplace_normal_excess(np.where(some, told, 1.0), moved, epsilon),
-            laplace_excess(moved, level),
+            some, laplace_normal_excess(np.where(some, told, 1.0), moved, epsilon), laplace_excess(moved, level)
         )
 
     def shifts(self, epsilon: float, delta: float, law: ContinuousNoise) -> FloatArray:

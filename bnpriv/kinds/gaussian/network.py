@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TypeVar, cast, final
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,6 @@ from bnpriv.kinds.density.network import USUAL_CELLS, DensityNetwork, resampled
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Regressions:
     """The linear regression of every attribute on its parents, for one model or several.
@@ -69,7 +68,6 @@ class Regressions:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalColumn:
     """A column whose records, given the parameters, are independent and normal with means affine in these.
@@ -145,14 +143,13 @@ GAUSSIAN_KIND = NetworkKind(
     assumptions=_assumptions,
     usual_pairs=_usual_pairs,
     centred=_centred,
-    laws_of_records="bnpriv.kinds.gaussian.laws:laws_of_normal_records",
-    laws_of_parameters="bnpriv.kinds.gaussian.laws:laws_of_normal_parameters",
+    laws_of_records="bnpriv.kinds.gaussian.columns:laws_of_normal_records",
+    laws_of_parameters="bnpriv.kinds.gaussian.columns:laws_of_normal_parameters",
     sampler="bnpriv.lab.sampling.drawn:GaussianSampler",
     section="bnpriv.io.framework_text:regressions_section",
 )
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class GaussianNetwork(NetworkMethods):
     """The joint normal law of the columns' parameters, or of the columns of one record; several are the class Theta.

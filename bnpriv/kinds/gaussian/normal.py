@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import cast, final
+from typing import cast
 
 import numpy as np
 
@@ -32,7 +32,6 @@ MOST_LOST = 1e-3
 """A covariance that may be off by more than this share of itself, in some direction, is not counted on."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Translation:
     """The joint law of normal numbers given the value of a weighted sum of them.
@@ -133,7 +132,6 @@ REACH = 7.5
 """Deviations from its mean within which a normal number lies but for a probability of less than 1e-13."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearForm:
     """Numbers that are linear in the means of columns: ``weights @ means + constant``.
@@ -193,7 +191,6 @@ class LinearForm:
         return LinearForm(columns=self.columns, weights=rows, constant=self.constant)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalSecret:
     """A protected number that is normal under every model.
@@ -240,7 +237,6 @@ class NormalSecret:
         return (first, second) if isinstance(pair, ValuesApart) else (first - at, second - at)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalLaws:
     """The laws of a linear answer under secrets of a jointly normal model.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import final
 
 import numpy as np
 
@@ -30,7 +29,6 @@ class OutOfRangeError(Exception):
     """Positive numbers so small that doubles cannot hold their products."""
 
 
-@final
 class WeightTable:
     """Weights that are not negative, zero only where declared tables force it.
 
@@ -172,7 +170,6 @@ def carried(table: FloatArray, to: Sequence[int], given: Sequence[int], laws: Fl
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 class CliqueLaws:
     """The tables of a junction tree after one pass of messages to the roots and one back.
 

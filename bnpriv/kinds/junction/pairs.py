@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate, combinations
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ GROUP_CELLS = 64
 """Own nodes of a clique are taken together up to so many cells."""
 
 
-@final
 class ColumnSource:
     """Nodes at or below a clique whose states are told by few nodes of the clique.
 
@@ -127,10 +125,7 @@ def pair_laws(calibrated: CliqueLaws) -> FloatArray:
 
 
 def laws_given(
-    table: WeightTable,
-    divisor: WeightTable,
-    to: tuple[int, ...],
-    told: Sequence[tuple[tuple[int, ...], WeightTable]],
+    table: WeightTable, divisor: WeightTable, to: tuple[int, ...], told: Sequence[tuple[tuple[int, ...], WeightTable]]
 ) -> WeightTable:
     """Carry laws given nodes of a clique over to its nodes `to`, of which the table is a multiple by the divisor."""
     floor = min(product_floor(table, laws) for _, laws in told)

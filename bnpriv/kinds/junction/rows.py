@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +40,6 @@ from bnpriv.kinds.junction.tree import (
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class NumberedNetwork:
     """A network whose nodes are numbers, parents before children.
@@ -172,7 +171,6 @@ PairStates = tuple[list[int], list[int]]
 """A pair of secrets of one row: the states of the one and of the other, by number among those that are left."""
 
 
-@final
 @dataclass(frozen=True)
 class TreeNumbers:
     """All that the models of a network have in common, without names.
@@ -191,7 +189,6 @@ class TreeNumbers:
     pairs: dict[int, list[PairStates]]
 
 
-@final
 @dataclass(frozen=True)
 class Passes:
     """How the laws of pairs are found within the limit of memory.

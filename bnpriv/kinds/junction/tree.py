@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,6 @@ def elimination_order(near: Sequence[int], sizes: Sequence[int], rule: Rule) -> 
     return order
 
 
-@final
 @dataclass(frozen=True)
 class Triangulation:
     """The maximal cliques of a triangulated graph.
@@ -182,7 +181,6 @@ def best_triangulation(near: Sequence[int], sizes: Sequence[int]) -> Triangulati
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False, slots=True)
 class Clique:
     """One clique of a rooted tree.
@@ -235,7 +233,6 @@ class Clique:
         return math.prod(self.sizes[: self.shared])
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class JunctionTree:
     """A forest of cliques, parents before children, the cliques below one clique next to each other.
@@ -321,10 +318,7 @@ def _others(cliques: Sequence[int], above: dict[int, int], k: int) -> int:
 
 
 def _rooted(
-    found: Triangulation,
-    roots: Sequence[int],
-    families: Sequence[tuple[int, ...]],
-    sizes: Sequence[int],
+    found: Triangulation, roots: Sequence[int], families: Sequence[tuple[int, ...]], sizes: Sequence[int]
 ) -> JunctionTree:
     """Number the cliques from the roots on."""
     cliques: list[Clique] = []

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import pairwise
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,6 @@ Group = tuple[tuple[str, ...], tuple[int, ...]]
 """Columns, and the places in the normal form of all terms that share them, directly or through others."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupLaw:
     """What one record adds to the terms of a group.
@@ -181,7 +180,6 @@ def record_law(form: NormalForm, group: Group, laws: Mapping[str, ColumnLaw]) ->
     return replace(law, cells=cells, probabilities=merged / merged.sum())
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ColumnCells:
     """A column cut into cells by comparisons.
@@ -255,7 +253,6 @@ TIE = 1e-9
 """Log likelihoods that are closer than this are equal: the guesser throws a coin."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settings:
     """How likely every combination of parameter states is under two secrets.
@@ -306,7 +303,6 @@ def settings(
     return Settings(names=names, shape=shape, first=sides[0], second=sides[1])
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Answers:
     """The law of the exact answer given a combination of parameter states.
@@ -493,7 +489,6 @@ MOST_WEIGHED = 2**26
 """Atoms times answers that are weighed at once."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
     """How often a guess at even odds is right.

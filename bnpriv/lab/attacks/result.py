@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,6 @@ def share_interval(share: float, answers: int, level: float = SHARE_CONFIDENCE) 
     return float(found.low), float(found.high)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Attack(Shown):
     """How often an attacker named the right one of two equally likely secrets from one released answer.
@@ -219,7 +218,6 @@ def plot_attacks(attacks: Sequence[Attack], ax: Axes | None = None) -> Axes:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class NumpySampler:
     """Noise for made-up answers: it is neither exact nor secret."""
@@ -261,7 +259,6 @@ MOST_SHARE_ERROR = 1e-9
 """How far a share times the number of records may be from a whole number."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Strata:
     """The records of a public table, those that count for a property apart from the others.

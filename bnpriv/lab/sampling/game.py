@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,6 @@ MOST_NUMBERS_HELD = 2**22
 """Numbers in the tables that are held at once."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulationRequest:
     """What a made-up table is to be like.
@@ -70,7 +69,6 @@ class SimulationRequest:
     random: np.random.Generator
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class MadeUp:
     """A made-up table.
@@ -213,7 +211,6 @@ AnyConstraint = TypeVar("AnyConstraint", Constraint, SampledConstraint)
 """What one protected attribute asks: laws that are known, or what is drawn to learn them."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AttackGame:
     """Two secrets, answers under each of them, and a guesser.

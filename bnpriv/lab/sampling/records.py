@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -466,7 +466,6 @@ def state_values(schema: Schema, name: str, states: Sequence[State]) -> NDArray[
     return np.array(values, dtype=np.int64 if is_whole(column) and not has_gaps(column) else np.float64)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Property:
     """A property of a protected column under one model, and the values that it can have.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -70,7 +70,6 @@ def _normal(side: object) -> Normal | None:
     return side if isinstance(side, Normal) else None
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
     """Gaussian noise for normal laws: the least that, with the answer's own uncertainty, hides the gap of the means.

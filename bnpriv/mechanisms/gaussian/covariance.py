@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -168,7 +168,6 @@ MOST_NEW_GAPS = 8
 """Gaps that are added to the program in a round, those that are hidden least."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Gap:
     """The difference of two means and the covariance of both laws.
@@ -613,7 +612,6 @@ def _decisions(pairs: Sequence[NormalPair], ratio: float, scale: float) -> list[
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DirectionalUncertaintyMechanism(CovarianceChoice, Mechanism):
     """Gaussian noise in the one direction of all gaps between means, less what the answer's own uncertainty hides.
@@ -666,7 +664,6 @@ class DirectionalUncertaintyMechanism(CovarianceChoice, Mechanism):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class EigenvectorMechanism(CovarianceChoice, Mechanism):
     """Gaussian noise along the common eigenvectors of the laws: in each only what the answer's own variance lacks.
@@ -719,7 +716,6 @@ class EigenvectorMechanism(CovarianceChoice, Mechanism):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class OptimalGaussianMechanism(CovarianceChoice, Mechanism):
     """Gaussian noise with the least mean squared error of all that hide the gaps between the means of normal laws.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast, final
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -316,7 +316,6 @@ def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: 
     return min(1.0, max(found) + math.exp(-(NORMAL_REACH**2) / 2) + (1 + math.exp(min(level, 700.0))) * moved)
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Ends:
     """Cells, with bounds of the log of the ratio of the two densities in each."""
@@ -660,7 +659,6 @@ def smaller_epsilons(epsilon: float, delta: float, level: float, closeness: floa
     return [epsilon, *(each for each in smaller if 2 * level < each < epsilon)]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """A question to which scales of noise are tried.

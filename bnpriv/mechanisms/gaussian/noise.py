@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,6 @@ INDEFINITE = 2.0**-30
 """Least eigenvalue that counts as rounding, relative to the deviations: far less than what is drawn last adds."""
 
 
-@final
 @dataclass(frozen=True, init=False)
 class CorrelatedGaussian:
     """Normal noise whose coordinates depend on each other.

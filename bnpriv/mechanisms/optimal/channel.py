@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,6 @@ SAME_CHANCES = 1e-9
 TAKE_IT_WHOLE = "Take the channel that OptimalMechanism calibrated."
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Averaged:
     """What a mean error is averaged over: exact answers with their probabilities.
@@ -62,7 +61,6 @@ def comparable(one: Averaged | None, other: Averaged | None) -> bool:
     return one is None or other is None or one.alike(other)
 
 
-@final
 @dataclass(frozen=True, eq=False, repr=False)
 class Channel:
     """A random answer drawn from a row of a table: the row of the input that is nearest to the exact answer.
@@ -376,7 +374,6 @@ LOSSES = {
 }
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Meaning:
     """What one output tells about the pair of secrets that it tells most about.
@@ -407,7 +404,6 @@ class Meaning:
         return f"times {number_text(self.factor)}" if self.factor > 1 else f"divided by {number_text(1 / self.factor)}"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ChannelFacts:
     """What is known of a channel.

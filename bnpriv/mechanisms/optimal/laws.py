@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, final
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ Loss = Literal["absolute", "squared", "zero-one"]
 """What the expected error of a channel counts."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawTable:
     """The distinct laws of an answer, and which of them must be alike.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -25,13 +25,7 @@ from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import CertificateError, ParameterError, Refusal
-from bnpriv.mechanisms.optimal.channel import (
-    MOST_MEANINGS,
-    OVER_ALL,
-    Channel,
-    ChannelFacts,
-    Meaning,
-)
+from bnpriv.mechanisms.optimal.channel import MOST_MEANINGS, OVER_ALL, Channel, ChannelFacts, Meaning
 from bnpriv.mechanisms.optimal.laws import LawTable, Loss
 from bnpriv.mechanisms.optimal.supports import Constraints, Optimum, Prices, Question, finest, optimum, run_of
 from bnpriv.mechanisms.stored import STORED_TOLERANCE, Record, field_of, inner
@@ -191,7 +185,6 @@ def _no_prior(found: str) -> ParameterError:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class OptimalMechanism(Mechanism):
     """The table of output probabilities with the least expected error, for the declared laws of one number.

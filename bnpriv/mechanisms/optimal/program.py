@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, cast, final
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,7 +126,6 @@ class UnsolvedError(ArithmeticError):
     """The solver gave up; the numbers of the program lie too far apart for it."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution:
     """A channel that nearly meets the constraints, and the prices of these.
@@ -150,7 +149,6 @@ class Solution:
     bound: float
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Program:
     """Least mean loss over channels that keep laws alike.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +50,6 @@ RAREST_OUTPUT = 1e-12
 """Outputs that are rarer under every law are left out."""
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Constraints:
     """The constraints on the rows of a channel, in whole numbers.
@@ -228,7 +226,6 @@ LEAST_DELTA = 1e-12
 """A smaller delta is no use to a solver."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question:
     """What is asked of a channel.
@@ -289,7 +286,6 @@ class Question:
         )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Prices:
     """Prices of the constraints at some outputs, which prove a lower bound of the error whatever they are.
@@ -325,7 +321,6 @@ class Prices:
         return max(0.0, down(found - question.off))
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Optimum:
     """The channel with the least error that was found, and what is known of the least error there is.
@@ -377,7 +372,6 @@ def optimum(question: Question) -> Optimum:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChannelSolution:
     """A channel that a solver found, with some of the answers as outputs, and a lower bound for channels to all.

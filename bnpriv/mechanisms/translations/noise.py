@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -35,7 +35,6 @@ LAST_CONFIDENCES = (2.0**-10, 2.0**-7, 2.0**-5, 2.0**-4, 2.0**-3, 0.25, 0.5, 0.7
 """Shares of the probability of an error, of which the best is given to the noise that is drawn last."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class DirectionalLaplace:
     """Independent Laplace noise along orthonormal directions, with very little of it on every number.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol, final
+from typing import Protocol
 
 import numpy as np
 
@@ -55,7 +55,6 @@ FARTHEST_SUMMED = 60.0
 """Scales beyond which probabilities are left out: exp(-60) of all."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class MoveNoise:
     """Whole numbers z of sum 0, one for each class, of probability proportional to ``exp(-moves(z) / scale)``.
@@ -335,7 +334,6 @@ def _parts(total: int, number: int, sampler: Sampler, *, least: int) -> list[int
 LARGE = 2**40
 
 
-@final
 @dataclass(frozen=True)
 class SeededSampler:
     """Random numbers for expectations alone, the same ones every time."""
@@ -366,7 +364,6 @@ class SeededSampler:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class CalibratedCount:
     """The number of records of the first of two classes, made private by a calibration of that count."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast, final
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import narwhals as nw
 
@@ -58,6 +58,18 @@ def _sum(one: RecordLoss, other: RecordLoss) -> RecordLoss:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
+def twice(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """What is promised for two changes, one after the other, by a computation that promises these for one.
+
+    Examples
+    --------
+    >>> twice(Fraction(1, 2), Fraction(0))
+    (Fraction(1, 1), Fraction(0, 1))
+    """
+    factor = 1 + math.exp(epsilon) if epsilon < 700 else math.inf
+    return 2 * epsilon, Fraction(min(1.0, up(factor * float(delta)))) if delta else delta
+
+
 def loss_of_counts(rule: TableRule) -> RecordLoss:
     """What single records lose to the noisy numbers of records, once for all answers.
 
@@ -95,7 +107,6 @@ def for_records(rule: TableRule, *, share: bool) -> TableRule:
     return replace(rule, noise=MoveNoise(classes=2, scale=scale_of(rule.classes.moved, rule.guarantee.epsilon)))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordPrivacy:
     """How well single records of the true table are protected, whatever the law of records is.
@@ -138,7 +149,6 @@ class RecordPrivacy:
         return f"Single records: to somebody who knows all others of the true table and sees {seen}, {told}."
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class HiddenAnswer(Shown):
     """An answer of a hidden table; all of it may be published.
@@ -193,7 +203,6 @@ class HiddenAnswer(Shown):
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 class _Kept:
     """A private table that no text, copy or pickle holds."""
 
@@ -223,7 +232,6 @@ class _Question(NamedTuple):
     answer: Callable[[], Any]
 
 
-@final
 class HiddenTable(Shown):
     """A private table that nobody sees, which answers with differential privacy for single records.
 
@@ -345,7 +353,7 @@ class HiddenTable(Shown):
         """What records of the true table lose to an answer: where counts are shown, what two of the kept one do."""
         if not shows_counts(self.rule):
             return Fraction(epsilon), Fraction(delta), 1
-        return 2 * Fraction(epsilon), Fraction(up((1 + math.exp(min(epsilon, 700.0))) * delta)), 1
+        return *twice(Fraction(epsilon), Fraction(delta)), 1
 
 
 def _withheld(work: Callable[[], Any]) -> Any:
@@ -445,36 +453,44 @@ ATOMS = ("f64", "f32", "i64", "i32", "String", "bool")
 
 
 def _refused(needed: str, found: object, remedy: str) -> RefusedError:
-    return RefusedError(f"asking a hidden table needs {needed}", found=visible(str(found)), remedy=remedy)
+    return RefusedError(
+        f"differential privacy of single records needs {needed}", found=visible(str(found)), remedy=remedy
+    )
 
 
-def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: object) -> _Question:
+def loss_of_measurement(asked: Any, moved: float | None = None) -> tuple[float, float]:
+    """Epsilon and delta of a measurement of OpenDP by its own map: of replacing a record, or of moving its input.
+
+    Raises
+    ------
+    RefusedError
+        If it is of another metric or measure, or of no finite epsilon.
+    """
     metric, measure = str(asked.input_metric.type), str(asked.output_measure.type)
-    if metric not in ((*REPLACED,) if query is None else OF_ANSWERS):
-        known = checks.listing([*REPLACED, *(f"{each} with query=" for each in OF_ANSWERS)])
-        raise _refused(f"one of the metrics {known}", metric, "Build the measurement with symmetric_distance().")
+    known = (*REPLACED,) if moved is None else OF_ANSWERS
+    if metric not in known:
+        remedy = "Build the measurement with symmetric_distance()."
+        raise _refused(f"one of the metrics {checks.listing(known)}", metric, remedy)
     if measure not in ("MaxDivergence", "Approximate<MaxDivergence>"):
         remedy = "Convert it, for example by make_zCDP_to_approxDP and make_fix_delta."
         raise _refused("a measurement of MaxDivergence or Approximate(MaxDivergence)", measure, remedy)
-    if query is None:
-        going_in, distance = _column(table, asked.input_domain, columns), REPLACED[metric]
-    else:
-        found = estimate(table, as_query(query))
-        going_in, distance = _answer(found, asked.input_domain), found.reach
     told: Any = None
     with suppress(Exception):
-        told = asked.map(distance)
+        told = asked.map(REPLACED[metric] if moved is None else moved)
     epsilon, delta = cast("tuple[Any, Any]", told if isinstance(told, tuple) else (told, 0.0))
     if not isinstance(epsilon, float) or not 0 <= epsilon < math.inf:
         raise _refused("a measurement of finite epsilon for one record", epsilon, "Bound its input, or add noise.")
-    return _Question(
-        f"a measurement on {asked.input_domain}",
-        (),
-        None,
-        epsilon,
-        checks.delta(delta),
-        lambda: _at_once(_withheld(lambda: asked(going_in()))),
-    )
+    return epsilon, checks.delta(delta)
+
+
+def _of_measurement(table: HiddenTable, asked: Any, columns: object, query: object) -> _Question:
+    if query is None:
+        loss, going_in = loss_of_measurement(asked), _column(table, asked.input_domain, columns)
+    else:
+        found = estimate(table, as_query(query))
+        loss, going_in = loss_of_measurement(asked, found.reach), _answer(found, asked.input_domain)
+    told = f"a measurement on {asked.input_domain}"
+    return _Question(told, (), None, *loss, lambda: _at_once(_withheld(lambda: asked(going_in()))))
 
 
 def _at_once(value: Any) -> Any:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import accumulate, chain, product
-from typing import Any, NamedTuple, cast, final
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -79,7 +79,6 @@ NO_LAW = Refusal(
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecordLaw:
     """The law of one record given its class, from which records are drawn.
@@ -162,7 +161,6 @@ def on_grid(column: NumberColumn, step: int) -> float:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class _Declared:
     """The law of one record as it is declared, and whether public records are further models of it."""
@@ -463,7 +461,6 @@ def _apart(
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
     """What a record of each class adds to the numbers of an answer, under each model: plain doubles, for planning.

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OpenSet:
     """A set of columns that may go out as they are.
@@ -73,7 +72,6 @@ class OpenSet:
         return weakest(each.kind for each in self.influences)
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OpenColumns(Shown):
     """Which sets of columns may go out exactly as they are, the most worthy first.
@@ -430,7 +428,6 @@ BinLogs = tuple[Sequence[Any], FloatArray]
 """Edges or categories, and the log probability of every bin, and of none of them, of shape (states, bins + 1)."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OpenTable(Shown):
     """A table whose open columns went out as they are.
@@ -608,10 +605,7 @@ def _grid(column: NumberColumn) -> Sequence[float]:
 
 
 def _drawn_states(
-    framework: DistributionalAttributePrivacy,
-    wanted: ColumnSet,
-    seen: Sequence[LogTable],
-    random: np.random.Generator,
+    framework: DistributionalAttributePrivacy, wanted: ColumnSet, seen: Sequence[LogTable], random: np.random.Generator
 ) -> dict[str, int]:
     """The states of some parameters, drawn from their exact joint law under the first model given what is seen."""
     network = require_discrete(framework.network, "drawing closed columns")

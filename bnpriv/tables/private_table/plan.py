@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,7 +31,6 @@ DRAWS = 1_000
 """Draws of the noise that expected errors are averaged over."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TablePlan(Shown):
     """What each form of a private table would leave out, make up and err by.
@@ -153,7 +152,6 @@ def plan_table(
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TableBeside:
     """What a private table of the same strength would be, beside the release of one answer.

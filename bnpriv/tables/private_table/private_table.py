@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, final
+from typing import TYPE_CHECKING, Any, cast
 
 import narwhals as nw
 
@@ -45,7 +45,6 @@ OPEN_COLUMNS = "open columns"
 """The form of a table of which some columns go out as they are, for secrets that are parameters of a network."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class PrivateTable(Shown):
     """A table that may be handed on, for any use, any number of times.
@@ -181,7 +180,6 @@ class PrivateTable(Shown):
         return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TableReport(Shown):
     """A private table with some answers for the true one.

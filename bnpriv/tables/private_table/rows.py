@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast, final
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -82,7 +82,6 @@ def arrow() -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True)
 class PackedColumn:
     """How the values of a column are packed: numbers as they are, categories as their place among the outcomes.
@@ -502,7 +501,6 @@ def read_files(data: object, output: Path) -> list[Path]:
     return data_files(os.fspath(cast("str | os.PathLike[str]", data)), output) if is_path else []
 
 
-@final
 @dataclass(eq=False)
 class ClassedRows:
     """The records of a table by class, to be handed on once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast, final
+from typing import Any, Literal, cast
 
 from bnpriv import checks
 from bnpriv.bound import Kind, up
@@ -46,7 +46,6 @@ PERSONS = (
 )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class TableRule:
     """How a private table is made of the true one.
@@ -116,7 +115,6 @@ def whole_sizes(noisy: Sequence[int]) -> tuple[int, ...]:
 # --------------------------------------------------------------------------------------------------
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Hidden:
     """What a private table hides, and what is known of the law of a record.

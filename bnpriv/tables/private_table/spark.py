@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any
 
 Batches = Iterator[Any]
 """Batches of Arrow."""
 
 
-@final
 class SparkRecords:
     """The records of a Spark table, read once, each with a number of its own.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
-from typing import Literal, cast, final
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,6 @@ LEAST_WORK = 2**14
 """Cells that every influence may take, however little work is left."""
 
 
-@final
 @dataclass(kw_only=True, eq=False)
 class InfluenceCache:
     """What sets of columns tell about a protected attribute, within the work that a report may take.
@@ -548,16 +547,12 @@ def _with_noise(
             queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
         )
         return replace(row, noise=noise)
-    near = _near(subject, row.quilt)
+    assert subject.network is not None
+    assert subject.query is not None
+    near = driven_by(subject.network, subject.query.columns, row.quilt.near)
     sensitivity = column_sensitivity(calibration.weighted_query, near, calibration.framework.schema, _norm(calibration))
     scale = _scale(row, calibration, sensitivity.upper)
     return replace(row, noise=NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False))
-
-
-def _near(subject: ReportTarget, quilt: MarkovQuilt) -> frozenset[str]:
-    assert subject.network is not None
-    assert subject.query is not None
-    return driven_by(subject.network, subject.query.columns, quilt.near)
 
 
 def _norm(calibration: Calibration) -> Literal[1, 2]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast, final
+from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
@@ -40,15 +40,9 @@ from bnpriv.views.calibration import (
     verdict_badge,
 )
 from bnpriv.views.curves import curve_sections
-from bnpriv.views.open_columns import open_columns_data, open_columns_section
+from bnpriv.views.private_table import open_columns_data, open_columns_section
 from bnpriv.views.report.advice import advice
-from bnpriv.views.report.analysis import (
-    answer_influences,
-    attribute_report,
-    beliefs,
-    dropped_pairs,
-    quilt_calibration,
-)
+from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.views.report.columns import (
     CURVE_EPSILONS,
     column_bars,
@@ -272,7 +266,6 @@ def _further(made: FurtherTable) -> Json:
 _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
 
 
-@final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class InfluenceReport(Analysis):
     """What leaks about each protected attribute and, for a query, what noise it needs and why.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import final
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.influence.losses import LEAST_MARGIN
@@ -38,7 +37,6 @@ SLOW_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """The same where every calibration takes quadratures or many draws."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Slider:
     """The noise at other epsilons.

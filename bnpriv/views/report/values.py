@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
-from typing import Any, final
+from typing import Any
 
 from bnpriv.bound import Bound, Kind
 from bnpriv.core.evidence.structural import Influences, influences
@@ -41,7 +41,6 @@ MOST_CURVES = 300
 """Curves that are kept; each is a few numbers in the page."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One way to spend an epsilon: noise hides the near columns, a quilt shields them from the others.
@@ -72,7 +71,6 @@ class Candidate:
         return self.told + (max(self.sensitivity / scale, LEAST_MARGIN) if self.sensitivity else 0.0)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class ScaleCurve:
     """The noise that one pair of secrets needs under one model: at every epsilon the least of its candidates'.
@@ -204,7 +202,6 @@ def _never_more(curve: ScaleCurve, other: ScaleCurve) -> bool:
     )
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class NoiseOfQuilt:
     """The noise that a quilt leaves to be added.
@@ -227,7 +224,6 @@ class NoiseOfQuilt:
     wins: bool
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RankedQuilt:
     """A Markov quilt with what it tells.
@@ -251,7 +247,6 @@ class RankedQuilt:
         return math.inf if self.influence is None else float(self.influence)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class EdgeEffect:
     """What would be told if an edge of the network were not there.
@@ -273,7 +268,6 @@ class EdgeEffect:
         return math.inf if self.influence is None else float(self.influence)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class LikelyInfluence:
     """What columns tell but for a chance: what no more than so many records could show is left out.
@@ -314,7 +308,6 @@ class LikelyInfluence:
         return "at worst by the network" if self.by_table else "at worst"
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class AttributeReport:
     """What is known about one protected attribute.
@@ -420,7 +413,6 @@ class AttributeReport:
         return next(shields, self.quilts[0].quilt if self.quilts else None)
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class Belief:
     """How far a belief in a secret can move.
@@ -441,7 +433,6 @@ class Belief:
     columns: Mapping[str, float | None]
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class AnswerInfluence:
     """How much an answer without noise tells about which of two laws it has.

@@ -84,20 +84,16 @@ def headline(report: Analysis) -> Text:
     if report.best is not None:
         return calibration_headline(report.best)
     if report.worst is None:
-        return _laws_headline(report)
+        found = report.laws
+        if found is None or isinstance(found, Refusal) or found.distance is None:
+            return "It is declared which laws must not be told apart"
+        return (
+            "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
+            f"moves by up to {upper_text(found.distance.upper)}"
+        )
     if report.query is not None:
         return _asked_headline(report, report.query)
     return _columns_headline(report)
-
-
-def _laws_headline(report: Analysis) -> Text:
-    found = report.laws
-    if found is None or isinstance(found, Refusal) or found.distance is None:
-        return "It is declared which laws must not be told apart"
-    return (
-        "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
-        f"moves by up to {upper_text(found.distance.upper)}"
-    )
 
 
 def _asked_headline(report: Analysis, query: Query) -> Text:

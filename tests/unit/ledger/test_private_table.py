@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -114,9 +115,10 @@ def test_nothing_that_no_theorem_counts_stands_beside_it(session: bp.Session) ->
     assert price.cost.refusal is not None
     assert "table.answer(query)" in price.cost.refusal.remedy
     assert len(session.history) == 1
-    session.release("mean(age)", 0.5, mechanism=bp.ColumnMechanism())
+    session.release("mean(age)", 0.5, mechanism=bp.ColumnMechanism(), even_if_useless=True)
     assert session.history.spent == Fraction(3, 2)
-    assert "PrivateTable" in str(session)
+    for shown in (str(session), str(session.accountant)):
+        assert re.search(r"PrivateTable +- +1 ", shown)  # no scale is shown of noise that is on numbers of records
 
 
 def test_it_is_refused_after_what_counts_by_its_own_law(session: bp.Session) -> None:
@@ -166,8 +168,10 @@ def test_what_fails_after_the_charge_stays_charged_and_says_so(session: bp.Sessi
         session.table(1.0, 1e-4, output=tmp_path / "t.parquet", sampler=Broken(), key="a", **SEEN)
     assert kept.value.__notes__ == [f"Release 1 of the account 'data' {STAYS}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["ledger.db"]
-    with pytest.raises(LedgerError, match="its charge stays"):
+    with pytest.raises(LedgerError, match=r"its charge stays\. If it is lost, another account can"):
         session.table(1.0, 1e-4, output=tmp_path / "t.parquet", key="a", **SEEN)
+    with pytest.raises(RefusedError, match="If it is lost, another account"):
+        session.table(1.0, 1e-4, output=tmp_path / "t.parquet", key="b", **SEEN)
     assert session.spent == 1.0
 
 

@@ -58,7 +58,11 @@ def until_spent(where: object, public: Path, tenth: Calibration, *, session: boo
     opened = bp.Session(STUDENT, DATA, ledger=where) if session else None  # type: ignore[arg-type]
     with contextlib.suppress(BudgetError):
         while True:
-            answer = opened.release(tenth) if opened else bp.release(tenth, DATA, ledger=where)  # type: ignore[arg-type]
+            answer = (
+                opened.release(tenth, even_if_useless=True)
+                if opened
+                else bp.release(tenth, DATA, ledger=where, even_if_useless=True)
+            )  # type: ignore[arg-type]
             show(public, answer)
 
 
@@ -107,7 +111,7 @@ def test_row_20_a_session_is_killed_at_every_step(tmp_path: Path, tenth: Calibra
 
         def work(step: str = step) -> None:
             with at_step(step, kill_self):
-                show(public, bp.Session(STUDENT, DATA, ledger=place).release(tenth, key=step))
+                show(public, bp.Session(STUDENT, DATA, ledger=place).release(tenth, key=step, even_if_useless=True))
 
         assert ended(child(work)) == -signal.SIGKILL
         charges, answers = charges + (reached >= CHARGED), answers + (reached >= STORED)
@@ -115,9 +119,9 @@ def test_row_20_a_session_is_killed_at_every_step(tmp_path: Path, tenth: Calibra
         assert seen(public) == []
         if CHARGED <= reached < STORED:
             with pytest.raises(LedgerError, match="its charge stays"):
-                mine.release(tenth, key=step)
+                mine.release(tenth, key=step, even_if_useless=True)
         else:
-            show(public, mine.release(tenth, key=step))
+            show(public, mine.release(tenth, key=step, even_if_useless=True))
             public.unlink()
             charges, answers = charges + (reached < CHARGED), answers + (reached < STORED)
         assert checked(place, public) == (charges, answers)
@@ -132,13 +136,13 @@ def test_row_49_ctrl_c_says_last_what_was_charged(tmp_path: Path, tenth: Calibra
         raise KeyboardInterrupt
 
     with at_step(step, interrupt), pytest.raises(KeyboardInterrupt) as kept:
-        session.release(tenth)
+        session.release(tenth, even_if_useless=True)
     charged = LEDGER_STEPS.index(step) >= CHARGED
     said = "Release 1 of the account 'data' was charged, and stays so; its answer was not shown."
     assert kept.value.__notes__ == [said if charged else "Nothing was charged."]
-    other = child(lambda: bp.Session(STUDENT, DATA, ledger=tmp_path / "ledger.db").release(tenth))
+    other = child(lambda: bp.Session(STUDENT, DATA, ledger=tmp_path / "ledger.db").release(tenth, even_if_useless=True))
     assert ended(other) == 0
-    session.release(tenth)
+    session.release(tenth, even_if_useless=True)
     assert checked(tmp_path / "ledger.db", public) == (2 + charged, 2)
     assert session.spent == pytest.approx(0.2 + 0.1 * charged)
 
@@ -147,7 +151,7 @@ def test_row_49_ctrl_c_says_last_what_was_charged(tmp_path: Path, tenth: Calibra
 def test_row_20_on_a_full_disk_nothing_is_shown(tmp_path: Path, tenth: Calibration, spare: int) -> None:
     place, public = tmp_path / "ledger.db", tmp_path / "public"
     session = bp.Session(STUDENT, DATA, budget=100.0, ledger=place)
-    session.release(tenth)
+    session.release(tenth, even_if_useless=True)
 
     def work() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -155,12 +159,12 @@ def test_row_20_on_a_full_disk_nothing_is_shown(tmp_path: Path, tenth: Calibrati
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         with contextlib.suppress(LedgerError):
             while True:
-                show(public, session.release(tenth))
+                show(public, session.release(tenth, even_if_useless=True))
 
     assert ended(child(work)) == 0
     charges, answers = checked(place, public)
     assert 1 + len(seen(public)) <= answers <= charges < 100
-    session.release(tenth)
+    session.release(tenth, even_if_useless=True)
 
 
 def cut_at_every_step(where: str, public: Path, tenth: Calibration, cut: Callable[[], None]) -> None:
@@ -168,9 +172,9 @@ def cut_at_every_step(where: str, public: Path, tenth: Calibration, cut: Callabl
     session = bp.Session(STUDENT, DATA, budget=4.0, ledger=where)
     for step in LEDGER_STEPS:
         with at_step(step, cut), contextlib.suppress(LedgerError):
-            show(public, session.release(tenth))
+            show(public, session.release(tenth, even_if_useless=True))
         checked(where, public)
-        show(public, session.release(tenth))
+        show(public, session.release(tenth, even_if_useless=True))
 
 
 def test_rows_20_and_21_on_a_server_whose_connections_are_cut(
@@ -189,16 +193,18 @@ def test_a_server_that_stops_in_the_middle_of_a_release(
     session = bp.Session(STUDENT, DATA, budget=1.0, ledger=where)
     try:
         with at_step("6 answer computed", lambda: server.stop("immediate")), pytest.raises(LedgerError):
-            show(public, session.release(tenth, key="a"))
+            show(public, session.release(tenth, key="a", even_if_useless=True))
     finally:
         server.start()
     assert (seen(public), checked(where, public)) == ([], (1, 0))
     with pytest.raises(LedgerError, match="its charge stays"):
-        session.release(tenth, key="a")
+        session.release(tenth, key="a", even_if_useless=True)
     with at_step("9 answer committed", lambda: server.stop("fast")):
-        show(public, session.release(tenth, key="b"))  # what was stored is shown, whatever happens to the server
+        show(
+            public, session.release(tenth, key="b", even_if_useless=True)
+        )  # what was stored is shown, whatever happens to the server
     server.start()
-    assert session.release(tenth, key="b").values[0].hex() == seen(public)[0][1]
+    assert session.release(tenth, key="b", even_if_useless=True).values[0].hex() == seen(public)[0][1]
     assert checked(where, public) == (2, 1)
 
 

@@ -14,6 +14,7 @@ from bnpriv import cli
 from bnpriv.core.interrupts import noting
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.io.examples import example_path
+from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.ledger import PERHAPS_CHARGED, Ledger
 from tests.interrupts import Interrupted, interrupt_after, stop_interrupting
 from tests.ledgers import at_step
@@ -57,12 +58,28 @@ def test_row_49_a_release_tells_at_every_call_whether_it_was_charged(
     (account,) = ledger.accounts()
     for calls in range(0, 12 * CALLS[step], CALLS[step]):
         before = len(ledger.book(account).charges)
-        error = interrupted(lambda: session.release(counted), step, calls)
+        error = interrupted(lambda: session.release(counted, even_if_useless=True), step, calls)
         after = len(ledger.book(account).charges)
         if not isinstance(error, Interrupted):
             assert (error, step) == (None, "9 answer committed")
             break
         assert error.__notes__ == [charged(after) if after > before else NOTHING], calls
+        told.add(after > before)
+    assert told == {step > "5"} or step == "4 charge written"
+
+
+@pytest.mark.parametrize("step", ["1 asked", "4 charge written", "5 charge committed"])
+def test_row_49_what_another_tool_released_tells_whether_it_was_charged(tmp_path: Path, step: str) -> None:
+    hospital, release, told = bp.example("hospital"), bp.from_differential_privacy(1e-4, ["ward"]), set[bool]()
+    account = CountedAccount.opened(hospital, tmp_path / "ledger.db", 2.0, "data")
+    for calls in range(0, 12 * CALLS[step], CALLS[step]):
+        before = len(account.charges)
+        error = interrupted(lambda: account.record_external(release, None), step, calls)
+        after = len(account.charges)
+        if not isinstance(error, Interrupted):
+            assert (error, step) == (None, "5 charge committed")
+            break
+        assert error.__notes__[-1] == (charged(after) if after > before else NOTHING), calls
         told.add(after > before)
     assert told == {step > "5"} or step == "4 charge written"
 
@@ -73,7 +90,7 @@ def test_row_49_the_shell_tells_at_every_call_whether_it_was_charged(
 ) -> None:
     place = tmp_path / "ledger.db"
     words = ["release", str(example_path("student")), str(DATA), "--query", "count(height > 180)", "--epsilon", ".001"]
-    words += ["--mechanism", "ColumnMechanism", "--ledger", str(place), "--budget", "2"]
+    words += ["--mechanism", "ColumnMechanism", "--even-if-useless", "--ledger", str(place), "--budget", "2"]
     monkeypatch.setattr(sys, "argv", ["bnpriv", *words])
     with contextlib.suppress(SystemExit):
         cli.main()
@@ -107,7 +124,7 @@ def test_row_49_a_second_ctrl_c_while_the_ledger_is_looked_at(
         raise KeyboardInterrupt
 
     with at_step("5 charge committed", press), pytest.raises(KeyboardInterrupt) as kept:
-        session.release(counted)
+        session.release(counted, even_if_useless=True)
     monkeypatch.undo()
     assert kept.value.__notes__ == [PERHAPS_CHARGED]
     assert len(session._account.charges) == 1

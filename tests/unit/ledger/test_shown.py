@@ -90,15 +90,15 @@ def test_what_cannot_be_counted_says_why_and_what_to_do(tmp_path: Path) -> None:
     query, channel = bp.mean("x1"), bp.mechanisms.OptimalMechanism()
     session = bp.Session(framework, table, budget=3.0, ledger=tmp_path / "ledger.db")
     assert session.what_if(query, epsilon=1.0, mechanism=channel).fits  # alone it may be released
+    session.release(query, epsilon=1.0, mechanism=channel, even_if_useless=True)
     assert isinstance(session.what_if(query, epsilon=1.0).calibration.mechanism, ColumnMechanism)  # nothing else adds
-    session.release(query, epsilon=1.0, mechanism=channel)
     again = session.what_if(query, epsilon=1.0, mechanism=channel)
     assert not again.fits
     assert "cannot be released beside what was released." in str(again)
     assert "bp.stack(...)" in str(again)
     with pytest.raises(RefusedError, match="by its own law alone"):
-        session.release(again)
-    session.release(query, epsilon=1.0)
+        session.release(again, even_if_useless=True)
+    session.release(query, epsilon=1.0, even_if_useless=True)
     assert session.remaining == 1.0
 
 

@@ -93,7 +93,7 @@ def test_the_least_scale_at_a_cost_keeps_within_it() -> None:
 
 @pytest.mark.unhurried
 def test_what_column_releases_cost_is_no_longer_there_to_be_split(session: bp.Session) -> None:
-    session.release(WARD, mechanism=ColumnMechanism(), epsilon=0.5)
+    session.release(WARD, mechanism=ColumnMechanism(), epsilon=0.5, even_if_useless=True)
     split = session.plan([COST, WARD])
     assert split.before == Fraction(1, 2)
     assert split.epsilon <= 1.5

@@ -79,7 +79,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     weights = bp.linear({"height": 1.0, "sat": 1.0})
     place = tmp_path_factory.mktemp("ledger") / "ledger.db"
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
-    session.release(weights, epsilon=1.0)
+    session.release(weights, epsilon=1.0, even_if_useless=True)
     sick, few = bp.example_data("hospital"), bp.Secret('count(disease == "yes")', pairs=bp.apart(at_most=10))
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
     kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
@@ -96,6 +96,11 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "ledger": [LedgerPage.of(Ledger.open(place))],
         "price": [session.what_if(weights, 1.0)],
         "budget split": [session.plan([weights, TALL])],
+        "external release": [bp.from_differential_privacy(1.0, ["ward"])],
+        "external report": [
+            bp.from_differential_privacy(0.01, ["ward"]).report(hospital),
+            bp.from_differential_privacy(0.01, ["ward"], delta=1e-9).report(hospital, delta=1e-3),
+        ],
         "leaks": [bp.leaks(student, TALL), networks().leaks],
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
@@ -127,6 +132,8 @@ KINDS = (
     "ledger",
     "price",
     "budget split",
+    "external release",
+    "external report",
     "leaks",
     "tradeoff",
     "comparison",

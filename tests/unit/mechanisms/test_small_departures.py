@@ -11,8 +11,7 @@ import bnpriv as bp
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta
-from bnpriv.core.mechanisms.tight import record_loss
-from bnpriv.core.mechanisms.tight_normal import _moved
+from bnpriv.core.mechanisms.tight import _moved, record_loss
 from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.mechanisms.baselines import GroupPrivacyMechanism, RecordPrivacyMechanism

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import bnpriv as bp
 from bnpriv.cli import app
 from bnpriv.errors import FileError
-from bnpriv.tables.databases import database_columns, database_frame
 from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.public import inferred_schema
+from bnpriv.tables.reader import database_columns, database_frame
 from tests import postgres
 
 SCHEMA = bp.Schema(

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import UselessAnswerWarning
-from bnpriv.views.closer_secrets import closer_secrets
+from bnpriv.views.report.advice import closer_secrets
 from tests.later import Later
 
 pd = Later("pandas")

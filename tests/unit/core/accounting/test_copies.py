@@ -32,7 +32,7 @@ def test_places_that_others_charge_too_are_not_copied(tmp_path: Path, way: str) 
     for each in (session, account, account.ledger, account.ledger._store):
         with pytest.raises(ParameterError, match=f"{type(each).__name__} must be opened where it is used"):
             WAYS[way](each)
-    session.release("mean(sat)", epsilon=0.5)
+    session.release("mean(sat)", epsilon=0.5, even_if_useless=True)
     assert Ledger.open(tmp_path / "ledger.db").verify().answers == 1
 
 
@@ -56,7 +56,7 @@ def test_accountants_are_counted_again(way: str, columns: list[str] | None) -> N
 
 def test_what_a_session_returns_is_pickled(tmp_path: Path) -> None:
     session = bp.Session(STUDENT, DATA, budget=2.0, ledger=tmp_path / "ledger.db")
-    released = session.release("mean(sat)", epsilon=0.5)
+    released = session.release("mean(sat)", epsilon=0.5, even_if_useless=True)
     price = session.what_if("mean(sat)", epsilon=0.5)
     for value in (session.history, price, released, session.plan(["mean(sat)"]), session.accountant.entries[0]):
         assert repr(pickle.loads(pickle.dumps(value))) == repr(value)

@@ -134,7 +134,7 @@ def test_other_notions_are_refused_or_served() -> None:
 
 @pytest.mark.mutants
 def test_mutant_that_looks_at_one_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bnpriv.mechanisms.translations import laws as moved_laws
+    from bnpriv.mechanisms.translations import directional as moved_laws
 
     real = moved_laws.translations
     monkeypatch.setattr(moved_laws, "translations", lambda evidence, **options: real(evidence, **options)[:1])
