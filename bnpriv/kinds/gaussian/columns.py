@@ -21,10 +21,10 @@ from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import NormalForm, normal_form, numeric
 from bnpriv.core.schema import Schema
-from bnpriv.core.secrets import Pair, Secret, farthest_values
+from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
-from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
+from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
 from bnpriv.kinds.gaussian.normal import (
     LinearForm,
     NormalLaws,

@@ -17,9 +17,9 @@ from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
-from bnpriv.core.secrets import Pair, ValuesApart, farthest_values, value_range
+from bnpriv.core.secrets import Pair, ValuesApart
 from bnpriv.errors import Refusal
-from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values, value_range
 
 # --------------------------------------------------------------------------------------------------
 # How a secret moves the means of the columns, where records or parameters are jointly normal (claim: normal_records).
