@@ -160,7 +160,7 @@ def test_vectors_and_several_models() -> None:
 
 
 def test_of_many_numbers_the_vector_counts() -> None:
-    """Thirteen counts have a grid of 8,192 points and as many atoms, too many to look at each: bounds stand for them."""
+    """Thirteen counts have a grid of 8,192 points and as many atoms, too many to look at each: bounds stand."""
     names, ones, others = [f"x{k}" for k in range(13)], np.linspace(0.3, 0.6, 13), np.linspace(0.55, 0.25, 13)
     tables = {"s": [0.5, 0.5]} | {
         name: [[1 - q, 1 - p], [q, p]] for name, p, q in zip(names, ones, others, strict=True)
