@@ -730,7 +730,7 @@ class SwappedRecords:
             return RecordsTotal(epsilon=None, kind=kind)
         try:
             found = [self._share(name, *swap, releases) for name, swap in self._swaps()]
-        except OverflowError:  # what is infinite is no fraction
+        except (OverflowError, SizeError):  # what is infinite is no fraction
             return RecordsTotal(epsilon=None, kind=kind)
         return RecordsTotal.of(found, kind)
 
