@@ -22,7 +22,7 @@ from bnpriv.core.accounting.total import gaussian_epsilon
 from bnpriv.core.column_laws import law_kind
 from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
-from bnpriv.core.evidence.dataset import Counts, unknown_law
+from bnpriv.core.evidence.dataset import class_query, moves, unknown_law
 from bnpriv.core.evidence.laws import CUSTOM
 from bnpriv.core.evidence.records import added_by, node_cells, rounding_of, told_by
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
@@ -35,6 +35,7 @@ from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import NormalForm, columns_of, normal_form
 from bnpriv.core.queries.sensitivity import record_sensitivity
+from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
 from bnpriv.errors import BnprivError, Refusal, SizeError
@@ -116,7 +117,7 @@ class Boxes(NamedTuple):
 
     def some(self, chosen: Any) -> Boxes:
         """Those at some places."""
-        return Boxes(*(each[chosen] for each in self))
+        return Boxes(*cast(Any, [each[chosen] for each in self]))
 
 
 class Search:
@@ -131,18 +132,18 @@ class Search:
 
     def __init__(self, laws: LawPairs, *, together: bool) -> None:
         self.laws, self.together = laws, together
-        sizes = np.array([len(steps) + 1 for steps in laws.steps])
-        atoms, count = laws.places.shape
+        sizes: IntArray = np.array([len(steps) + 1 for steps in laws.steps])
+        atoms, count = map(int, laws.places.shape)
         self.last, self.starts = sizes - 1, np.cumsum(sizes) - sizes
-        self.of = np.repeat(np.arange(count), sizes)
-        self.place = (np.arange(sizes.sum()) - self.starts[self.of])[:, None]
-        self.length = np.concatenate([np.append(0.0, steps) for steps in laws.steps])[:, None]
-        entries = np.ones(atoms * count), (laws.places + self.starts).ravel(), np.arange(atoms + 1) * count
-        self.at = csr_array(entries, shape=(atoms, sizes.sum()))
-        self.within = csr_array(self.at.T)
+        self.of: IntArray = np.repeat(np.arange(count), sizes)
+        self.place: IntArray = (np.arange(len(self.of)) - self.starts[self.of])[:, np.newaxis]
+        self.length = np.concatenate([np.append(0.0, steps) for steps in laws.steps])[:, np.newaxis]
+        entries: Any = np.ones(atoms * count), (laws.places + self.starts).ravel(), np.arange(atoms + 1) * count
+        self.at: Any = csr_array(entries, shape=(atoms, len(self.of)))
+        self.within: Any = csr_array(self.at.T)
         # any place does for what steps are measured from; most atoms are near the middle one
         self.middle = np.sort(laws.places, axis=0)[atoms // 2]
-        self.rival = np.arange(laws.above.shape[1]) * (not together)
+        self.rival: IntArray = np.arange(laws.above.shape[1]) * (not together)
         with np.errstate(invalid="ignore", divide="ignore"):
             ended = np.logaddexp(laws.above, np.where(laws.possible[0], np.log(laws.ends[0]), -math.inf))
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
@@ -151,8 +152,9 @@ class Search:
 
     def largest(self) -> Found:
         """The largest log ratio of every pair of laws."""
-        laws, pairs, values = self.laws, self.laws.above.shape[1], np.unique(self.laws.bare)
-        pair, bare = (each.ravel() for each in np.meshgrid(np.arange(pairs), values, indexing="ij"))
+        laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
+        pair: IntArray = np.repeat(np.arange(pairs), len(values))
+        bare: IntArray = np.tile(values, pairs)
         low = np.zeros((len(pair), len(self.last)), dtype=np.int64)
         left = Boxes(pair, bare, low, low + self.last, np.full(len(pair), math.inf))
         best, closed, corner, work = np.zeros(pairs), np.zeros(pairs), np.ones(pairs, dtype=np.bool_), 0
@@ -177,7 +179,7 @@ class Search:
             over = boxes.bound > enough[boxes.pair]
             boxes = boxes.some(over)
             parts = left, *self._divided(boxes, gains[:, over], top[:, over] - (linear[over] - enough[boxes.pair]))
-            left = Boxes(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            left = Boxes(*cast(Any, [np.concatenate(each) for each in zip(*parts, strict=True)]))
             left = left.some(left.bound > enough[left.pair])
         bound = np.maximum(np.maximum(best, closed), _most_of(left.bound, left.pair, pairs))
         # of weights, which both laws share, of exponentials and of sums
@@ -190,8 +192,9 @@ class Search:
         laws, low, high = self.laws, boxes.low.T[self.of], boxes.high.T[self.of]
         free = np.where((self.place > low) & (self.place <= high), self.length, 0.0)
         known = np.where(self.place <= low, self.length, np.where(self.place > high, -self.length, 0.0))
-        lift, steps = self.at @ np.cumsum(known, axis=0), np.cumsum(free, axis=0)
-        reach = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
+        steps: FloatArray = np.cumsum(free, axis=0)
+        lift: FloatArray = self.at @ np.cumsum(known, axis=0)
+        reach: FloatArray = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
         inside = laws.bare[:, None] == boxes.bare
         furthest = np.max(np.where(inside, reach, 0.0), axis=0)
         lifts = np.where(inside, lift, -math.inf)
@@ -213,8 +216,7 @@ class Search:
             gains[(self.place < low) | (self.place > high)] = -math.inf
             span = np.minimum(2 * furthest, free.sum(axis=0))
             square = (p * reach**2).sum(axis=0) + p_end * furthest**2
-            bennett = np.where(span < 1e-3, 0.5 + span / 5, (np.expm1(span) - span) / span**2)
-            curved = np.fmin(span**2 / 8, square * bennett)
+            curved = _curved(span, square)
             linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
             linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
@@ -225,7 +227,7 @@ class Search:
             # whatever weights lie within the reach of each atom, and values of what other releases read
             order = np.array([self._order(pair) for pair in boxes.pair[near]], dtype=np.int64).reshape(-1, len(p)).T
             sorted_ = [np.take_along_axis(each, order, 0) for each in (p, q, grown * band, shrunk)]
-            loose = _threshold(*sorted_, *ends)
+            loose = _threshold(sorted_[0], sorted_[1], sorted_[2], sorted_[3], *ends)
             if laws.band:
                 p, q = (np.add.reduceat(each, self.bands, axis=0) for each in (p * grown, q * shrunk))
                 order = np.argsort(np.where(p > 0, -p / q, 0.0), axis=0, kind="stable")
@@ -246,9 +248,9 @@ class Search:
 
     def _above(self, masses: FloatArray) -> FloatArray:
         """The mass above each step less that at the middle: of steps below it minus the mass that is below."""
-        sums = self.within @ masses
-        under = np.cumsum(sums, axis=0) - sums
-        under -= under[self.starts][self.of]
+        sums: FloatArray = self.within @ masses
+        under: FloatArray = np.cumsum(sums, axis=0) - sums
+        under = under - under[self.starts][self.of]
         return np.where(self.place > self.middle[self.of][:, None], masses.sum(axis=0) - under, -under)
 
     def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> tuple[Boxes, Boxes]:
@@ -274,6 +276,13 @@ def _most_of(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     found = np.zeros(size)
     np.maximum.at(found, places, values)
     return found
+
+
+def _curved(span: FloatArray, variance: FloatArray) -> FloatArray:
+    """A bound of the log of the mean of exp(h), less the mean of h, by the span and the variance of h."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        bennett = np.where(span < 1e-3, 0.5 + span / 5, (np.expm1(span) - span) / span**2)
+        return np.fmin(span**2 / 8, variance * bennett)
 
 
 def _tilted(logs: FloatArray, mass: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -307,27 +316,17 @@ MOST_CELLS = 2**20
 
 
 class Swap(NamedTuple):
-    """Records that secrets exchange: the pair in words, how many there may be, and what one adds before and after."""
+    """Records that secrets exchange: the pair in words, how many, their classes after and before, and in which models.
+
+    `only` says that all records of a table change in this way, and `cells` that secrets are several counts at once.
+    """
 
     pair: str
     distances: Sequence[int]
     classes: tuple[int, int]
-
-
-def swaps(framework: DatasetAttributePrivacy, secret: Secret, values: Sequence[int]) -> list[Swap]:
-    """The exchanges of records between two secrets of a pair.
-
-    Parameters
-    ----------
-    framework : DatasetAttributePrivacy
-    secret : Secret
-    values : sequence of int
-        What one record may add to the property, in ascending order.
-    """
-    low, high = values
-    counts = Counts.of(normal_form(secret.property, framework.schema).wholes()[0], framework.schema.records, low, high)
-    distances, pair = counts.apart(secret, counts.pairs(secret))
-    return [Swap(pair, distances, (high, low))]
+    models: IntArray
+    only: bool
+    cells: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -343,9 +342,9 @@ class Classes:
     levels : list of ndarray
         What one record may add to these numbers, in whole numbers over their denominators.
     logs : ndarray of shape (classes, models, atoms)
-        Log probabilities given the class; NaN under a model in which no record is of it.
-    ends : ndarray of shape (classes, models)
-        The probability of a further record.
+        Log probabilities.
+    further : ndarray of shape (2, models)
+        The log probabilities of the further records of a draw.
     bands : ndarray of shape (atoms,)
         Ascending; equal where the columns of other releases are.
     error : float
@@ -356,9 +355,35 @@ class Classes:
     places: IntArray
     levels: list[Array]
     logs: FloatArray
-    ends: FloatArray
+    further: FloatArray
     bands: IntArray
     error: float
+
+    def given(self, swap: Swap) -> tuple[FloatArray, FloatArray]:
+        """Log probabilities given the two classes of a swap in its models, and the probability of a further record."""
+        sides = [self.values.index(value) for value in swap.classes]
+        logs, none = self.logs[sides][:, swap.models], np.full(len(swap.models), -math.inf)
+        low, high = self.further[:, swap.models]
+        # one in either class; of a difference in the outer ones
+        outer = [high if k == len(self.values) - 1 else none if k else low for k in sides]
+        ends = np.array([high, low] if swap.cells else outer)
+        totals = np.logaddexp(np.logaddexp.reduce(logs, axis=2), ends)
+        return logs - totals[:, :, np.newaxis], np.exp(ends - totals)
+
+
+def swaps(secret: Secret, schema: Schema, classes: Classes) -> list[Swap] | None:
+    """The exchanges of records between two secrets of a pair; None for a sum of many values."""
+    found: list[Swap] = []
+    possible = np.any(classes.logs > -math.inf, axis=2)
+    # which classes there are may differ between models, and with them the ways in which records change
+    for pattern in np.unique(possible, axis=1).T:
+        ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        if ways is None:
+            return None
+        models, only = np.flatnonzero(np.all(pattern == possible.T, axis=1)), len(ways.classes) == 1
+        for pair, both in ways.classes.items():
+            found.append(Swap(pair, ways.distances, both, models, only, secret.of_cells))
+    return found
 
 
 class Told(NamedTuple):
@@ -417,7 +442,7 @@ def classes_of(
         If there are too many combinations of values; found out before they are tabulated.
     """
     network, public = _network(framework), framework.public_records
-    hidden = normal_form(secret.property, framework.schema)
+    hidden = normal_form(class_query(secret, framework.schema), framework.schema)
     held = told(framework, (hidden, *forms), frozenset() if public is None else seen)
     # without public records a column has one law in each of its states, whatever the class
     states = sorted(seen) if public is None else []
@@ -466,16 +491,12 @@ def classes_of(
         order = mine[np.argsort(atom[mine], kind="stable")]
         starts = np.flatnonzero(np.diff(atom[order], prepend=-1))
         law[:, atom[order[starts]]] = np.logaddexp.reduceat(logs[:, order], starts, axis=1)
-    ends = np.full((len(values), framework.models), -math.inf)
-    ends[[0, -1]] = further
-    totals = np.logaddexp(np.logaddexp.reduce(laws, axis=2), ends)
     error = 2 * error + UNIT_ROUNDOFF * 2 * (cells + len(first)) * (FUNCTION_ERROR + 4 + magnitude(laws))
     levels = [np.zeros(1, dtype=np.int64), *(found for found, _ in numbers)]
-    with np.errstate(invalid="ignore"):
-        laws, ends = laws - totals[:, :, np.newaxis], np.exp(ends - totals)
     chosen = np.stack([each[first] for each in places], axis=1)
     found = list(map(int, values))
-    return Classes(values=found, places=chosen, levels=levels, logs=laws, ends=ends, bands=bands[first], error=error)
+    bands = bands[first]
+    return Classes(values=found, places=chosen, levels=levels, logs=laws, further=further, bands=bands, error=error)
 
 
 def _with_records(public: Any, own: FloatArray, where: IntArray, models: int) -> tuple[FloatArray, FloatArray, float]:
@@ -723,23 +744,26 @@ class SwappedRecords:
     def _without_delta(self, entries: Sequence[Entry]) -> RecordsTotal:
         """The total by theorem 4."""
         protect, laws = self.framework.protect, self.framework.column_laws
-        read = frozenset(protect).union(*(entry.columns for entry in entries))
+        read = frozenset[str]().union(*(each.property.columns for each in protect.values()))
+        read = read.union(*(entry.columns for entry in entries))
         kind = law_kind(law for name in read for law in laws.get(name, ()))
         releases = [release for entry in entries if (release := self._release(entry)) is not None]
         if len(releases) < len(entries):
             return RecordsTotal(epsilon=None, kind=kind)
         try:
-            found = [self._share(name, *swap, releases) for name, swap in self._swaps()]
+            found = [self._share(*way, releases) for way in self.ways() or ()]
         except (OverflowError, SizeError):  # what is infinite is no fraction
             return RecordsTotal(epsilon=None, kind=kind)
         return RecordsTotal.of(found, kind)
 
-    def _swaps(self) -> list[tuple[str, tuple[Secret, Swap]]]:
-        """The exchanges of records of every protected column whose property has more than one value."""
-        found: list[tuple[str, tuple[Secret, Swap]]] = []
+    def ways(self) -> list[tuple[str, Secret, Swap]] | None:
+        """The exchanges of records of every protected property; None where one is a sum of many values."""
+        found: list[tuple[str, Secret, Swap]] = []
         for name, secret in self.framework.protect.items():
-            values = self._laws(secret, {}, frozenset()).values
-            found += [(name, (secret, s)) for s in (swaps(self.framework, secret, values) if len(values) > 1 else ())]
+            own = swaps(secret, self.framework.schema, self._laws(secret, {}, frozenset()))
+            if own is None:
+                return None
+            found += [(name, secret, swap) for swap in own]
         return found
 
     def _release(self, entry: Entry) -> Release | None:
@@ -775,7 +799,8 @@ class SwappedRecords:
     def _classes(self, secret: Secret, releases: Iterable[Release]) -> Classes:
         """The laws of one record on what some releases tell apart."""
         forms = {each.entry.text: each.form for each in releases if each.form is not None}
-        return self._laws(secret, forms, frozenset().union(*(each.entry.columns for each in releases if not each.form)))
+        seen = frozenset[str]().union(*(each.entry.columns for each in releases if not each.form))
+        return self._laws(secret, forms, seen)
 
     def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
         """What all releases tell about one property by one exchange of records."""
@@ -790,7 +815,7 @@ class SwappedRecords:
                 bare = [each for each in part if each.form and not each.rates]
                 beside += [self._alone(each) for each in part if bare and each not in bare]
                 groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
-        ones, totals, reached = sum(groups)
+        ones, totals, reached = cast(FloatArray, np.sum(groups, axis=0))
         worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(groups)
         told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
         # what other releases promise for every record is exact
@@ -818,7 +843,7 @@ class SwappedRecords:
         columns = set[str]().union(*(each.entry.columns for each in releases))
         parts = [frozenset(columns)]
         # a class is one state of the protected column; in draws of public records nothing is independent
-        if public is None and len(network.states[name]) == 2 and secret.property.columns == {name}:
+        if public is None and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
         found: list[tuple[frozenset[str], list[Release]]] = []
         for release in releases:
@@ -841,14 +866,16 @@ class SwappedRecords:
             below = self._kept("denominators of records", each.entry.text, make)
             noises += [(c, float(rate / d)) for c, rate, d in zip(numbers, each.rates, below, strict=False)]
             bare += [] if each.rates else numbers
-        sides = [classes.values.index(value) for value in swap.classes]
-        models = np.flatnonzero(np.isfinite(classes.logs.max(axis=2)[sides]).all(axis=0))
-        logs, ends = classes.logs[sides][:, models], classes.ends[sides][:, models]
-        possible = np.any(classes.logs[sides] > -math.inf, axis=1)
-        first, second = (np.repeat(each, len(models), axis=0).T for each in (possible, possible[::-1]))
-        laws = law_pairs(classes.places, classes.levels, noises, bare, (np.vstack(logs).T, np.vstack(logs[::-1]).T))
+        models, (logs, ends) = swap.models, classes.given(swap)
+        first, second = (
+            np.repeat(each, len(models), axis=0).T for each in np.any(logs > -math.inf, axis=1, keepdims=True)
+        )
+        laws = law_pairs(
+            classes.places, classes.levels, noises, bare, (np.concatenate(logs).T, np.concatenate(logs[::-1]).T)
+        )
         ended = np.concatenate(ends), np.concatenate(ends[::-1])
-        laws = replace(laws, ends=ended, possible=(first, second), bands=classes.bands, band=band)
+        both = np.hstack([first, second]), np.hstack([second, first])
+        laws = replace(laws, ends=ended, possible=both, bands=classes.bands, band=band)
         return models, laws, (noises, bare)
 
     def _of_part(self, secret: Secret, swap: Swap, releases: Sequence[Release], together: bool = False) -> FloatArray:
@@ -860,8 +887,9 @@ class SwappedRecords:
         totals, used = k * ones, sorted({*bare, *(column for column, _ in noises)})
         places, at = classes.places[:, used].T, {column: place for place, column in enumerate(used)}
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
-        for pair in sought if k > 1 and not laws.band and public is None and len(models) <= MOST_SUMMED else ():
-            added = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
+        few = k > 1 and swap.only and not laws.band and public is None and len(models) <= MOST_SUMMED
+        for pair in sought if few else ():
+            added: list[Array] = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
             both = [WholeLaw.of(added, each[:, pair], classes.error) for each in (laws.above, laws.below)]
             sums = bounds_of_sums(both, [(at[c], rate) for c, rate in noises], [at[c] for c in bare], k)
             totals[pair] = over(swap.distances, {1: float(ones[pair]), **sums})
@@ -893,10 +921,8 @@ class SwappedRecords:
             added = self._spread(models, (gains, spread, np.full_like(gains, span), laws.ends[0] + laws.ends[1]))
             first, deviation, spans = first + added[0], deviation + added[1], spans + added[2]
             ends = np.maximum(ends, added[3])
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            bennett = np.where(spans < 1e-3, 0.5 + spans / 5, (np.expm1(spans) - spans) / spans**2)
-            curved = np.fmin(spans**2 / 8, (deviation**2 + ends * spans**2) * bennett)
-        ones = np.minimum(first + ends * spans + curved * (1 + 2**-30) + beside, alone)
+        curved = _curved(spans, deviation**2 + ends * spans**2) * (1 + 2**-30)
+        ones = np.minimum(first + ends * spans + curved + beside, alone)
         return np.stack([ones, swap.distances[-1] * ones, ones])
 
     def _with_delta(self, entries: Sequence[Entry], delta: Fraction, columns: frozenset[str]) -> RecordsTotal:
@@ -905,7 +931,7 @@ class SwappedRecords:
         if not all(each.columns <= fixed and (each.record or (each.query and each.noise)) for each in entries):
             return unbounded
         shares: list[RecordShare] = []
-        for name, (secret, swap) in self._swaps():
+        for name, secret, swap in self.ways() or ():
             k, apart = swap.distances[-1], self._apart(secret, swap, fixed)
             grown = up(up(math.expm1(MOST_EPSILON) / math.expm1(MOST_EPSILON / k)) * apart)
             epsilons, deltas = list[float](), list[Fraction]()
@@ -934,13 +960,11 @@ class SwappedRecords:
             classes = None
         if classes is None:
             return 1.0
-        sides, far = [classes.values.index(value) for value in swap.classes], list[float]()
-        for a, b in (sides, sides[::-1]):
-            with np.errstate(invalid="ignore"):
-                more = np.fmax(np.exp(classes.logs[a]) - np.exp(classes.logs[b]), 0.0).sum(axis=1) + classes.ends[a]
-            far.append(float(np.nanmax(more)))
+        logs, ends = classes.given(swap)
+        p, q = np.exp(logs)
+        far = [np.maximum(x - y, 0.0).sum(axis=1) + end for x, y, end in ((p, q, ends[0]), (q, p, ends[1]))]
         lost = 2 * math.expm1(classes.error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * len(classes.bands) + 8)
-        return min(1.0, max(far) + lost)
+        return min(1.0, float(np.max(far)) + lost)
 
 
 def _network(framework: DatasetAttributePrivacy) -> DiscreteNetwork:
@@ -967,13 +991,8 @@ def swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refu
 def _swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refusal:
     if framework.forward is not None or not framework.network.states:
         return NOT_BY_RECORDS
+    evidence = SwappedRecords(framework)
     try:
-        for secret in framework.protect.values():
-            values = classes_of(framework, secret, (), frozenset()).values
-            if len(values) > 2:
-                return NOT_BY_RECORDS
-            if len(values) == 2:
-                swaps(framework, secret, values)
+        return NOT_BY_RECORDS if evidence.ways() is None else evidence
     except BnprivError as error:
         return Refusal.of(error)
-    return SwappedRecords(framework)
