@@ -148,7 +148,6 @@ class FrameworkComparison(Shown):
         asked = f"at epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="comparison",
-            kicker="bnpriv comparison",
             headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
             answer=(table, *((Paragraph(note),) if note else ()), told_apart),

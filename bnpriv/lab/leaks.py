@@ -213,7 +213,6 @@ class Leaks(Shown):
         )
         return Document(
             kind="leaks",
-            kicker="bnpriv leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),

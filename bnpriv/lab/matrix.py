@@ -182,7 +182,6 @@ class InfluenceMatrix(Shown):
         notes = (*(f"{name}: {why}" for name, why in self.refused.items()), *unbound)
         return Document(
             kind="influence matrix",
-            kicker="bnpriv influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
             answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),

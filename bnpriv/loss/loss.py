@@ -371,7 +371,6 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         figure = (Figure(scroller(chart, title), f"{title}: {words}.", f"{title}: {words}."),)
     return Document(
         kind="privacy loss",
-        kicker="bnpriv privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
         lead=f"For one pair of laws, in one order; the numbers are {views.epsilon.kind}.",
@@ -936,7 +935,6 @@ class PrivacyCurve(Shown):
         title = "The privacy curve"
         return Document(
             kind="privacy curve",
-            kicker="bnpriv privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
             lead=f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "

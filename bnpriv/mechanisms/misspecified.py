@@ -216,7 +216,6 @@ class Misspecified(Shown):
         held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
         return Document(
             kind="misspecified model",
-            kicker="bnpriv misspecified model",
             headline=(
                 f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
                 f"({number_text(self.asked)} was asked for)"

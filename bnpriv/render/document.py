@@ -265,8 +265,8 @@ class Document:
         What it is, such as "plan"; the field "document" of its JSON.
     headline : Text
         The finding as a sentence, without a full stop.
-    kicker : Text
-        A line above it: what this is and how large.
+    kicker : Text, optional
+        A line above it: what this is and how large; by default what it is.
     verdict : str
         The finding in one word, shown in the colour of `tone`; "" shows none.
     tone : {"good", "fair", "poor", "plain"}
@@ -287,7 +287,7 @@ class Document:
 
     kind: str
     headline: Text
-    kicker: Text = ""
+    kicker: Text | None = None
     verdict: str = ""
     tone: Tone = "plain"
     lead: Text = ""
