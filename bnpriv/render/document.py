@@ -6,6 +6,7 @@ those are built by `bnpriv.render` itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -253,6 +254,11 @@ class Section:
 
 
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
+
+
+def json_number(value: float) -> float | str | None:
+    """A number for JSON, which has no infinite ones: "inf" stands for it, and None for what is no number."""
+    return None if math.isnan(value) else "inf" if math.isinf(value) else value
 
 
 @dataclass(frozen=True, kw_only=True)
