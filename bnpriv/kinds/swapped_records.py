@@ -765,6 +765,9 @@ class SwappedRecords:
 
     def ways(self) -> list[tuple[str, Secret, Swap]] | None:
         """The exchanges of records of every protected property; None where one is a sum of many values."""
+        return self._kept("exchanges of records", None, self._ways)
+
+    def _ways(self) -> list[tuple[str, Secret, Swap]] | None:
         found: list[tuple[str, Secret, Swap]] = []
         for name, secret in self.framework.protect.items():
             own = swaps(secret, self.framework.schema, self._laws(secret, {}, frozenset()))
@@ -993,13 +996,6 @@ def swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refu
     -------
     SwappedRecords or Refusal
     """
-    kept: dict[str, SwappedRecords | Refusal] = framework.kept.table("swapped records")
-    if "found" not in kept:
-        kept["found"] = _swapped_records(framework)
-    return kept["found"]
-
-
-def _swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refusal:
     if framework.forward is not None or not framework.network.states:
         return NOT_BY_RECORDS
     evidence = SwappedRecords(framework)
