@@ -711,10 +711,12 @@ class SwappedRecords:
         query : Query
         """
         unknown = CUSTOM if isinstance(query, Custom) else unknown_law(self.framework, query)
-        try:
-            return unknown or (told(self.framework, [normal_form(query, self.framework.schema)], frozenset()) and None)
-        except BnprivError as error:
-            return Refusal.of(error)
+        if unknown is None:
+            try:
+                told(self.framework, [normal_form(query, self.framework.schema)], frozenset())
+            except BnprivError as error:
+                return Refusal.of(error)
+        return unknown
 
     def total(
         self, entries: Sequence[Entry], delta: Fraction = Fraction(0), columns: frozenset[str] = frozenset()
