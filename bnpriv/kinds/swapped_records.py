@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -38,7 +39,7 @@ from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
-from bnpriv.errors import BnprivError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
 from bnpriv.kind import NOT_BY_RECORDS
 from bnpriv.kinds.public_records import BITS
 
@@ -147,7 +148,6 @@ class Search:
         with np.errstate(invalid="ignore", divide="ignore"):
             ended = np.logaddexp(laws.above, np.where(laws.possible[0], np.log(laws.ends[0]), -math.inf))
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
-        self.orders: dict[int, IntArray] = {}
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
     def largest(self) -> Found:
@@ -225,7 +225,7 @@ class Search:
             p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read
-            order = np.array([self._order(pair) for pair in boxes.pair[near]], dtype=np.int64).reshape(-1, len(p)).T
+            order = self._order[:, boxes.pair[near]]
             sorted_ = [np.take_along_axis(each, order, 0) for each in (p, q, grown * band, shrunk)]
             loose = _threshold(sorted_[0], sorted_[1], sorted_[2], sorted_[3], *ends)
             if laws.band:
@@ -237,14 +237,12 @@ class Search:
         bound[np.isneginf(middle)] = -math.inf
         return boxes._replace(bound=bound), linear, gains
 
-    def _order(self, pair: int) -> IntArray:
-        """The atoms by the ratio of two laws, the largest first."""
-        if pair not in self.orders:
-            with np.errstate(invalid="ignore"):
-                above = self.laws.above[:, pair]
-                ratio = np.where(np.isneginf(above), -math.inf, above - self.laws.below[:, pair])
-            self.orders[pair] = np.argsort(-ratio, kind="stable")
-        return self.orders[pair]
+    @cached_property
+    def _order(self) -> IntArray:
+        """The atoms by the ratio of the two laws of each pair, the largest first."""
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(np.isneginf(self.laws.above), -math.inf, self.laws.above - self.laws.below)
+        return np.argsort(-ratio, axis=0, kind="stable")
 
     def _above(self, masses: FloatArray) -> FloatArray:
         """The mass above each step less that at the middle: of steps below it minus the mass that is below."""
@@ -681,11 +679,16 @@ class RecordsTotal:
 
 
 class Release(NamedTuple):
-    """A release as theorem 4 sees it: its form, None of what counts as private for single records, and 1 / scales."""
+    """A release as theorem 4 sees it.
+
+    The form is None of what counts as private for single records; `rates` are what one more of each numerator costs,
+    none without noise; `rounding` is what the rounding of the answer costs.
+    """
 
     entry: Entry
-    form: NormalForm | None
-    rates: tuple[Fraction, ...] = ()
+    form: NormalForm | None = None
+    rates: tuple[float, ...] = ()
+    rounding: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -707,7 +710,13 @@ class SwappedRecords:
         ----------
         query : Query
         """
-        return CUSTOM if isinstance(query, Custom) else unknown_law(self.framework, query)
+        unknown = CUSTOM if isinstance(query, Custom) else unknown_law(self.framework, query)
+        if unknown is None:
+            try:
+                told(self.framework, [normal_form(query, self.framework.schema)], frozenset())
+            except BnprivError as error:
+                return Refusal.of(error)
+        return unknown
 
     def total(
         self, entries: Sequence[Entry], delta: Fraction = Fraction(0), columns: frozenset[str] = frozenset()
@@ -752,12 +761,15 @@ class SwappedRecords:
             return RecordsTotal(epsilon=None, kind=kind)
         try:
             found = [self._share(*way, releases) for way in self.ways() or ()]
-        except (OverflowError, SizeError):  # what is infinite is no fraction
+        except (OverflowError, SizeError, LawError):  # what is infinite is no fraction
             return RecordsTotal(epsilon=None, kind=kind)
         return RecordsTotal.of(found, kind)
 
     def ways(self) -> list[tuple[str, Secret, Swap]] | None:
         """The exchanges of records of every protected property; None where one is a sum of many values."""
+        return self._kept("exchanges of records", None, self._ways)
+
+    def _ways(self) -> list[tuple[str, Secret, Swap]] | None:
         found: list[tuple[str, Secret, Swap]] = []
         for name, secret in self.framework.protect.items():
             own = swaps(secret, self.framework.schema, self._laws(secret, {}, frozenset()))
@@ -769,13 +781,20 @@ class SwappedRecords:
     def _release(self, entry: Entry) -> Release | None:
         """An entry as theorem 4 sees it; None where it does not count it."""
         if entry.record is not None:
-            return None if entry.record[1] else Release(entry, None)
+            return None if entry.record[1] else Release(entry)
         if entry.query is None or entry.noise == "gaussian":
             return None
-        query, schema = entry.query, self.framework.schema
-        form = self._kept("forms of records", entry.text, lambda: normal_form(query, schema))
-        weights = [Fraction(weight) for weight in entry.weights or [1.0] * len(form.offset)]
-        return Release(entry, form, tuple(w / Fraction(entry.scale) for w in weights) if entry.noise else ())
+
+        def facts(query: Query = entry.query) -> tuple[NormalForm, float, list[int]]:
+            form = normal_form(query, self.framework.schema)
+            return form, rounding_of(form), [whole.denominator for whole in form.wholes()]
+
+        form, rounding, below = self._kept("forms of records", entry.text, facts)
+        if not entry.noise:
+            return Release(entry, form)
+        weights = entry.weights or (1.0,) * len(below)
+        moved = Fraction(rounding) * Fraction(max(weights)) / Fraction(entry.scale) if rounding else Fraction(0)
+        return Release(entry, form, tuple(w / entry.scale / d for w, d in zip(weights, below, strict=True)), moved)
 
     def _alone(self, release: Release) -> float:
         """What a release tells of one record whatever the laws, rounded up."""
@@ -804,14 +823,13 @@ class SwappedRecords:
 
     def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
         """What all releases tell about one property by one exchange of records."""
-        rounding = [Fraction(rounding_of(each.form)) * max(each.rates) for each in releases if each.form and each.rates]
         seen = [each for each in releases if each.form or self._is_seen(each.entry.columns)]
         beside = [self._alone(each) for each in releases if each not in seen]
         groups, parts = [np.zeros((3, 2 * self.framework.models))], self._parts(name, secret, seen)
         for part in parts:
             try:
                 groups.append(self._of_part(secret, swap, part, together=len(parts) == 1))
-            except SizeError:
+            except (SizeError, LawError):
                 bare = [each for each in part if each.form and not each.rates]
                 beside += [self._alone(each) for each in part if bare and each not in bare]
                 groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
@@ -827,7 +845,7 @@ class SwappedRecords:
             model=worst % self.framework.models,
             distance=size,
             one=up(math.fsum([float(ones[worst]), *beside]), steps),
-            total=sum(rounding, told),
+            total=sum((each.rounding for each in releases), told),
         )
 
     def _is_seen(self, names: frozenset[str]) -> bool:
@@ -839,11 +857,11 @@ class SwappedRecords:
 
     def _parts(self, name: str, secret: Secret, releases: Sequence[Release]) -> list[list[Release]]:
         """The releases in groups of which the columns are independent of those of other groups in either class."""
-        network, public = _network(self.framework), self.framework.public_records
+        network, several = _network(self.framework), self.framework.public_records or name in self.framework.column_laws
         columns = set[str]().union(*(each.entry.columns for each in releases))
         parts = [frozenset(columns)]
         # a class is one state of the protected column; in draws of public records nothing is independent
-        if public is None and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
+        if not several and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
         found: list[tuple[frozenset[str], list[Release]]] = []
         for release in releases:
@@ -862,9 +880,7 @@ class SwappedRecords:
                 continue
             form, start = each.form, 1 + sum(map(len, columns.values()))
             numbers = columns.setdefault(each.entry.text, range(start, start + len(form.offset)))
-            make = lambda form=form: [whole.denominator for whole in form.wholes()]  # noqa: E731
-            below = self._kept("denominators of records", each.entry.text, make)
-            noises += [(c, float(rate / d)) for c, rate, d in zip(numbers, each.rates, below, strict=False)]
+            noises += zip(numbers, each.rates, strict=False)
             bare += [] if each.rates else numbers
         models, (logs, ends) = swap.models, classes.given(swap)
         first, second = (
@@ -942,7 +958,7 @@ class SwappedRecords:
                     shift = up(self._moved(entry, 2) / entry.scale)
                     epsilons.append(gaussian_epsilon(shift, down(float(own) / grown, 8)))
                 else:
-                    epsilons.append(self._alone(Release(entry, None)))
+                    epsilons.append(self._alone(Release(entry)))
             one = up(math.fsum(epsilons))
             if one < MOST_EXPONENT:
                 one = min(one, up(math.log1p(up(apart * math.expm1(one), 16)), 16))
@@ -982,13 +998,6 @@ def swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refu
     -------
     SwappedRecords or Refusal
     """
-    kept: dict[str, SwappedRecords | Refusal] = framework.kept.table("swapped records")
-    if "found" not in kept:
-        kept["found"] = _swapped_records(framework)
-    return kept["found"]
-
-
-def _swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refusal:
     if framework.forward is not None or not framework.network.states:
         return NOT_BY_RECORDS
     evidence = SwappedRecords(framework)
