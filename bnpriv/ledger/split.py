@@ -55,7 +55,7 @@ SMALL_EPSILON = 1e-3
 CALIBRATED = 40
 """Calibrations of one question in search of a rate."""
 
-CLOSE = 1e-9
+AS_CLOSE = 1e-9
 """Relative distance at which a rate, or a total, is as good as another."""
 
 
@@ -145,7 +145,7 @@ class AskedQuestion:
         bare = costs(np.array([math.inf]))
         if bare == 0 or math.isinf(bare):
             return bare
-        found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * CLOSE), CLOSE)
+        found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * AS_CLOSE), AS_CLOSE)
         return 0.0 if found is None else float(found[0])
 
     def at(self, rate: float) -> Entry:
@@ -176,20 +176,20 @@ class AskedQuestion:
             found = rate_of(made)
             if found <= rate and (best is None or found > rate_of(best)):
                 best = made
-            if rate * (1 - CLOSE) <= found <= rate or (found <= rate and epsilon == LARGEST_EPSILON):
+            if rate * (1 - AS_CLOSE) <= found <= rate or (found <= rate and epsilon == LARGEST_EPSILON):
                 break
             if found <= rate:
                 low, below = epsilon, found
             else:
                 high, above = epsilon, found
-            if high - low <= CLOSE * low:
+            if high - low <= AS_CLOSE * low:
                 break
             if math.isinf(high):
-                epsilon *= min(4.0, rate / found) * (1 + CLOSE) if math.isfinite(rate) else 2.0
+                epsilon *= min(4.0, rate / found) * (1 + AS_CLOSE) if math.isfinite(rate) else 2.0
             elif math.isinf(above) or math.isinf(rate):
                 epsilon = (low + high) / 2
             else:  # a little below what a straight line says, so that the next one is not above again
-                epsilon = low + (high - low) * (rate - below) / (above - below) * (1 - CLOSE / 4)
+                epsilon = low + (high - low) * (rate - below) / (above - below) * (1 - AS_CLOSE / 4)
         return best
 
 
@@ -532,7 +532,7 @@ def realised(
         Costs(accountant=alone, questions=[each])(np.array([rate])) for each, rate in zip(questions, rates, strict=True)
     ]
     for _ in range(3):
-        found = scaled(costs, rates, down(float(limit)), CLOSE)
+        found = scaled(costs, rates, down(float(limit)), AS_CLOSE)
         if found is None:
             return None
         made = [

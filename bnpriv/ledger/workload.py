@@ -461,8 +461,8 @@ def by_numbers(
         return None
     stacks, given = list[AskedQuestion](), list[float]()
     # weights in a stack are powers of two: numbers between these go into stacks of their own
-    between = np.round(BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % BETWEEN
-    for k in range(BETWEEN):
+    between = np.round(STACKS_BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % STACKS_BETWEEN
+    for k in range(STACKS_BETWEEN):
         places = [int(place) for place in np.argsort(-rates) if rates[place] > 0 and between[place] == k]
         for group in _groups([noisy[place] for place in places], matrix.schema):
             chosen, places = places[: len(group)], places[len(group) :]
@@ -507,7 +507,7 @@ PARTNERS = 6
 LEAST_COST = 0.1
 """What a number costs at least, as a share of the least cost of the others."""
 
-BETWEEN = 4
+STACKS_BETWEEN = 4
 """Stacks whose weights lie evenly between powers of two."""
 
 
