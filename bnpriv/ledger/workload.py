@@ -32,7 +32,7 @@ from bnpriv.core.release import Release
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
-from bnpriv.ledger.split import AskedQuestion, BudgetSplit, Costs, rate_of, realised, scaled, shares, split
+from bnpriv.ledger.split import AskedQuestion, BudgetSplit, PlannedCosts, rate_of, realised, scaled, shares, split
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Section, Table, fact
 from bnpriv.shown import Shown
@@ -474,7 +474,7 @@ def by_numbers(
             except (RefusedError, SizeError, QueryError):
                 return None
             given.append(float(parts.min()))
-    together = Costs(accountant=accountant, questions=stacks)
+    together = PlannedCosts(accountant=accountant, questions=stacks)
     found = scaled(together, np.array(given), down(float(limit)))
     return None if found is None else realised(accountant, stacks, found, limit)
 
