@@ -55,7 +55,7 @@ SMALL_EPSILON = 1e-3
 CALIBRATED = 40
 """Calibrations of one question in search of a rate."""
 
-CLOSE = 1e-9
+AS_CLOSE = 1e-9
 """Relative distance at which a rate, or a total, is as good as another."""
 
 
@@ -141,11 +141,11 @@ class AskedQuestion:
         """The highest rate of noise: where a higher one costs as much, quilts need none; 0 where they never do."""
         if self.entry.family != "quilt":
             return math.inf
-        costs = Costs(accountant=Accountant(self.made.framework), questions=[self], most=np.array([math.inf]))
+        costs = PlannedCosts(accountant=Accountant(self.made.framework), questions=[self], most=np.array([math.inf]))
         bare = costs(np.array([math.inf]))
         if bare == 0 or math.isinf(bare):
             return bare
-        found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * CLOSE), CLOSE)
+        found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * AS_CLOSE), AS_CLOSE)
         return 0.0 if found is None else float(found[0])
 
     def at(self, rate: float) -> Entry:
@@ -176,20 +176,20 @@ class AskedQuestion:
             found = rate_of(made)
             if found <= rate and (best is None or found > rate_of(best)):
                 best = made
-            if rate * (1 - CLOSE) <= found <= rate or (found <= rate and epsilon == LARGEST_EPSILON):
+            if rate * (1 - AS_CLOSE) <= found <= rate or (found <= rate and epsilon == LARGEST_EPSILON):
                 break
             if found <= rate:
                 low, below = epsilon, found
             else:
                 high, above = epsilon, found
-            if high - low <= CLOSE * low:
+            if high - low <= AS_CLOSE * low:
                 break
             if math.isinf(high):
-                epsilon *= min(4.0, rate / found) * (1 + CLOSE) if math.isfinite(rate) else 2.0
+                epsilon *= min(4.0, rate / found) * (1 + AS_CLOSE) if math.isfinite(rate) else 2.0
             elif math.isinf(above) or math.isinf(rate):
                 epsilon = (low + high) / 2
             else:  # a little below what a straight line says, so that the next one is not above again
-                epsilon = low + (high - low) * (rate - below) / (above - below) * (1 - CLOSE / 4)
+                epsilon = low + (high - low) * (rate - below) / (above - below) * (1 - AS_CLOSE / 4)
         return best
 
 
@@ -244,7 +244,7 @@ Errors = Callable[[FloatArray], tuple[float, FloatArray]]
 
 @final
 @dataclass(kw_only=True)
-class Costs:
+class PlannedCosts:
     """What earlier releases and questions tell together, all at once: the accountant counts one after the other.
 
     Parameters
@@ -310,12 +310,12 @@ class Costs:
         return self._shares[0].total
 
 
-def scaled(costs: Costs, rates: FloatArray, limit: float, close: float = NEAR_LIMIT) -> FloatArray | None:
+def scaled(costs: PlannedCosts, rates: FloatArray, limit: float, close: float = NEAR_LIMIT) -> FloatArray | None:
     """Return rates times the largest common factor that keeps a limit; None where none does.
 
     Parameters
     ----------
-    costs : Costs
+    costs : PlannedCosts
     rates : ndarray
     limit : float
     close : float
@@ -358,7 +358,7 @@ class Sharing:
 
 
 def best_sharing(
-    errors: Errors, costs: Costs, starts: Iterable[FloatArray], limit: float, *, quick: bool = False
+    errors: Errors, costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, *, quick: bool = False
 ) -> Sharing | None:
     """Return rates of the least sum of errors that keep a limit, as far as a search finds them; None where none do.
 
@@ -366,7 +366,7 @@ def best_sharing(
     ----------
     errors : callable
         From rates to the sum, and how fast it falls with each.
-    costs : Costs
+    costs : PlannedCosts
     starts : iterable of ndarray
         Rates to begin with.
     limit : float
@@ -388,7 +388,7 @@ class _Search:
     """The best rates so far, and the steps that better them."""
 
     errors: Errors
-    costs: Costs
+    costs: PlannedCosts
     limit: float
     best: Sharing | None = None
 
@@ -506,12 +506,12 @@ def shared(
     accountant: Accountant, questions: Sequence[AskedQuestion], limit: Fraction, *, quick: bool = False
 ) -> Sharing | None:
     """Return the best rates of questions of which each answers itself; None where none keep the limit."""
-    costs = Costs(accountant=accountant, questions=questions)
+    costs = PlannedCosts(accountant=accountant, questions=questions)
     found = starts(costs, questions)
     return best_sharing(summed_errors(questions), costs, found, down(float(limit)), quick=quick)
 
 
-def starts(costs: Costs, questions: Sequence[AskedQuestion]) -> Iterable[FloatArray]:
+def starts(costs: PlannedCosts, questions: Sequence[AskedQuestion]) -> Iterable[FloatArray]:
     """Yield rates to begin with: of equal shares, the same with noise everywhere, and by what each costs alone."""
     given = np.array([rate_of(each.made) for each in questions])
     units = np.array([each.unit for each in questions])
@@ -526,13 +526,14 @@ def realised(
     accountant: Accountant, questions: Sequence[AskedQuestion], rates: FloatArray, limit: Fraction
 ) -> list[Calibration] | None:
     """Return calibrations with noise of given rates that use a limit up; None where there are none."""
-    costs = Costs(accountant=accountant, questions=questions)
+    costs = PlannedCosts(accountant=accountant, questions=questions)
     alone = Accountant(accountant.framework)
     epsilons = [
-        Costs(accountant=alone, questions=[each])(np.array([rate])) for each, rate in zip(questions, rates, strict=True)
+        PlannedCosts(accountant=alone, questions=[each])(np.array([rate]))
+        for each, rate in zip(questions, rates, strict=True)
     ]
     for _ in range(3):
-        found = scaled(costs, rates, down(float(limit)), CLOSE)
+        found = scaled(costs, rates, down(float(limit)), AS_CLOSE)
         if found is None:
             return None
         made = [

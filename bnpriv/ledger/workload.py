@@ -32,7 +32,7 @@ from bnpriv.core.release import Release
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
-from bnpriv.ledger.split import AskedQuestion, BudgetSplit, Costs, rate_of, realised, scaled, shares, split
+from bnpriv.ledger.split import AskedQuestion, BudgetSplit, PlannedCosts, rate_of, realised, scaled, shares, split
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Section, Table, fact
 from bnpriv.shown import Shown
@@ -461,8 +461,8 @@ def by_numbers(
         return None
     stacks, given = list[AskedQuestion](), list[float]()
     # weights in a stack are powers of two: numbers between these go into stacks of their own
-    between = np.round(BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % BETWEEN
-    for k in range(BETWEEN):
+    between = np.round(STACKS_BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % STACKS_BETWEEN
+    for k in range(STACKS_BETWEEN):
         places = [int(place) for place in np.argsort(-rates) if rates[place] > 0 and between[place] == k]
         for group in _groups([noisy[place] for place in places], matrix.schema):
             chosen, places = places[: len(group)], places[len(group) :]
@@ -474,7 +474,7 @@ def by_numbers(
             except (RefusedError, SizeError, QueryError):
                 return None
             given.append(float(parts.min()))
-    together = Costs(accountant=accountant, questions=stacks)
+    together = PlannedCosts(accountant=accountant, questions=stacks)
     found = scaled(together, np.array(given), down(float(limit)))
     return None if found is None else realised(accountant, stacks, found, limit)
 
@@ -507,7 +507,7 @@ PARTNERS = 6
 LEAST_COST = 0.1
 """What a number costs at least, as a share of the least cost of the others."""
 
-BETWEEN = 4
+STACKS_BETWEEN = 4
 """Stacks whose weights lie evenly between powers of two."""
 
 

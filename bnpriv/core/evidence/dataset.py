@@ -643,7 +643,7 @@ def _too_many(pairs: int) -> Refusal:
     return Refusal(
         required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
         found=f"{pairs:,}",
-        remedy="Use TightMechanism, which of counts needs the laws of one record only, or choose pairs with "
+        remedy="Use TightMechanism, which for counts needs the laws of one record only, or choose pairs with "
         "bnpriv.pairs or bnpriv.apart.",
     )
 

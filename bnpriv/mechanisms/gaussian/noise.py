@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, up
-from bnpriv.core.noise import Gaussian, common_quantile, gaussian_error, near, sampled, sized, tail_of_one
+from bnpriv.core.noise import Gaussian, Sampler, common_quantile, gaussian_error, near, sampled, sized, tail_of_one
 from bnpriv.errors import ParameterError
-
-if TYPE_CHECKING:
-    from bnpriv.core.noise import Sampler
 
 DITHER_SHARE = 2.0**-10
 """The independent noise that is drawn last has at least this share of the deviation of each number."""

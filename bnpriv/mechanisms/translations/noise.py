@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, up
 from bnpriv.core.noise import (
     Laplace,
+    Sampler,
     laplace_mean_length,
     near,
     norm_of,
@@ -24,9 +25,6 @@ from bnpriv.core.noise import (
     tail_of_one,
 )
 from bnpriv.errors import ParameterError
-
-if TYPE_CHECKING:
-    from bnpriv.core.noise import Sampler
 
 REACH_SCALES = 64.0
 """Noisy coordinates are clamped so many scales beyond the answers: it happens to one release of 10^28."""

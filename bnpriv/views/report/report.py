@@ -41,6 +41,7 @@ from bnpriv.views.calibration import (
 )
 from bnpriv.views.curves import curve_sections
 from bnpriv.views.private_table import open_columns_data, open_columns_section
+from bnpriv.views.report import sections
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.views.report.columns import (
@@ -54,14 +55,6 @@ from bnpriv.views.report.columns import (
     secrets_section,
 )
 from bnpriv.views.report.network import beside, edges_section, network_section, quilts_section
-from bnpriv.views.report.sections import (
-    beliefs_section,
-    facts,
-    glossary_section,
-    laws_section,
-    long_names_section,
-    reading_section,
-)
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -310,7 +303,7 @@ class InfluenceReport(Analysis):
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
             answer=() if self.best is None else noise_figure(self.best),
-            facts=tuple(facts(self, self.advice)),
+            facts=tuple(sections.facts(self, self.advice)),
             beside=(*beside(self), *column_bars(self)),
             sections=tuple(part for part in self._sections() if part is not None),
             data=report_data(self),
@@ -318,7 +311,7 @@ class InfluenceReport(Analysis):
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
-        yield laws_section(self)
+        yield sections.laws_section(self)
         yield open_columns_section(self.open_columns)
         yield from further_sections(self)
         yield network_section(self)
@@ -332,17 +325,17 @@ class InfluenceReport(Analysis):
                 yield self.plan.table.section
         if self.best is not None:
             yield guarantee_section(self.best.guarantee)
-        yield beliefs_section(self)
+        yield sections.beliefs_section(self)
         yield quilts_section(self)
         yield edges_section(self)
         yield secrets_section(self)
         yield curve_section(self)
         yield history_section(self)
-        yield reading_section(self)
+        yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
         yield trust_section(self.source, self.assumptions, certificate)
-        yield glossary_section(self)
-        yield long_names_section(self)
+        yield sections.glossary_section(self)
+        yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as a page of its own, with a slider for epsilon; it loads nothing from anywhere.
