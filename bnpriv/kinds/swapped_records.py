@@ -39,7 +39,7 @@ from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
-from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, Refusal, SecretError, SizeError
 from bnpriv.kind import NOT_BY_RECORDS
 from bnpriv.kinds.public_records import BITS
 
@@ -370,15 +370,22 @@ class Classes(NamedTuple):
 def swaps(secret: Secret, schema: Schema, classes: Classes) -> list[Swap] | None:
     """The exchanges of records between two secrets of a pair; None for a sum of many values."""
     found: list[Swap] = []
+    refused: list[SecretError] = []
     possible = np.any(classes.logs > -math.inf, axis=2)
     # which classes there are may differ between models, and with them the ways in which records change
     for pattern in np.unique(possible, axis=1).T:
-        ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        try:
+            ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        except SecretError as error:  # under these models no two values that are to be hidden are possible
+            refused.append(error)
+            continue
         if ways is None:
             return None
         models, only = np.flatnonzero(np.all(pattern == possible.T, axis=1)), len(ways.classes) == 1
         for pair, both in ways.classes.items():
             found.append(Swap(pair, ways.distances, both, models, only, secret.of_cells))
+    if refused and not found:
+        raise refused[0]
     return found
 
 
