@@ -29,6 +29,7 @@ from bnpriv.ledger.history import History
 from bnpriv.ledger.prices import Price
 from bnpriv.ledger.split import BudgetSplit
 from bnpriv.ledger.values import Budget
+from bnpriv.ledger.workload import Workload, WorkloadAnswer
 from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
 from bnpriv.mechanisms.misspecified import Misspecified
 from bnpriv.mechanisms.plan import Plan
@@ -88,4 +89,6 @@ __all__ = [
     "TablePlan",
     "Tradeoff",
     "Usefulness",
+    "Workload",
+    "WorkloadAnswer",
 ]

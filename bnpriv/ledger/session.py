@@ -27,6 +27,7 @@ from bnpriv.ledger.pages import session_document
 from bnpriv.ledger.prices import AskedAccuracy, Chooser, NextCosts, Price, as_it_is
 from bnpriv.ledger.split import BudgetSplit, split
 from bnpriv.ledger.values import Budget, Mark, Uncopied
+from bnpriv.ledger.workload import Workload, WorkloadAnswer, workload
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
 from bnpriv.render.outputs import require_writable
@@ -360,11 +361,77 @@ class Session(Uncopied, Shown):
         RefusedError
             If a query needs more than the budget, whatever its noise.
         """
+        return split(*self._left_for(queries, budget))
+
+    def workload(self, queries: Sequence[Query | str], budget: float | None = None) -> Workload:
+        """Choose what to ask in place of many questions, so that the sum of the errors of their answers is least.
+
+        What overlaps is asked once: cross tables share their margins, counts of ranges the counts between their ends.
+        The answers follow by least squares, and are consistent. Nothing is spent.
+
+        Parameters
+        ----------
+        queries : sequence of Query or str
+        budget : float, optional
+            What they may add to the total; by default all that is left.
+
+        Returns
+        -------
+        Workload
+            To be passed to `release_workload`; never worse than `plan`.
+
+        Raises
+        ------
+        ParameterError, RefusedError
+            As `plan`.
+        """
+        return workload(*self._left_for(queries, budget))
+
+    def release_workload(
+        self, chosen: Workload, *, key: str | None = None, sampler: Sampler | None = None
+    ) -> tuple[WorkloadAnswer, ...]:
+        """Charge what a workload asks, and answer all of its questions.
+
+        Parameters
+        ----------
+        chosen : Workload
+            What `workload` returned.
+        key : str, optional
+            Names it: called again with the same key, what was released comes back and nothing is charged for it.
+        sampler : Sampler, optional
+            As of `release`.
+
+        Returns
+        -------
+        tuple of WorkloadAnswer
+            In the order of the questions.
+
+        Raises
+        ------
+        RefusedError
+            If the budget does not allow all of it; nothing is charged.
+        DataError, FileError, LedgerError, QueryError, SchemaError
+            As `release`.
+        """
+        self._require_open()
+        keys = [None if key is None else f"{key} {k + 1}" for k in range(len(chosen.calibrations))]
+        with noting(lambda: NOTHING_CHARGED):
+            chosen.require_room(self._account.before(keys[0]), self._account.budget)
+        released = [
+            release(made, self.data, sampler=sampler, ledger=self._account, key=each)
+            for made, each in zip(chosen.calibrations, keys, strict=True)
+        ]
+        return chosen.answers(released)
+
+    def _left_for(
+        self, queries: Sequence[Query | str], budget: float | None
+    ) -> tuple[Accountant, Sequence[Query], Fraction, Budget]:
+        """What was released, the questions, what all may tell together then, and the budget."""
         spent = self._spent(accountant := self.accountant)
         most = self._account.budget.epsilon - spent
         wanted = most if budget is None else Budget(budget).epsilon
         asked = [as_query(query) for query in _several(queries)]
-        return split(accountant, asked, spent + min(most, wanted), self._account.budget)
+        return accountant, asked, spent + min(most, wanted), self._account.budget
 
     def next_costs(self, calibrations: Sequence[Calibration]) -> NextCosts:
         """Return what calibrations would cost as the next release; `bnpriv.plan` shows it.

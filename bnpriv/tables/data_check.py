@@ -17,7 +17,7 @@ from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, 
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, row_count
-from bnpriv.tables.files import is_sqlite
+from bnpriv.tables.files import is_csv, is_sqlite
 from bnpriv.tables.reader import chosen, collected, opened, source
 from bnpriv.tables.readings import (
     PLAIN,
@@ -369,8 +369,6 @@ def check_data(declared: object, data: object) -> DataCheck:
 
 
 def _checked(schema: Schema, data: object) -> DataCheck:
-    from bnpriv.tables.files import is_csv
-
     dialect = dialect_of(schema)
     names = Counter(table_names(data, dialect.separator))
     found: list[Finding] = []

@@ -828,9 +828,6 @@ def _canonical(columns: Mapping[str, Column], data: object, dialect: Dialect) ->
     import narwhals as nw
     import pandas as pd
 
-    from bnpriv.tables.reader import collected, opened
-    from bnpriv.tables.readings import constants
-
     with opened(data, columns, doubles=True, dialect=dialect) as frame:
         clean = cleaned(frame, columns)
         constant, values = (

@@ -20,16 +20,7 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.interrupts import stoppable
 from bnpriv.core.schema import Column
 from bnpriv.errors import DataError, InstallationError, MissingExtraError
-from bnpriv.tables.files import (
-    SQLITE,
-    DatabaseTable,
-    database_table,
-    file_frame,
-    identifier,
-    is_database,
-    sqlite_file,
-    with_imports_named,
-)
+from bnpriv.tables import files
 from bnpriv.tables.readings import PLAIN, Dialect, Frame, Writing, categories, in_memory, labelled, number, reading
 
 if TYPE_CHECKING:
@@ -82,7 +73,7 @@ def database_frame(url: str, columns: Collection[str]) -> Generator[tuple[nw.Dat
     """
     import pandas as pd
 
-    place = database_table(url)
+    place = files.database_table(url)
     names, rows = _read_table(place, columns)
     wanted = [name for name in names if name in columns]
     if not columns:
@@ -101,18 +92,18 @@ def database_columns(url: str) -> list[str]:
     FileError, MissingExtraError
         As `database_frame`.
     """
-    return _read_table(database_table(url), None)[0]
+    return _read_table(files.database_table(url), None)[0]
 
 
 Read = tuple[list[str], list[Sequence[Any]]]
 
 
-def _read_table(place: DatabaseTable, columns: Collection[str] | None) -> Read:
-    return (_sqlite if place.scheme == SQLITE else _postgres)(place, columns)
+def _read_table(place: files.DatabaseTable, columns: Collection[str] | None) -> Read:
+    return (_sqlite if place.scheme == files.SQLITE else _postgres)(place, columns)
 
 
-def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
-    path = sqlite_file(place.address)
+def _sqlite(place: files.DatabaseTable, columns: Collection[str] | None) -> Read:
+    path = files.sqlite_file(place.address)
     if not os.path.isfile(path):
         raise place.refusal("a database must be a regular file", "none", "Write four slashes before a full path.")
     refused = ""
@@ -127,11 +118,11 @@ def _sqlite(place: DatabaseTable, columns: Collection[str] | None) -> Read:
             if not connection.execute(known, place.table).fetchone()[0]:
                 found, remedy = "none of that name", "Check the name behind the #."
                 raise place.refusal("the table must be in the database", found, remedy)
-            table = identifier(place.table[0])
+            table = files.identifier(place.table[0])
             names = [each[0] for each in connection.execute(f"SELECT * FROM {table} LIMIT 0").description]
             if columns is None:
                 return names, []
-            chosen = ", ".join(identifier(name) for name in names if name in columns) or "1"
+            chosen = ", ".join(files.identifier(name) for name in names if name in columns) or "1"
             return names, connection.execute(f"SELECT {chosen} FROM {table}").fetchall()
     except sqlite3.Error as error:
         refused = type(error).__name__
@@ -142,7 +133,7 @@ def _decoded(raw: bytes) -> str:
     return raw.decode("utf-8", errors="replace")
 
 
-def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:
+def _postgres(place: files.DatabaseTable, columns: Collection[str] | None) -> Read:
     try:
         import psycopg
     except ImportError:
@@ -169,7 +160,7 @@ def _postgres(place: DatabaseTable, columns: Collection[str] | None) -> Read:
     raise place.refusal(required, found, remedy)
 
 
-def _rows(connection: psycopg.Connection[Any], place: DatabaseTable, columns: Collection[str] | None) -> Read:
+def _rows(connection: psycopg.Connection[Any], place: files.DatabaseTable, columns: Collection[str] | None) -> Read:
     from psycopg import sql
 
     table = sql.Identifier(*place.table)
@@ -229,7 +220,7 @@ def opened(
     """
     with source(data, columns, dialect.separator) as (frame, names):
         # a file is opened such that no statistics in it decide a comparison; of other tables that is not known
-        as_they_are = doubles and not is_database(data) and isinstance(data, (str, os.PathLike))
+        as_they_are = doubles and not files.is_database(data) and isinstance(data, (str, os.PathLike))
         writings = [dialect.of(name) for name in columns]
         yield _read(chosen(frame, names, columns), columns, writings, as_they_are=as_they_are)
 
@@ -250,12 +241,12 @@ def source(
     DataError, FileError
         As `opened`.
     """
-    if is_database(data):
+    if files.is_database(data):
         with database_frame(cast(str, data), columns) as found:
             yield found
         return
     if isinstance(data, (str, os.PathLike)):
-        with file_frame(cast("str | os.PathLike[str]", data), separator) as found:
+        with files.file_frame(cast("str | os.PathLike[str]", data), separator) as found:
             yield found
         return
     frame = _table(in_memory(data, columns))
@@ -280,7 +271,7 @@ def is_spark(frame: Frame | nw.DataFrame[Any]) -> bool:
 def _table(data: object) -> Frame | nw.DataFrame[Any]:
     frame: object = None
     try:
-        frame = with_imports_named(lambda: cast(object, nw.from_native(cast(Any, data))))
+        frame = files.with_imports_named(lambda: cast(object, nw.from_native(cast(Any, data))))
     except InstallationError:
         raise
     except Exception:  # its message may show the data
@@ -324,7 +315,7 @@ def chosen(
         renamed = cast("Frame | nw.DataFrame[Any]", nw.from_native(numbered))
         return renamed.select(*(nw.col(f"p{place}").alias(f"c{k}") for k, place in enumerate(places)))
     if frame.implementation.is_duckdb():
-        fields = [f"{identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
+        fields = [f"{files.identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
         return nw.from_native(native.project(", ".join(fields) or "1 AS c0"))
     return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))
 

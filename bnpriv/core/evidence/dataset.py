@@ -247,7 +247,7 @@ def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
 # docs/claims/classes.md. A count has two classes, a difference three, several counts at once one for every cell.
 # --------------------------------------------------------------------------------------------------
 
-MOST_CLASSES = 64
+MOST_COMPARED_CLASSES = 64
 """The most classes of records of which each is compared with each other one."""
 
 OTHERS = "other records"
@@ -268,7 +268,7 @@ def cells_of(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Classes(Query):
+class ClassNumber(Query):
     """A number for the class of a record: one for every cell, 0 for records in none."""
 
     cells: tuple[Predicate, ...]
@@ -290,18 +290,18 @@ def class_query(secret: Secret, schema: Schema) -> Query:
     if not secret.of_cells:
         return secret.property
     cells = tuple(cell for _, cell in cells_of(secret, schema))
-    if len(cells) >= MOST_CLASSES:
+    if len(cells) >= MOST_COMPARED_CLASSES:
         raise LawError(
-            f"a secret has at most {MOST_CLASSES} classes of records, each of which is compared with each other one",
+            f"a secret has at most {MOST_COMPARED_CLASSES} classes of records, each compared with all others",
             found=f"{len(cells):,} cells of {secret.property}",
             remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
         )
-    return Classes(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
+    return ClassNumber(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Moves:
+class ClassMoves:
     """How records change from one secret of a pair to the other.
 
     Parameters
@@ -326,7 +326,7 @@ class Moves:
     mixed: tuple[tuple[int, int], ...] = ()
 
 
-def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> Moves | None:
+def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> ClassMoves | None:
     """How records change between secrets, where `class_query` tells some values; None for a sum of many values.
 
     Raises
@@ -335,23 +335,23 @@ def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> Moves | None
         If no two values that are to be hidden are possible.
     """
     if len(values) == 1:
-        return Moves(distances=(), classes={})
+        return ClassMoves(distances=(), classes={})
     if not secret.of_cells and len(values) > (3 if isinstance(secret.property, Difference) else 2):
         return None
     counts = Counts.of(secret, schema, *values)
     distances, text = counts.apart(secret, counts.pairs(secret))
     if not secret.of_cells and len(values) == 2:
-        return Moves(distances=distances, classes={text: (values[1], values[0])})
-    names, ways = [name for name, _ in cells_of(secret, schema)], list(combinations(values, 2))
+        return ClassMoves(distances=distances, classes={text: (values[1], values[0])})
+    names, ways = [name for name, _ in cells_of(secret, schema)], [(b, a) for a, b in combinations(values, 2)]
     # of a difference two units may be one record that leaves the one class for the other: a way of its own in the end
     mixed = tuple(ways) if len(ways) > 1 and distances[-1] > 1 else ()
     if secret.of_cells:
         text, names = f"{distances[-1]:,} record{'s' if distances[-1] > 1 else ''} in other cells", [OTHERS, *names]
-        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for a, b in ways}
+        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for b, a in ways}
     else:
         steps = zip(reversed(names), pairwise(values), strict=True)
         found = {f"{text}, {name}{BETWEEN}{OTHERS}": (high, low) for name, (low, high) in steps}
-    return Moves(distances=distances, classes=found, mixed=mixed)
+    return ClassMoves(distances=distances, classes=found, mixed=mixed)
 
 
 RecordLaws = Callable[[tuple[int, int]], tuple[WholeLaw, WholeLaw]]
@@ -374,7 +374,7 @@ def class_laws(
     @cache
     def between(classes: tuple[int, int]) -> tuple[WholeLaw, WholeLaw]:
         first, second = classes
-        if framework.public_records is None or not isinstance(told, Classes):
+        if framework.public_records is None or not isinstance(told, ClassNumber):
             return both.given([first]), both.given([second])
         # such models have further records in the classes of the least and the largest number; of none it is 0
         rest = int(second == 0)
@@ -643,7 +643,7 @@ def _too_many(pairs: int) -> Refusal:
     return Refusal(
         required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
         found=f"{pairs:,}",
-        remedy="Use TightMechanism, which of counts needs the laws of one record only, or choose pairs with "
+        remedy="Use TightMechanism, which for counts needs the laws of one record only, or choose pairs with "
         "bnpriv.pairs or bnpriv.apart.",
     )
 

@@ -12,14 +12,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
-from bnpriv.core.influence.base import (
-    Influence,
-    asked_columns,
-    bound_text,
-    impossible_secrets,
-    influence_of,
-    worst_place,
-)
+from bnpriv.core.influence import base
 from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.core.influence.losses import MOST_LOSSES, Losses
 from bnpriv.core.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts, joint_law, joint_size
@@ -123,7 +116,7 @@ def _read(table: LogTable, model: int, given: Mapping[str, int]) -> LogTable:
     return LogTable(axes=axes, values=np.asarray(values[index])[np.newaxis], error=table.error)
 
 
-def influence_losses(influence: Influence) -> Losses:
+def influence_losses(influence: base.Influence) -> Losses:
     """The privacy losses of every model and ordered pair; small tables are taken from the influence.
 
     Raises
@@ -137,10 +130,10 @@ def influence_losses(influence: Influence) -> Losses:
     return losses_from(influence.details, pairs, network.models)
 
 
-def explain_tables(influence: Influence) -> str:
+def explain_tables(influence: base.Influence) -> str:
     """The most telling assignment in words: its probabilities, the open paths, and the table rows."""
     if influence.pair is None or not influence.assignment:
-        return bound_text(influence)
+        return base.bound_text(influence)
     network, pair = cast(DiscreteNetwork, influence.network), cast(SecretPair, influence.pair)
     return service("influence.explanation")(network, influence.protected, pair, influence.model, influence.assignment)
 
@@ -152,9 +145,9 @@ def finite_influence(
     pairs: Sequence[SecretPair],
     *,
     most_work: int = MOST_ELIMINATION_CELLS,
-) -> Influence:
+) -> base.Influence:
     """The influence for ordered `pairs`, from tables of at most `most_work` cells each; see `max_influence`."""
-    asked = asked_columns(network, columns, protected)
+    asked = base.asked_columns(network, columns, protected)
     # only the frontier counts: given it, the other columns are independent of the protected attribute
     border = network.graph.frontier(protected, asked)
     tables = RatioTables.of(network, protected, border, pairs, most_work)
@@ -167,7 +160,7 @@ def finite_influence(
     pair, model, assignment = _witness(network, pairs, values, tables)
     exact = tables.is_exact(pairs)
     kept = tables if exact and loss_cells(network, border, pairs) else None
-    return Influence(
+    return base.Influence(
         columns=asked,
         protected=protected,
         frontier=border,
@@ -194,7 +187,7 @@ def influence_work(
 
 def budgeted_influence(
     network: DiscreteNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair], most_work: int
-) -> tuple[Influence, int]:
+) -> tuple[base.Influence, int]:
     """An influence from tables of at most `most_work` cells each, and the cells that they have."""
     cells = influence_cells(network, border, protected, pairs, most_work)
     return finite_influence(network, border, protected, pairs, most_work=most_work), cells
@@ -231,7 +224,7 @@ def _witness(
     """The pair, model and assignment that attain the maximum."""
     if bool(np.isneginf(values).all()):
         return None, 0, {}
-    model, k = worst_place(values)
+    model, k = base.worst_place(values)
     found = tables.assignment(pairs[k], model)
     assignment = {name: network.states[name][place] for name, place in found.items()}
     return pairs[k], model, assignment
@@ -375,14 +368,14 @@ def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> 
     for protected, ordered in paired.items():
         if not ordered:
             continue
-        alone = influence_of(network, (), protected, ordered)
+        alone = base.influence_of(network, (), protected, ordered)
         possible = alone.pair is not None
         rows[protected] = [
-            float(influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
+            float(base.influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
             for name in names
         ]
         if not possible:
-            refused[protected] = str(impossible_secrets(protected))
+            refused[protected] = str(base.impossible_secrets(protected))
         elif alone.dropped:
             dropped[protected] = [f"{pair} in model {model}" for pair, model in alone.dropped]
     values = np.array(list(rows.values()), dtype=np.float64).reshape(len(rows), len(names))

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overlo
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.core.frameworks.question import own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, own_query, require_framework
 from bnpriv.core.mechanisms.certificate import (
     Certificate,
+    Released,
     beyond_text,
     claimed_delta,
     guarantee_for,
@@ -21,7 +22,7 @@ from bnpriv.core.mechanisms.certificate import (
     stands_for_more,
 )
 from bnpriv.core.mechanisms.weights import Found, PartWeights, shaped, weights_refusal, with_shape
-from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise, Sampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import answer_range
@@ -33,9 +34,6 @@ from bnpriv.text import Json, full_text
 
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.guarantee import Guarantee
-    from bnpriv.core.frameworks.question import Framework
-    from bnpriv.core.mechanisms.certificate import Released
-    from bnpriv.core.noise import Sampler
     from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, cast, overload
+from typing import Any, Literal, Protocol, Self, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,14 +31,11 @@ from bnpriv.core.networks.base import (
     columns_identity,
     level_of,
 )
-from bnpriv.core.networks.declared import FEW_DECIMALS, DeclaredTables, declared_tables
+from bnpriv.core.networks.declared import FEW_DECIMALS, DeclaredTables, MissingRows, declared_tables
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.graph import Graph, Parents, parents_of
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.services import service
-
-if TYPE_CHECKING:
-    from bnpriv.core.networks.declared import MissingRows
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
 """Which Dirichlet law stands before the counts of a table that is learned."""

@@ -10,20 +10,8 @@ from numbers import Number
 from typing import cast
 
 from bnpriv.checks import type_text
+from bnpriv.core.queries import builtin
 from bnpriv.core.queries.base import GivenAnswer, Output, Query
-from bnpriv.core.queries.builtin import (
-    CROSSTAB,
-    Count,
-    Crosstab,
-    Histogram,
-    Linear,
-    Mean,
-    Moments,
-    Proportion,
-    Stack,
-    Total,
-    axes_of,
-)
 from bnpriv.core.queries.derived import Derived
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.predicates import Col, Constant, Predicate, checked_bins, quoted
@@ -69,7 +57,7 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
     >>> [(part.label, list(part.places)) for part in parts_of(query, schema)]
     [('histogram(height, [120, 170, 220])', [0, 1]), ('mean of height', [2]), ('mean square of height', [3])]
     """
-    if isinstance(query, Stack):
+    if isinstance(query, builtin.Stack):
         parts: list[AnswerPart] = []
         for operand in query.parts:
             start = parts[-1].places.stop if parts else 0
@@ -78,7 +66,7 @@ def parts_of(query: Query, schema: Schema) -> tuple[AnswerPart, ...]:
                 for part in parts_of(operand, schema)
             ]
         return tuple(parts)
-    if isinstance(query, Moments) or (isinstance(query, Derived) and query.own_units):
+    if isinstance(query, builtin.Moments) or (isinstance(query, Derived) and query.own_units):
         return tuple(AnswerPart(output.label, range(k, k + 1)) for k, output in enumerate(query.outputs(schema)))
     if isinstance(query, GivenAnswer):
         return tuple(AnswerPart(f"number {k + 1}", range(k, k + 1)) for k in range(query.size))
@@ -200,7 +188,7 @@ def _remedy(asked: object) -> str:
     return f"Write for example {EXAMPLE}; it comes after the framework and before epsilon."
 
 
-def stack(*queries: Query | str) -> Stack:
+def stack(*queries: Query | str) -> builtin.Stack:
     """Answer several queries in one release.
 
     Parameters
@@ -223,7 +211,7 @@ def stack(*queries: Query | str) -> Stack:
     >>> print(stack("total(height)", stack("mean(sat)", "total(sat)")))
     stack(total(height), mean(sat), total(sat))
     """
-    return Stack(parts=tuple(map(as_query, queries)))
+    return builtin.Stack(parts=tuple(map(as_query, queries)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -231,7 +219,7 @@ def stack(*queries: Query | str) -> Stack:
 # --------------------------------------------------------------------------------------------------
 
 
-def count(predicate: Predicate) -> Count:
+def count(predicate: Predicate) -> builtin.Count:
     """Count the records that satisfy a condition.
 
     Parameters
@@ -255,10 +243,10 @@ def count(predicate: Predicate) -> Count:
     >>> print(count(col("height") > 170))
     count(height > 170)
     """
-    return Count(predicate=predicate)
+    return builtin.Count(predicate=predicate)
 
 
-def proportion(predicate: Predicate) -> Proportion:
+def proportion(predicate: Predicate) -> builtin.Proportion:
     """Ask which share of the records satisfies a condition.
 
     Parameters
@@ -282,10 +270,10 @@ def proportion(predicate: Predicate) -> Proportion:
     >>> print(proportion(col("gender") == "f"))
     proportion(gender == "f")
     """
-    return Proportion(predicate=predicate)
+    return builtin.Proportion(predicate=predicate)
 
 
-def total(column: str) -> Total:
+def total(column: str) -> builtin.Total:
     """Sum a column of numbers over the records.
 
     Parameters
@@ -308,10 +296,10 @@ def total(column: str) -> Total:
     >>> print(total("height"))
     total(height)
     """
-    return Total(column=column)
+    return builtin.Total(column=column)
 
 
-def mean(column: str) -> Mean:
+def mean(column: str) -> builtin.Mean:
     """Average a column of numbers over the records.
 
     Parameters
@@ -334,10 +322,10 @@ def mean(column: str) -> Mean:
     >>> print(mean("height in cm"))
     mean(`height in cm`)
     """
-    return Mean(column=column)
+    return builtin.Mean(column=column)
 
 
-def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
+def histogram(column: str, bins: Iterable[Constant] | None = None) -> builtin.Histogram:
     """Count the records in each bin of a column.
 
     Parameters
@@ -367,10 +355,10 @@ def histogram(column: str, bins: Iterable[Constant] | None = None) -> Histogram:
     >>> print(histogram("height", [120, 150, 220]))
     histogram(height, [120, 150, 220])
     """
-    return Histogram(column=column, bins=None if bins is None else checked_bins(bins, "a histogram"))
+    return builtin.Histogram(column=column, bins=None if bins is None else checked_bins(bins, "a histogram"))
 
 
-def crosstab(*columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> Crosstab:
+def crosstab(*columns: str, bins: Mapping[str, Iterable[Constant]] | None = None) -> builtin.Crosstab:
     """Count the records in every cell of several columns.
 
     Parameters
@@ -400,10 +388,10 @@ def crosstab(*columns: str, bins: Mapping[str, Iterable[Constant]] | None = None
     >>> print(crosstab("sex", "age", bins={"age": [17, 45, 90]}))
     crosstab(sex, age [17, 45, 90])
     """
-    return Crosstab(axes=axes_of(columns, bins, CROSSTAB))
+    return builtin.Crosstab(axes=builtin.axes_of(columns, bins, builtin.CROSSTAB))
 
 
-def linear(weights: Mapping[str, float | Fraction]) -> Linear:
+def linear(weights: Mapping[str, float | Fraction]) -> builtin.Linear:
     """Add up the means of columns, each times its weight.
 
     Parameters
@@ -430,10 +418,10 @@ def linear(weights: Mapping[str, float | Fraction]) -> Linear:
         found = type_text(weights)
         raise QueryError("linear needs a mapping from columns to weights", found=found, remedy="Pass {column: weight}.")
     # Linear turns the weights into fractions
-    return Linear(weights=cast("tuple[tuple[str, Fraction], ...]", tuple(weights.items())))
+    return builtin.Linear(weights=cast("tuple[tuple[str, Fraction], ...]", tuple(weights.items())))
 
 
-def moments(columns: Iterable[str]) -> Moments:
+def moments(columns: Iterable[str]) -> builtin.Moments:
     """Ask for the mean and the mean square of columns.
 
     Parameters
@@ -459,4 +447,4 @@ def moments(columns: Iterable[str]) -> Moments:
     if isinstance(columns, str) or not isinstance(columns, Iterable):
         found = type_text(columns)
         raise QueryError("moments needs a list of columns", found=found, remedy="Pass [column, ...].")
-    return Moments(names=tuple(columns))
+    return builtin.Moments(names=tuple(columns))

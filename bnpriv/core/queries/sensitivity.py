@@ -18,19 +18,9 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray
 from bnpriv.core.columns import Categorical
+from bnpriv.core.queries import contribution
 from bnpriv.core.queries.asked import Weighted, as_query
 from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
-from bnpriv.core.queries.contribution import (
-    MOST_EXACT_BITS,
-    ColumnPart,
-    Contribution,
-    ContributionTable,
-    Leaf,
-    grouped,
-    holes,
-    scale_of,
-    tabulate,
-)
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.schema import Column, Schema, require_schema
@@ -285,10 +275,10 @@ class Extent(NamedTuple):
 NO_EXTENT = Extent(Fraction(0), Fraction(0))
 
 
-def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
+def clusters(added: contribution.Contribution, outputs: Sequence[int]) -> list[Cluster]:
     """Group `outputs` into clusters that move independently; outputs that cannot move are left out."""
     box = dict.fromkeys(outputs, NO_EXTENT)
-    moved: list[tuple[frozenset[int], tuple[ColumnPart, ...]]] = []
+    moved: list[tuple[frozenset[int], tuple[contribution.ColumnPart, ...]]] = []
     for part in added.parts(outputs):
         fed = added.fed(part, outputs)
         if len(fed) == 1:
@@ -301,21 +291,21 @@ def clusters(added: Contribution, outputs: Sequence[int]) -> list[Cluster]:
             moved.append((frozenset(fed), (part,)))
     return [
         Cluster(added=added, outputs=tuple(sorted(fed)), parts=parts, box={output: box[output] for output in fed})
-        for fed, parts in grouped(moved)
+        for fed, parts in contribution.grouped(moved)
     ]
 
 
-def alone_in(added: Contribution, part: ColumnPart, output: int) -> Extent:
+def alone_in(added: contribution.Contribution, part: contribution.ColumnPart, output: int) -> Extent:
     """The largest change that one part makes in one output."""
-    scale = scale_of(added, [part], [output])
-    table = tabulate(added, part, [output], scale)
+    scale = contribution.scale_of(added, [part], [output])
+    table = contribution.tabulate(added, part, [output], scale)
     if table is None:
         low, high = added.outer(part, output)
         return Extent(Fraction(0), high - low)
     found = by_signs([(table.values, (0,))], 1)
     assert found is not None  # one output has one pattern of signs
     # where a corner may be the step of no double, it bounds the change from above, but need not be attained
-    return _extent(scale, found, 0.0 if holes(added, part) else found, _rounding([table], found))
+    return _extent(scale, found, 0.0 if contribution.holes(added, part) else found, _rounding([table], found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,9 +322,9 @@ class Cluster:
         For each output the largest change of the parts that feed it alone.
     """
 
-    added: Contribution
+    added: contribution.Contribution
     outputs: tuple[int, ...]
-    parts: tuple[ColumnPart, ...]
+    parts: tuple[contribution.ColumnPart, ...]
     box: Mapping[int, Extent]
 
     def largest(self, norm: Norm) -> Extent:
@@ -353,18 +343,18 @@ class Cluster:
     @cached_property
     def scale(self) -> Fraction:
         """The unit of the tables: a power of two."""
-        return scale_of(self.added, self.parts, self.outputs)
+        return contribution.scale_of(self.added, self.parts, self.outputs)
 
     @cached_property
-    def tables(self) -> list[ContributionTable] | None:
+    def tables(self) -> list[contribution.ContributionTable] | None:
         """A table for each part, or None if one is too large."""
-        found = [tabulate(self.added, part, self.outputs, self.scale) for part in self.parts]
+        found = [contribution.tabulate(self.added, part, self.outputs, self.scale) for part in self.parts]
         tables = [table for table in found if table is not None]
         return tables if len(tables) == len(found) else None
 
     @property
     def _holes(self) -> bool:
-        return any(holes(self.added, part) for part in self.parts)
+        return any(contribution.holes(self.added, part) for part in self.parts)
 
     def _by_outputs(self, norm: Norm) -> Extent:
         """Bound the change through single outputs; of very many outputs, most through their ranges only."""
@@ -386,7 +376,7 @@ class Cluster:
         total = combined(list(self.box.values()), norm).upper
         for part in self.parts:
             sizes = self.added.sizes(part, self.outputs)
-            table = sizes and tabulate(sizes, part, [0], self.scale)
+            table = sizes and contribution.tabulate(sizes, part, [0], self.scale)
             if table is None or len(table.values) < 2:
                 return []
             first, second = np.partition(table.values[..., 0], -2, axis=0)[-2:]
@@ -459,7 +449,7 @@ class Cluster:
         found = float(lengths(total, box, 2).max())
         return found, found
 
-    def _with_square(self, part: ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
+    def _with_square(self, part: contribution.ColumnPart, name: str, box: FloatArray, loose: float) -> Extent | None:
         """The largest 2-norm when the squares of one column are summed.
 
         With the sum of the two grid steps of that column fixed, the change is affine in their difference, so the norm
@@ -468,7 +458,7 @@ class Cluster:
         """
         lower, _ = self._reached(2, box)
         column = self.added.schema[name]
-        opened = tabulate(self.added, part, self.outputs, self.scale, open_column=name)
+        opened = contribution.tabulate(self.added, part, self.outputs, self.scale, open_column=name)
         others = self._others(part, box)
         if opened is None or others is None or isinstance(column, Categorical):
             return self._rounded(lower, math.inf, box, loose)
@@ -487,7 +477,7 @@ class Cluster:
         wide = np.append(box, float(np.abs(slope).sum() + np.abs(bend).sum()))
         return self._rounded(value, value, wide, loose, CUBIC_ERROR)
 
-    def _others(self, part: ColumnPart, box: FloatArray) -> FloatArray | None:
+    def _others(self, part: contribution.ColumnPart, box: FloatArray) -> FloatArray | None:
         """All changes that come from outside `part`: from other parts, and from the sides of the box."""
         tables = [table for table, other in zip(self.tables or [], self.parts, strict=True) if other != part]
         listed = [changes_of(table.values) for table in tables]
@@ -527,7 +517,7 @@ def root_of_squares(values: Sequence[Fraction]) -> Fraction:
 
 
 def _contexts(
-    opened: ContributionTable, others: FloatArray
+    opened: contribution.ContributionTable, others: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
     """All cases in which one column moves freely inside a cell.
 
@@ -568,7 +558,7 @@ def _extent(scale: Fraction, upper: float, lower: float, error: float) -> Extent
     )
 
 
-def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray | None = None) -> float:
+def _rounding(tables: Sequence[contribution.ContributionTable], found: float, box: FloatArray | None = None) -> float:
     """A bound on the rounding error of a search; 0 if all its numbers are multiples of one power of two."""
     magnitude = sum(table.magnitude for table in tables)
     grains = [table.grain for table in tables]
@@ -576,7 +566,9 @@ def _rounding(tables: Sequence[ContributionTable], found: float, box: FloatArray
     outputs = len(tables[0].outputs) if tables else 1
     roots = 0.0 if box is None else (outputs + 8) * found
     # sums of such numbers are exact in doubles, so that 1-norms carry no error at all
-    exact = len(known) == len(grains) and magnitude <= math.ldexp(1.0, MOST_EXACT_BITS - max(known, default=0))
+    exact = len(known) == len(grains) and magnitude <= math.ldexp(
+        1.0, contribution.MOST_EXACT_BITS - max(known, default=0)
+    )
     if exact and (box is None or not box.any()):
         return UNIT_ROUNDOFF * roots
     summands = max((table.summands for table in tables), default=0) + len(tables) + 4
@@ -739,7 +731,7 @@ class Prepared:
     """
 
     form: NormalForm
-    whole: Contribution
+    whole: contribution.Contribution
     known: dict[tuple[frozenset[str], int, Fraction], Bound] = field(
         default_factory=dict[tuple[frozenset[str], int, Fraction], Bound]
     )
@@ -755,8 +747,8 @@ class Prepared:
         low = high = self.form.offset[output]
         for part in self.whole.parts([output]):
             ends = self.whole.outer(part, output)
-            scale = scale_of(self.whole, [part], [output])
-            table = tabulate(self.whole, part, [output], scale)
+            scale = contribution.scale_of(self.whole, [part], [output])
+            table = contribution.tabulate(self.whole, part, [output], scale)
             if table is not None:
                 error = 0.0 if table.grain is not None else table.magnitude * (table.summands + 2) * 2.0**-DOUBLE_BITS
                 least, most = float(table.values.min()) - error, float(table.values.max()) + error
@@ -787,7 +779,7 @@ def prepared(query: Query, schema: Schema) -> Prepared:
             return found
     form = normal_form(query, schema)
     _check_size(form)
-    found = Prepared(form=form, whole=Contribution.of(form))
+    found = Prepared(form=form, whole=contribution.Contribution.of(form))
     _recent.appendleft((query, schema, columns, found))
     return found
 
@@ -809,7 +801,7 @@ def sensitivity_of_numbers(query: Query, schema: Schema, places: Iterable[int]) 
 
 def _check_size(form: NormalForm) -> None:
     """Refuse so many comparisons of one column that their tables take too much memory."""
-    leaves: dict[str, set[Leaf]] = {}
+    leaves: dict[str, set[contribution.Leaf]] = {}
     for term in form.terms:
         for leaf in term.predicate.comparisons() if isinstance(term, Indicator) else ():
             leaves.setdefault(leaf.column, set()).add(leaf)
@@ -860,7 +852,9 @@ def separate_columns(query: Query, schema: Schema, norm: int = 1) -> tuple[froze
     outputs = range(len(whole.rows))
     fed = {part: frozenset(whole.fed(part, outputs)) for part in whole.parts(outputs)}
     # parts that feed several outputs are searched together where they share one
-    blocks = grouped((to if len(to) > 1 else frozenset[int](), whole.columns(part)) for part, to in fed.items())
+    blocks = contribution.grouped(
+        (to if len(to) > 1 else frozenset[int](), whole.columns(part)) for part, to in fed.items()
+    )
     return tuple(frozenset(names) for _, names in blocks)
 
 

@@ -17,15 +17,7 @@ from bnpriv.checks import listing, type_text
 from bnpriv.core.columns import State
 from bnpriv.core.networks.discrete import FiniteNetwork
 from bnpriv.errors import FileError, SizeError
-from bnpriv.io.networks.formats import (
-    BIF_BARRED,
-    MOST_ATTRIBUTES,
-    MOST_FILE_CELLS,
-    MOST_FILE_NAMES,
-    MOST_NETWORK_BYTES,
-    MOST_PARENTS,
-    may_be_named,
-)
+from bnpriv.io.networks import formats
 from bnpriv.paths import user_path
 from bnpriv.render.outputs import numbered, write_new
 
@@ -105,9 +97,9 @@ def network_text(tables: WrittenTables, suffix: str) -> str:
         _check_names(table, suffix)
     text = "\n".join(_FORMATS[suffix](tables)) + "\n"
     size = len(text.encode())
-    if not size <= MOST_NETWORK_BYTES:
+    if not size <= formats.MOST_NETWORK_BYTES:
         raise SizeError(
-            f"a network file may have at most {MOST_NETWORK_BYTES:,} bytes",
+            f"a network file may have at most {formats.MOST_NETWORK_BYTES:,} bytes",
             found=f"{size:,}",
             remedy="Keep the network in Python.",
         )
@@ -122,10 +114,10 @@ def can_be_written(tables: WrittenTables, suffix: str) -> bool:
 def _check_sizes(tables: WrittenTables) -> None:
     letters = sum(len(str(state)) for table in tables for state in table.states)
     for what, found, most in (
-        ("attributes in one file", len(tables), MOST_ATTRIBUTES),
-        ("parents of one attribute", max(len(table.parents) for table in tables), MOST_PARENTS),
-        ("characters in the names of states", letters, MOST_FILE_NAMES),
-        ("cells in the tables of one file", sum(table.numbers.size for table in tables), MOST_FILE_CELLS),
+        ("attributes in one file", len(tables), formats.MOST_ATTRIBUTES),
+        ("parents of one attribute", max(len(table.parents) for table in tables), formats.MOST_PARENTS),
+        ("characters in the names of states", letters, formats.MOST_FILE_NAMES),
+        ("cells in the tables of one file", sum(table.numbers.size for table in tables), formats.MOST_FILE_CELLS),
     ):
         if not found <= most:
             raise SizeError(
@@ -161,10 +153,10 @@ def _refused_name(table: WrittenTable, suffix: str) -> str | None:
 
 def _holds(name: str, suffix: str) -> bool:
     if suffix == ".bif":
-        return may_be_named(name, BIF_BARRED + '"') and name == " ".join(name.split())
+        return formats.may_be_named(name, formats.BIF_BARRED + '"') and name == " ".join(name.split())
     if suffix == ".net":
-        return may_be_named(name, '"')
-    return may_be_named(name) and name == name.strip()
+        return formats.may_be_named(name, '"')
+    return formats.may_be_named(name) and name == name.strip()
 
 
 def _numbers(row: FloatArray) -> list[str]:

@@ -8,22 +8,7 @@ from typing import Any
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.io.pymc.backend import (
-    check,
-    compiled,
-    from_arrays,
-    generator,
-    is_basic,
-    is_plain,
-    of_many,
-    own_generators,
-    random_variables,
-    replaced,
-    reseed,
-    tensor,
-    updates_of,
-    vectorized,
-)
+from bnpriv.io.pymc import backend
 from bnpriv.io.pymc.expressions import ancestors
 
 # --------------------------------------------------------------------------------------------------
@@ -41,14 +26,14 @@ def sizes(array: Any) -> tuple[Any, ...]:
 
 def aligned(array: Any, own: Any, axes: int) -> Any:
     """Return an array with the axis for points, and `axes` more, to which axes of length 1 are added in front."""
-    pt = tensor()
+    pt = backend.tensor()
     array = array if array.ndim > own.ndim else pt.expand_dims(array, 0)
     return pt.expand_dims(array, tuple(range(1, 1 + axes - own.ndim)))
 
 
 def autoregressive(node: Any, known: Known) -> Any:
     """Return draws of x_t = c + sum of rho_i x_(t-i) + sigma e_t, step by step for all points at once."""
-    pt, op = tensor(), node.op
+    pt, op = backend.tensor(), node.op
     rhos, sigma, start, steps = node.inputs[:4]
     first = known[start]  # its law is drawn for every point and every process
     axes = first.ndim - 1
@@ -57,8 +42,8 @@ def autoregressive(node: Any, known: Known) -> Any:
         (weights[..., :1], weights[..., 1:]) if op.constant_term else (pt.zeros_like(weights[..., :1]), weights)
     )
     spread = pt.expand_dims(aligned(known[sigma], sigma, axes - 1), -1)
-    shocks = pt.random.normal(mean, spread, size=(*sizes(first)[:-1], known[steps]), rng=generator())
-    return from_arrays(_recursion, [weights, first, shocks], shocks.ndim)
+    shocks = pt.random.normal(mean, spread, size=(*sizes(first)[:-1], known[steps]), rng=backend.generator())
+    return backend.from_arrays(_recursion, [weights, first, shocks], shocks.ndim)
 
 
 def _recursion(weights: FloatArray, first: FloatArray, shocks: FloatArray) -> FloatArray:
@@ -71,12 +56,12 @@ def _recursion(weights: FloatArray, first: FloatArray, shocks: FloatArray) -> Fl
 
 def volatile(node: Any, known: Known) -> Any:
     """Return draws of a GARCH(1, 1) process, step by step for all points at once."""
-    pt = tensor()
+    pt = backend.tensor()
     *parameters, start, steps = node.inputs[:6]
     first = known[start]
     given = [aligned(known[each], each, first.ndim - 1) for each in parameters]
-    shocks = pt.random.normal(0.0, 1.0, size=(*sizes(first), known[steps]), rng=generator())
-    return from_arrays(_volatility, [*given, first, shocks], shocks.ndim)
+    shocks = pt.random.normal(0.0, 1.0, size=(*sizes(first), known[steps]), rng=backend.generator())
+    return backend.from_arrays(_volatility, [*given, first, shocks], shocks.ndim)
 
 
 def _volatility(
@@ -133,15 +118,15 @@ def batched(parts: Sequence[Any], points: Mapping[Any, Any], count: Any) -> list
 def _spread(made: Any, part: Any, count: Any) -> Any:
     """Return an array with the axis for points also where nothing is random."""
     whole = aligned(made, part, part.ndim)
-    return tensor().broadcast_to(whole, (count, *sizes(whole)[1:]))
+    return backend.tensor().broadcast_to(whole, (count, *sizes(whole)[1:]))
 
 
 def categorical(p: Any, size: Any) -> Any:
     """Return draws of whole numbers from 0 on with probabilities along the last axis, by one uniform number each."""
-    pt = tensor()
-    p = check()(p, pt.all(pt.ge(p, -BELOW_ZERO)), pt.all(pt.le(pt.abs(pt.sum(p, axis=-1) - 1), SUM_ERROR)))
+    pt = backend.tensor()
+    p = backend.check()(p, pt.all(pt.ge(p, -BELOW_ZERO)), pt.all(pt.le(pt.abs(pt.sum(p, axis=-1) - 1), SUM_ERROR)))
     shape = tuple(sizes(p)[:-1]) if size is None else size
-    uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=generator())
+    uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=backend.generator())
     passed = pt.lt(pt.cumsum(p, axis=-1)[..., :-1], pt.expand_dims(uniform, -1))
     return pt.sum(passed, axis=-1, dtype="int64")
 
@@ -151,12 +136,12 @@ def dirichlet(amounts: Any, size: Any) -> Any:
 
     If U is uniform and G has the law Gamma(a + 1), then G U^(1/a) has the law Gamma(a).
     """
-    pt = tensor()
+    pt = backend.tensor()
     valid = pt.all(pt.gt(amounts, 0))
-    amounts = check()(amounts, valid)
+    amounts = backend.check()(amounts, valid)
     shape = sizes(amounts) if size is None else (*(size[k] for k in range(amounts.ndim - 1)), amounts.shape[-1])
-    gamma = pt.random.gamma(amounts + 1.0, scale=1.0, size=shape, rng=generator())
-    uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=generator())
+    gamma = pt.random.gamma(amounts + 1.0, scale=1.0, size=shape, rng=backend.generator())
+    uniform = pt.random.uniform(0.0, 1.0, size=shape, rng=backend.generator())
     logs = pt.log(gamma) + pt.log1p(-uniform) / amounts
     weights = pt.exp(logs - pt.max(logs, axis=-1, keepdims=True))
     return weights / pt.sum(weights, axis=-1, keepdims=True)
@@ -180,13 +165,13 @@ def _reach(here: Any, known: Known, count: Any) -> None:
         known[here] = here
         return
     op, kind = node.op, type(node.op).__name__
-    if isinstance(op, random_variables()):
+    if isinstance(op, backend.random_variables()):
         known[node.outputs[1]] = _random(node, known, count)
     elif kind in ("Shape", "Shape_i"):
         # the shape of one point's array, which is the same for all points
         array = node.inputs[0]
         more = known[array].ndim - array.ndim
-        shape = tensor().shape(known[array])
+        shape = backend.tensor().shape(known[array])
         known[here] = shape[more:] if type(node.op).__name__ == "Shape" else shape[more + node.op.i]
     elif kind in _PROCESSES:
         known[here] = _PROCESSES[kind](node, known)
@@ -204,7 +189,9 @@ def _reach(here: Any, known: Known, count: Any) -> None:
             apart = [_apart(each, above[each]) for each in node.inputs]
             alone = op.make_node(*apart).outputs
             pairs = zip(apart, node.inputs, strict=True)
-            made = vectorized(alone, {own: above[each] for own, each in pairs if own not in (each, above[each])})
+            made = backend.vectorized(
+                alone, {own: above[each] for own, each in pairs if own not in (each, above[each])}
+            )
         known.update(zip(node.outputs, made, strict=True))
 
 
@@ -219,8 +206,8 @@ def _inside(node: Any, known: Known, count: Any) -> None:
 
 
 def _random(node: Any, known: Known, count: Any) -> Any:
-    op, pt = node.op, tensor()
-    if not (is_basic(op) or is_plain(op)):
+    op, pt = node.op, backend.tensor()
+    if not (backend.is_basic(op) or backend.is_plain(op)):
         raise NotImplementedError(type(op).__name__)
     own = op.dist_params(node)
     first, *rest = (aligned(known[each], each, each.ndim) for each in own)
@@ -231,7 +218,7 @@ def _random(node: Any, known: Known, count: Any) -> Any:
         size = pt.stack([count, *(known[sized][k] for k in range(sized.type.shape[0]))])
     if type(op).__name__ in DRAWN_AT_ONCE:
         return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
-    return op.make_node(generator(), size, *given).outputs[1]
+    return op.make_node(backend.generator(), size, *given).outputs[1]
 
 
 def _apart(each: Any, stands: Any) -> Any:
@@ -249,33 +236,33 @@ def _truncated(node: Any, known: Known, count: Any) -> Any:
 
     PyMC's own way, by the inverse of the distribution function, loses all digits where both bounds lie far out.
     """
-    pt, rv = tensor(), node.default_output()
+    pt, rv = backend.tensor(), node.default_output()
     *inputs, lower, upper = node.inputs
     given = [each for each in (*inputs, lower, upper) if hasattr(each.type, "ndim")]
     apart = {each: each.type() for each in given}
     whole = node.op.base_rv_op.make_node(*(apart.get(each, each) for each in inputs)).default_output()
     # the number of entries is the same for all points
-    points = {apart[each]: of_many(each) if known[each].ndim > each.ndim else apart[each] for each in given}
+    points = {apart[each]: backend.of_many(each) if known[each].ndim > each.ndim else apart[each] for each in given}
     number = pt.lscalar()
     drawn, *ends = batched([whole, apart[lower], apart[upper]], points, number)
     bounds = [aligned(end, own, whole.ndim) for end, own in zip(ends, (lower, upper), strict=True)]
-    parts, generators = own_generators([drawn, *bounds])
-    function = compiled([number, *points.values()], parts)
+    parts, generators = backend.own_generators([drawn, *bounds])
+    function = backend.compiled([number, *points.values()], parts)
     kinds = [(each.ndim > own.ndim, each.dtype) for own, each in points.items()]
 
     def draw(seed: FloatArray, many: FloatArray, *values: FloatArray) -> FloatArray:
         random = np.random.default_rng(int(seed))
 
         def again(rows: Any) -> Any:
-            reseed(generators, random)
+            backend.reseed(generators, random)
             chosen = [each[rows] if by_point else each for each, (by_point, _) in zip(values, kinds, strict=True)]
             typed = [each.astype(kind) for each, (_, kind) in zip(chosen, kinds, strict=True)]
             return function(int(many) if isinstance(rows, slice) else len(rows), *typed)
 
         return _kept(again)
 
-    seed = pt.random.integers(0, 2**31 - 1, rng=generator())
-    made = from_arrays(draw, [seed, count, *(known[each] for each in given)], whole.ndim + 1)
+    seed = pt.random.integers(0, 2**31 - 1, rng=backend.generator())
+    made = backend.from_arrays(draw, [seed, count, *(known[each] for each in given)], whole.ndim + 1)
     return pt.cast(made, rv.dtype)
 
 
@@ -302,19 +289,19 @@ Drawer = Callable[..., Any]
 
 def drawer_of(rv: Any, above: Sequence[Any]) -> tuple[Drawer, list[Any]]:
     """Return a function that draws a random variable given those above it, and its generators."""
-    count, many = tensor().lscalar(), [of_many(each) for each in above]
+    count, many = backend.tensor().lscalar(), [backend.of_many(each) for each in above]
     points = dict(zip(above, many, strict=True))
     try:
-        drawn, generators = own_generators(batched([rv], points, count)[0])
-        return compiled([count, *many], drawn), generators
+        drawn, generators = backend.own_generators(batched([rv], points, count)[0])
+        return backend.compiled([count, *many], drawn), generators
     except NotImplementedError:  # loops, and laws that PyMC draws for one point at a time
         return _one_by_one(rv, above)
 
 
 def _one_by_one(rv: Any, above: Sequence[Any]) -> tuple[Drawer, list[Any]]:
     inputs = [each.type() for each in above]
-    drawn, generators = own_generators(replaced(rv, dict(zip(above, inputs, strict=True))))
-    function = compiled(inputs, drawn, updates=updates_of(inputs, drawn))
+    drawn, generators = backend.own_generators(backend.replaced(rv, dict(zip(above, inputs, strict=True))))
+    function = backend.compiled(inputs, drawn, updates=backend.updates_of(inputs, drawn))
 
     def draw(count: int, *given: FloatArray) -> list[Any]:
         return [function(*(each[i] for each in given)) for i in range(count)]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -19,22 +18,13 @@ from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair, Law
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import NormalForm, normal_form, numeric
+from bnpriv.core.queries.normal_form import normal_form, numeric
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
+from bnpriv.kinds.gaussian import normal
 from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
-from bnpriv.kinds.gaussian.normal import (
-    LinearForm,
-    NormalLaws,
-    NormalSecret,
-    Translation,
-    linear_rounding,
-    plausible_values,
-    rounded_down,
-    translation,
-)
 
 # --------------------------------------------------------------------------------------------------
 # Of normal laws under many models those that ask for the most noise: the others need not be looked at.
@@ -192,64 +182,25 @@ class _Below:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NormalColumnLaws:
+class NormalColumnLaws(normal.LinearLaws):
     """The laws of an answer that is linear in columns which are normal about affine functions of normal parameters.
 
     Parameters
     ----------
-    network : GaussianNetwork
-        Of the parameters.
-    form : NormalForm
-        The query.
-    linear : LinearForm
-        The same, in the means of the columns.
     columns : tuple of NormalColumn
         Those of `linear`, in its order.
-    secrets : tuple of NormalSecret
-    assumptions : tuple of str
-        What must hold outside the library.
     """
 
-    network: GaussianNetwork
-    form: NormalForm
-    linear: LinearForm
     columns: tuple[NormalColumn, ...]
-    secrets: tuple[NormalSecret, ...]
-    assumptions: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
 
-    @property
-    def dimension(self) -> int:
-        """Return how many numbers the answer has."""
-        return len(self.linear.weights)
-
-    @property
-    def rounding(self) -> float:
-        """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        return linear_rounding(self.linear, self.form)
-
-    @property
-    def closed_form(self) -> bool:
-        """The laws are normal."""
-        return True
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected parameter and model."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
+    def _compared(self) -> Iterator[Constraint]:
         lengths = [len(each) for column in self.columns for each in (column.base, column.slopes, column.deviation)]
         models = max([self.network.models, *lengths])
         below = [_Below.of(self.columns, model, self.form.schema.records) for model in range(models)]
-        found: list[Constraint] = []
         for secret in self.secrets:
             pairs = [self._pair(secret, self._model(k), below[k]) for k in range(models)]
-            found += [
-                Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
-                for k, pair in dominant_pairs(pairs).items()
-            ]
-        return tuple(found)
+            for k, pair in dominant_pairs(pairs).items():
+                yield Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
 
     def _model(self, k: int) -> int:
         """Return the model of the network that goes with a model of the columns: the only one, or the same."""
@@ -261,12 +212,12 @@ class NormalColumnLaws:
         place = self.network.attributes.index(protected)
         return farthest_values(secret.farthest, float(self.network.mean[self._model(model), place]))
 
-    def _pair(self, secret: NormalSecret, model: int, below: _Below) -> LawPair:
+    def _pair(self, secret: normal.NormalSecret, model: int, below: _Below) -> LawPair:
         """Return the laws of the answer under the two values of a secret that are the farthest apart."""
         matrix, pair = self.linear.matrix, secret.farthest
         weights = np.array([float(name == secret.name) for name in self.network.attributes])
         fixed = secret.name if secret.name in below.drivers else None
-        law = translation(self.network, model, weights, below.drivers, fixed)
+        law = normal.translation(self.network, model, weights, below.drivers, fixed)
         centre = below.base + below.mean @ law.mean
         base = matrix @ centre + np.array([float(shift) for shift in self.linear.constant])
         covariance = self._covariance(law, below)
@@ -294,23 +245,23 @@ class NormalColumnLaws:
             ),
         )
 
-    def _covariance(self, law: Translation, below: _Below) -> FloatArray:
+    def _covariance(self, law: normal.Translation, below: _Below) -> FloatArray:
         """Return the covariance of the answer given the secret, rounded down in every direction."""
         matrix = self.linear.matrix
         free = matrix @ below.mean
         found = free @ law.covariance @ free.T + (matrix * below.variance) @ matrix.T
         sizes = np.abs(matrix) @ (np.abs(below.mean) + below.error)
         carried = sizes @ np.sqrt(np.diagonal(law.covariance)) + np.abs(matrix) @ np.sqrt(below.variance)
-        return rounded_down(found, carried)
+        return normal.rounded_down(found, carried)
 
-    def _moved(self, law: Translation, below: _Below, k: int) -> tuple[FloatArray, FloatArray]:
+    def _moved(self, law: normal.Translation, below: _Below, k: int) -> tuple[FloatArray, FloatArray]:
         """Return by how much every record of a column moves when the secret grows by 1, and at most, in size."""
         slopes, place = below.columns[k].slopes[0], below.places[k]
         moved = slopes @ law.slope[place]
         off = np.abs(slopes) @ (law.slope_error[place] + SUMMED * np.abs(law.slope[place]))
         return moved, np.abs(moved) + off
 
-    def _spread(self, below: _Below, k: int, law: Translation, model: int) -> FloatArray:
+    def _spread(self, below: _Below, k: int, law: normal.Translation, model: int) -> FloatArray:
         """Return the standard deviation of every record of a column, whatever the secret is; rounded up."""
         column, place = below.columns[k], below.places[k]
         rows = [self.network.attributes.index(below.drivers[j]) for j in place]
@@ -319,7 +270,7 @@ class NormalColumnLaws:
         about += (8 * self.network.rounding + SUMMED) * (np.abs(slopes) @ law.spread[place])
         return np.hypot(about, column.deviation[0]) * (1 + SUMMED)
 
-    def _clamped(self, secret: NormalSecret, law: Translation, below: _Below, model: int) -> float:
+    def _clamped(self, secret: normal.NormalSecret, law: normal.Translation, below: _Below, model: int) -> float:
         """Return the largest probability, under a secret, that any record is clamped in any queried column."""
         from scipy.special import ndtr
 
@@ -369,14 +320,14 @@ def normal_column_laws(
     if not query.columns <= known.keys():
         return None
     form = normal_form(query, framework.schema)
-    linear = LinearForm.of(form)
+    linear = normal.LinearForm.of(form)
     if isinstance(linear, Refusal):
         return None
     columns = tuple(known[name] for name in linear.columns)
     if any(column.rows not in (1, framework.schema.records) for column in columns):
         return None
     secrets = tuple(
-        NormalSecret(name=name, weights={name: Fraction(1)}, constant=0.0, pairs=pairs)
+        normal.NormalSecret(name=name, weights={name: Fraction(1)}, constant=0.0, pairs=pairs)
         for name, pairs in framework.secrets.items()
     )
     return NormalColumnLaws(
@@ -385,7 +336,7 @@ def normal_column_laws(
         linear=linear,
         columns=columns,
         secrets=secrets,
-        assumptions=(COLUMNS_FROM_MODEL, *plausible_values(secrets)),
+        assumptions=(COLUMNS_FROM_MODEL, *normal.plausible_values(secrets)),
     )
 
 
@@ -410,7 +361,7 @@ NORMAL_COLUMNS = (
 
 def normal_record_laws(
     framework: DatasetAttributePrivacy, network: GaussianNetwork, query: Query
-) -> NormalLaws | Refusal:
+) -> normal.NormalLaws | Refusal:
     """Return the laws of a linear answer given a linear property of the table, or why they are not known.
 
     Parameters
@@ -432,7 +383,7 @@ def normal_record_laws(
             remedy="Add it to the network.",
         )
     form = normal_form(query, framework.schema)
-    linear = LinearForm.of(form)
+    linear = normal.LinearForm.of(form)
     if isinstance(linear, Refusal):
         return linear
     secrets = [
@@ -441,31 +392,31 @@ def normal_record_laws(
     refused = next((each for each in secrets if isinstance(each, Refusal)), None)
     if refused is not None:
         return refused
-    found = tuple(each for each in secrets if isinstance(each, NormalSecret))
-    return NormalLaws(
+    found = tuple(each for each in secrets if isinstance(each, normal.NormalSecret))
+    return normal.NormalLaws(
         network=network,
         form=form,
         linear=linear,
         secrets=found,
         own=None,
-        assumptions=(NORMAL_RECORDS, *plausible_values(found)),
+        assumptions=(NORMAL_RECORDS, *normal.plausible_values(found)),
     )
 
 
-def _property(name: str, secret: Secret, schema: Schema, pairs: tuple[Pair, ...]) -> NormalSecret | Refusal:
-    linear = LinearForm.of(normal_form(secret.property, schema))
+def _property(name: str, secret: Secret, schema: Schema, pairs: tuple[Pair, ...]) -> normal.NormalSecret | Refusal:
+    linear = normal.LinearForm.of(normal_form(secret.property, schema))
     if isinstance(linear, Refusal):
         return linear
     (weights,), (constant,) = linear.weights, linear.constant
     named = {column: weight for column, weight in zip(linear.columns, weights, strict=True) if weight}
     if not named:
         return Refusal(required=f"the secret of {name!r} must vary", found="weights of 0", remedy="Correct them.")
-    return NormalSecret(name=name, weights=named, constant=float(constant), pairs=pairs)
+    return normal.NormalSecret(name=name, weights=named, constant=float(constant), pairs=pairs)
 
 
 def normal_parameter_laws(
     framework: DistributionalAttributePrivacy, network: GaussianNetwork, query: Query
-) -> NormalLaws | Refusal:
+) -> normal.NormalLaws | Refusal:
     """Return the laws of a linear answer given a parameter, or why they are not known.
 
     Parameters
@@ -480,7 +431,7 @@ def normal_parameter_laws(
     NormalLaws or Refusal
     """
     form = normal_form(query, framework.schema)
-    linear = LinearForm.of(form)
+    linear = normal.LinearForm.of(form)
     if isinstance(linear, Refusal):
         return linear
     own: dict[str, float] = {}
@@ -495,16 +446,16 @@ def normal_parameter_laws(
             )
         own[name] = dict(law.parameters)["scale"] ** 2
     secrets = tuple(
-        NormalSecret(name=name, weights={name: Fraction(1)}, constant=0.0, pairs=pairs)
+        normal.NormalSecret(name=name, weights={name: Fraction(1)}, constant=0.0, pairs=pairs)
         for name, pairs in framework.secrets.items()
     )
-    return NormalLaws(
+    return normal.NormalLaws(
         network=network,
         form=form,
         linear=linear,
         secrets=secrets,
         own=own,
-        assumptions=(NORMAL_COLUMNS, *plausible_values(secrets)),
+        assumptions=(NORMAL_COLUMNS, *normal.plausible_values(secrets)),
     )
 
 

@@ -21,19 +21,8 @@ from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal
+from bnpriv.mechanisms.gaussian import laws
 from bnpriv.mechanisms.gaussian.covariance import ForNormalLaws, spent_delta
-from bnpriv.mechanisms.gaussian.laws import (
-    TOO_FAR,
-    Approximated,
-    NormalPair,
-    Trial,
-    approximated,
-    delta_for_one_covariance,
-    laws_by_pairs,
-    normal_ratio,
-    not_normal,
-    relaxation_refusal,
-)
 from bnpriv.text import upper_chance
 
 CLAMPED = Refusal(
@@ -144,27 +133,27 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
 
     def _decide_by_laws(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         if self.relaxation is not None and not 2 * self.relaxation < epsilon:
-            return relaxation_refusal(self.relaxation, epsilon)
-        found = laws_by_pairs(framework, query)
+            return laws.relaxation_refusal(self.relaxation, epsilon)
+        found = laws.laws_by_pairs(framework, query)
         if isinstance(found, Refusal):
             return found
         evidence, pairs = found
         # what is declared is the law of the exact answer, of which the released one is a function
         free = bool(framework.answer_laws)
         if self.relaxation is not None:
-            standing = approximated(pairs, self._standing(query))
+            standing = laws.approximated(pairs, self._standing(query))
             if isinstance(standing, Refusal):
                 return standing
-            trial = Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
+            trial = laws.Trial(epsilon=epsilon, delta=delta, level=self.relaxation, constant=self.constant, free=free)
             return partial(self._search_relaxed, trial, evidence, standing, framework, query)
-        refusal = not_normal(pairs)
+        refusal = laws.not_normal(pairs)
         if refusal is not None:
             return refusal
         clamped = max(clamped_of(each.pair, epsilon) for each in pairs)
         left = delta if clamped == 0 else down(delta - clamped)
         if not left > 0:
             return CLAMPED
-        ratio = normal_ratio(pairs, epsilon, left, self.constant)
+        ratio = laws.normal_ratio(pairs, epsilon, left, self.constant)
         if isinstance(ratio, Refusal):
             return ratio
 
@@ -173,7 +162,7 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
             theorem = "Attribute-private Gaussian mechanism"
             certificate = self._certificate(framework, query, evidence, decisions, theorem)
             noise = noise_of("gaussian", found_scale(decisions[0].scale, epsilon, delta), evidence.dimension)
-            spent = spent_delta(epsilon, delta, delta_for_one_covariance(pairs, epsilon, left), self.constant)
+            spent = spent_delta(epsilon, delta, laws.delta_for_one_covariance(pairs, epsilon, left), self.constant)
             return Found(noise, certificate, spent)
 
         return search
@@ -186,12 +175,12 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         return [(first.weighted(weights), second.weighted(weights)) for first, second in self.approximations]
 
     def _search_relaxed(
-        self, trial: Trial, evidence: Laws, pairs: list[Approximated], framework: Framework, query: Query
+        self, trial: laws.Trial, evidence: Laws, pairs: list[laws.Approximated], framework: Framework, query: Query
     ) -> Found:
         decisions = sorted((trial.decide(each) for each in pairs), key=lambda d: -d.scale)
         scale = decisions[0].scale
         if math.isinf(scale):
-            raise TOO_FAR.error()
+            raise laws.TOO_FAR.error()
         outcomes = [trial.outcome(each, scale) for each in pairs]
         theorem = "Attribute-private Gaussian mechanism for laws near normal ones"
         certificate = self._certificate(framework, query, evidence, decisions, theorem)
@@ -202,7 +191,7 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         return Found(noise_of("gaussian", scale, evidence.dimension), certificate, spent)
 
 
-def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
+def _decided(each: laws.NormalPair, ratio: float, *, declared: bool) -> LawDecision:
     """What one pair needs: the least deviation at which its gap is at most `ratio` standard deviations long."""
     # what is declared of the exact answer holds for its rounding too as long as no noise is added to the rounded one
     length = gap_length(each, each.far, free=declared or each.pair.rounding == 0)
@@ -216,7 +205,7 @@ def _decided(each: NormalPair, ratio: float, *, declared: bool) -> LawDecision:
     )
 
 
-def gap_length(each: NormalPair, far: float, *, free: bool) -> Callable[[float], float]:
+def gap_length(each: laws.NormalPair, far: float, *, free: bool) -> Callable[[float], float]:
     """Return how long a gap is, in standard deviations of answer and noise, as a function of the noise, rounded up.
 
     Parameters

@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, up
-from bnpriv.core.noise import Gaussian, common_quantile, gaussian_error, near, sampled, sized, tail_of_one
+from bnpriv.core.noise import Gaussian, Sampler, common_quantile, gaussian_error, near, sampled, sized, tail_of_one
 from bnpriv.errors import ParameterError
-
-if TYPE_CHECKING:
-    from bnpriv.core.noise import Sampler
 
 DITHER_SHARE = 2.0**-10
 """The independent noise that is drawn last has at least this share of the deviation of each number."""
@@ -150,11 +147,7 @@ class CorrelatedGaussian:
             float(Fraction(number) + sum(Fraction(entry) * z for entry, z in zip(row, draws, strict=True)))
             for number, row in zip(exact, self.factor.tolist(), strict=True)
         ]
-        noisy = [place for place, dither in enumerate(self.dithers) if dither > 0]
-        last = sampled(sampler.gaussian, [moved[k] for k in noisy], tuple(self.dithers[k] for k in noisy))
-        for place, number in zip(noisy, last, strict=True):
-            moved[place] = number
-        return tuple(moved)
+        return sampled(sampler.gaussian, moved, self.dithers)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.

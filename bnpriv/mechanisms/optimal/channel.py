@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,10 @@ from numpy.typing import ArrayLike
 from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, IntArray, Kind, down, up
 from bnpriv.core.mechanisms.law_decision import LEANS_ON
-from bnpriv.core.noise import norm_of, probability, sized
+from bnpriv.core.noise import Sampler, norm_of, probability, sized
 from bnpriv.errors import ParameterError
 from bnpriv.render.document import Section, Table
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
-
-if TYPE_CHECKING:
-    from bnpriv.core.noise import Sampler
 
 LARGEST_DENOMINATOR = 2**62
 """Rows are kept as 64-bit integers, and add up without a carry."""

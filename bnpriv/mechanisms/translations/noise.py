@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray, up
 from bnpriv.core.noise import (
     Laplace,
+    Sampler,
     laplace_mean_length,
     near,
     norm_of,
@@ -24,9 +25,6 @@ from bnpriv.core.noise import (
     tail_of_one,
 )
 from bnpriv.errors import ParameterError
-
-if TYPE_CHECKING:
-    from bnpriv.core.noise import Sampler
 
 REACH_SCALES = 64.0
 """Noisy coordinates are clamped so many scales beyond the answers: it happens to one release of 10^28."""
@@ -139,14 +137,7 @@ class DirectionalLaplace:
         for row, here, draw, limit in zip(rows, along, draws, self.limits, strict=True):
             noisy = min(max(here + Fraction(draw), -Fraction(limit)), Fraction(limit))
             moved = [number + entry * (noisy - here) for number, entry in zip(moved, row, strict=True)]
-        released = [float(number) for number in moved]
-        noisy_places = [place for place, dither in enumerate(self.dithers) if dither > 0]
-        last = sampled(
-            sampler.laplace, [released[k] for k in noisy_places], tuple(self.dithers[k] for k in noisy_places)
-        )
-        for place, number in zip(noisy_places, last, strict=True):
-            released[place] = number
-        return tuple(released)
+        return sampled(sampler.laplace, [float(number) for number in moved], self.dithers)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.

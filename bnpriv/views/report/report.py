@@ -25,7 +25,7 @@ from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_netw
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Document, Paragraph, Section, Text
+from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -41,6 +41,7 @@ from bnpriv.views.calibration import (
 )
 from bnpriv.views.curves import curve_sections
 from bnpriv.views.private_table import open_columns_data, open_columns_section
+from bnpriv.views.report import sections
 from bnpriv.views.report.advice import advice
 from bnpriv.views.report.analysis import answer_influences, attribute_report, beliefs, dropped_pairs, quilt_calibration
 from bnpriv.views.report.columns import (
@@ -54,14 +55,6 @@ from bnpriv.views.report.columns import (
     secrets_section,
 )
 from bnpriv.views.report.network import beside, edges_section, network_section, quilts_section
-from bnpriv.views.report.sections import (
-    beliefs_section,
-    facts,
-    glossary_section,
-    laws_section,
-    long_names_section,
-    reading_section,
-)
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -113,10 +106,6 @@ def report_data(report: Analysis) -> Json:
     }
 
 
-def _number(value: float) -> float | str:
-    return "inf" if math.isinf(value) else value
-
-
 def _network(network: Network) -> Json:
     return {
         "kind": network.kind_text,
@@ -157,12 +146,12 @@ def _posterior(drawn: Posterior) -> Json:
 def _influence(influence: Influence) -> Json:
     return {
         "columns": sorted(influence.columns),
-        "nats": _number(float(influence)),
+        "nats": json_number(float(influence)),
         "kind": influence.kind,
         "how": influence.how,
         "settled": influence.settled,
         **_witness(influence),
-        "mu": influence.mu if influence.mu is None else _number(influence.mu),
+        "mu": influence.mu if influence.mu is None else json_number(influence.mu),
         "deltas": _deltas(influence),
     }
 
@@ -198,7 +187,7 @@ def _attribute(report: AttributeReport) -> Json:
         "asked": None if report.asked is None else _asked(report.asked),
         "path": [{"parent": a, "child": b} for a, b in report.path],
         "edges": [
-            {"parent": parent, "child": child, "nats": None if told is None else _number(float(told))}
+            {"parent": parent, "child": child, "nats": None if told is None else json_number(float(told))}
             for (parent, child), told in ((effect.edge, effect.influence) for effect in report.edges)
         ],
         "more_edges": report.more_edges,
@@ -212,14 +201,16 @@ def _attribute(report: AttributeReport) -> Json:
                 "columns": sorted(columns),
                 "chance": found.chance,
                 "records": found.records,
-                "nats": _number(found.nats),
-                "at_95": _number(found.at_95),
+                "nats": json_number(found.nats),
+                "at_95": json_number(found.at_95),
                 **_witness(found.influence),
                 "dependence": found.dependence,
             }
             for columns, found in report.likely.items()
         ],
-        "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
+        "draws": None
+        if points is None
+        else dict(zip(("at_50", "at_95", "at_100"), map(json_number, points), strict=True)),
     }
 
 
@@ -229,8 +220,8 @@ def _asked(influence: Influence) -> Json:
         {
             "pair": str(pair),
             "points": step.points,
-            "nats": _number(step.influence),
-            "change": _number(step.change),
+            "nats": json_number(step.influence),
+            "change": json_number(step.change),
             "lost": step.lost,
         }
         for pair, history in zip(influence.pairs, influence.history, strict=False)
@@ -252,14 +243,14 @@ def _quilt(row: RankedQuilt) -> Json:
             "queried_near": sorted(noise.queried_near),
             "sensitivity": noise.sensitivity.upper,
             "sensitivity_kind": noise.sensitivity.kind,
-            "scale": _number(noise.scale),
+            "scale": json_number(noise.scale),
             "wins": noise.wins,
         },
     }
 
 
 def _further(made: FurtherTable) -> Json:
-    rows = [[cell if isinstance(cell, str) else _number(cell) for cell in row] for row in made.rows]
+    rows = [[cell if isinstance(cell, str) else json_number(cell) for cell in row] for row in made.rows]
     return {"title": made.title, "header": list(made.header), "rows": rows}
 
 
@@ -312,7 +303,7 @@ class InfluenceReport(Analysis):
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
             answer=() if self.best is None else noise_figure(self.best),
-            facts=tuple(facts(self, self.advice)),
+            facts=tuple(sections.facts(self, self.advice)),
             beside=(*beside(self), *column_bars(self)),
             sections=tuple(part for part in self._sections() if part is not None),
             data=report_data(self),
@@ -320,7 +311,7 @@ class InfluenceReport(Analysis):
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
-        yield laws_section(self)
+        yield sections.laws_section(self)
         yield open_columns_section(self.open_columns)
         yield from further_sections(self)
         yield network_section(self)
@@ -334,17 +325,17 @@ class InfluenceReport(Analysis):
                 yield self.plan.table.section
         if self.best is not None:
             yield guarantee_section(self.best.guarantee)
-        yield beliefs_section(self)
+        yield sections.beliefs_section(self)
         yield quilts_section(self)
         yield edges_section(self)
         yield secrets_section(self)
         yield curve_section(self)
         yield history_section(self)
-        yield reading_section(self)
+        yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
         yield trust_section(self.source, self.assumptions, certificate)
-        yield glossary_section(self)
-        yield long_names_section(self)
+        yield sections.glossary_section(self)
+        yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the report as a page of its own, with a slider for epsilon; it loads nothing from anywhere.

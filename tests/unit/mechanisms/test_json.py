@@ -96,6 +96,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "ledger": [LedgerPage.of(Ledger.open(place))],
         "price": [session.what_if(weights, 1.0)],
         "budget split": [session.plan([weights, TALL])],
+        "workload": [session.workload([weights, TALL])],
         "external release": [bp.from_differential_privacy(1.0, ["ward"])],
         "external report": [
             bp.from_differential_privacy(0.01, ["ward"]).report(hospital),
@@ -132,6 +133,7 @@ KINDS = (
     "ledger",
     "price",
     "budget split",
+    "workload",
     "external release",
     "external report",
     "leaks",
