@@ -24,6 +24,7 @@ PARTS = {
     "public_records": "-m benchmarks.public_records",
     "private_table_errors": "-m benchmarks.private_table_errors",
     "private_table_learning": "-m benchmarks.private_table_learning",
+    "useful_answers": "-m benchmarks.useful_answers",
 }
 """The parts of the page, by the names of their files, and the command of each."""
 

@@ -7,7 +7,6 @@ from bnpriv.lazy import lazily as _lazily
 if TYPE_CHECKING:
     # declare
     from bnpriv.core.networks.discrete import DiscreteNetwork
-    from bnpriv.kinds.chain.network import MarkovChain
     from bnpriv.core.networks.model_class import model_class
     from bnpriv.core.columns import Binned, Categorical, Integer, Real
     from bnpriv.core.schema import Schema
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from bnpriv.tables.data_check import check_data
 
     # account
+    from bnpriv.core.accounting.accountant import Accountant
     from bnpriv.ledger.session import Session
     from bnpriv.ledger.external import from_differential_privacy
 
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accountant",
     "Binned",
     "BnprivError",
     "Categorical",
@@ -87,7 +88,6 @@ __all__ = [
     "DistributionPrivacy",
     "DistributionalAttributePrivacy",
     "Integer",
-    "MarkovChain",
     "MarkovQuiltMechanism",
     "Real",
     "Schema",

@@ -35,7 +35,8 @@ SERVICES: dict[str, str] = {
     "framework.file_parts.dataset": "bnpriv.io.framework_text:dataset_parts",
     "framework.file_parts.distributional": "bnpriv.io.framework_text:distributional_parts",
     "framework.file_parts.value": "bnpriv.io.framework_text:value_parts",
-    "secrets.suggested": "bnpriv.kinds.density.network:suggested_ranges",
+    "secrets.required": "bnpriv.kinds.density.network:require_property",
+    "secrets.unknown": "bnpriv.kinds.density.network:refuse_unknown",
     "guarantee.document": "bnpriv.views.cards:guarantee_document",
     "framework.to_file": "bnpriv.io.framework_text:write_framework",
     # networks and influence

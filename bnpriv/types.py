@@ -1,7 +1,6 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
 from bnpriv.bound import Bound
-from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.influence.base import Influence
@@ -43,7 +42,6 @@ from bnpriv.tables.readings import Dialect
 from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
-    "Accountant",
     "Attack",
     "Bound",
     "Budget",

@@ -207,7 +207,7 @@ def drawn(
 
 def chain() -> Kind:
     """Single values of one column that goes on by a Markov chain."""
-    network = bp.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", RECORDS, states=["rest", "walk"])
+    network = bp.types.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", RECORDS, states=["rest", "walk"])
     framework = bp.ValuePrivacy(network, ACTIVITY, "activity", source=SOURCE)
     return Kind(framework, bp.count(bp.col("activity") == "walk"), "activity", "activity", framework.network)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import private_table_picture
 import pytest
 import site_sources
+import what_adds_up_picture
 
 import bnpriv as bp
 
@@ -96,6 +98,38 @@ def test_the_picture_of_a_private_table_is_of_what_was_measured() -> None:
     filled, alone, stacked = zip(*found, strict=True)
     assert sum(own <= 1.2 * other for own, other in zip(filled, alone, strict=True)) >= 10
     assert all(3 * own < other for own, other in zip(filled, stacked, strict=True))
+
+
+def test_the_picture_of_what_adds_up_is_what_its_program_draws() -> None:
+    found = what_adds_up_picture.laws()
+    assert found.sum(axis=1) == pytest.approx([1, 1])
+    # as the network says: 4 and 70 % have an inhaler
+    assert found[:, [1, 3]].sum(axis=1) == pytest.approx([0.04, 0.7])
+    assert what_adds_up_picture.PICTURE.read_text(encoding="utf-8") == what_adds_up_picture.picture(found)
+
+
+def test_the_page_on_what_adds_up_runs() -> None:
+    found = run("what-adds-up.md")
+    assert found["first"].scale == found["second"].scale == 0
+    assert found["one"].epsilon < 1e-9
+    assert found["both"].epsilon == math.inf
+
+
+def test_the_page_on_sessions_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = run("sessions.md")
+    assert found["smokers"].calibration.useful.verdict in ("sharp", "useful")
+    assert len(found["session"].history) == 1 + len(found["plan"].calibrations)
+    assert 0 < found["session"].remaining < 1
+
+
+def test_a_newcomer_gets_many_useful_answers() -> None:
+    printed = (ROOT / "docs" / "benchmarks" / "useful_answers.txt").read_text(encoding="utf-8")
+    rows = re.findall(r"^useful, of 30 +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE)
+    assert len(rows) == 3
+    for one_by_one, _, table in rows:
+        assert int(one_by_one) >= 15
+        assert int(table) == 30
 
 
 def test_measured_errors_on_the_page_on_private_tables_are_those_that_were_printed() -> None:

@@ -462,14 +462,15 @@ def sized(value: Sequence[float], dimension: int) -> tuple[float, ...]:
 def sampled(
     draw: Callable[[Sequence[float], float], tuple[float, ...]], value: Sequence[float], scales: tuple[float, ...]
 ) -> tuple[float, ...]:
-    """An answer plus noise; outputs of equal scale are drawn together."""
+    """An answer plus noise; outputs of equal scale are drawn together, and those of scale 0 stay as they are."""
     exact = sized(value, len(scales))
     noisy = list(exact)
     # sorted, because groupby joins neighbours only
     by_scale = sorted(range(len(scales)), key=lambda place: (scales[place], place))
     for scale, group in groupby(by_scale, key=lambda place: scales[place]):
         places = list(group)
-        for place, number in zip(places, draw([exact[place] for place in places], scale), strict=True):
+        here = [exact[place] for place in places]
+        for place, number in zip(places, draw(here, scale) if scale > 0 else here, strict=True):
             noisy[place] = number
     return tuple(noisy)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Protocol, cast, final
+from typing import Protocol, TypeVar, cast, final
 
 from bnpriv import checks
 from bnpriv.checks import listing, member, spelling, type_text
@@ -16,9 +16,10 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Crosstab, Histogram, Linear, Mean, Proportion, Total
+from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a pair of secrets, whether these are states, values, or whole distributions.
@@ -114,6 +115,8 @@ def apart(*, at_most: float) -> Apart:
 # --------------------------------------------------------------------------------------------------
 
 Side = State | Collection[State]
+
+Some = TypeVar("Some")
 
 BETWEEN = " against "
 
@@ -260,13 +263,16 @@ def of_states(pairs: Iterable[Pair]) -> tuple[SecretPair, ...]:
     SecretError
         If one is not.
     """
-    found = tuple(pair for pair in pairs if isinstance(pair, SecretPair))
-    other = [pair for pair in pairs if not isinstance(pair, SecretPair)]
-    if other:
-        raise SecretError(
-            "this needs an attribute with finitely many states", found=str(other[0]), remedy="Declare it in steps."
-        )
-    return found
+    return _all_of(pairs, (SecretPair,), "this needs an attribute with finitely many states", "Declare it in steps.")
+
+
+def _all_of(pairs: Iterable[Pair], kinds: tuple[type[Some], ...], required: str, remedy: str) -> tuple[Some, ...]:
+    found: list[Some] = []
+    for pair in pairs:
+        if not isinstance(pair, kinds):
+            raise SecretError(required, found=str(pair), remedy=remedy)
+        found.append(pair)
+    return tuple(found)
 
 
 def state_pairs(name: str, states: Iterable[State], chosen: object) -> tuple[SecretPair, ...]:
@@ -460,22 +466,6 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     return IntervalPairs(tuple(interval_pair(pair) for pair in chosen))
 
 
-def value_range(side: object) -> tuple[float, float]:
-    """The least and the largest value of a secret that is an interval or a set of numbers."""
-    if isinstance(side, Interval):
-        return side.low, side.high
-    values = [float(value) for value in cast("frozenset[float]", side)]
-    return min(values), max(values)
-
-
-def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
-    """The two values of a pair that are farthest apart; values within a distance are put around `centre`."""
-    if isinstance(pair, ValuesApart):
-        return centre - pair.farthest / 2, centre + pair.farthest / 2
-    (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
-    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
-
-
 def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
     """Pairs of secrets, checked to be values or intervals.
 
@@ -484,13 +474,9 @@ def of_values(pairs: Iterable[Pair]) -> tuple[ContinuousPair, ...]:
     SecretError
         If one is not.
     """
-    found = tuple(pair for pair in pairs if isinstance(pair, ContinuousPair))
-    other = [pair for pair in pairs if not isinstance(pair, ContinuousPair)]
-    if other:
-        raise SecretError(
-            "this needs a parameter that may be any number", found=str(other[0]), remedy="Protect values of it."
-        )
-    return found
+    return _all_of(
+        pairs, (ValuesApart, IntervalPair), "this needs a parameter that may be any number", "Protect values."
+    )
 
 
 def value_pairs(name: str, given: object) -> tuple[ContinuousPair, ...]:
@@ -570,9 +556,9 @@ class Secret:
     Parameters
     ----------
     property : Query or str
-        A `count`, `proportion`, `total` or `mean` that reads the protected column alone, or a `linear` that may read
-        further columns after it; or the text of one. For private tables also a `histogram` or a `crosstab`: all of its
-        counts together, which are at most `k` apart where `k` records in other cells make the one of the other.
+        A `count`, `proportion`, `total` or `mean`, the difference of two counts or shares, or a `linear`, whose first
+        column is the protected one; or the text of one. Also a `histogram`, a `crosstab` or counts by groups: all of
+        its counts together, which are at most `k` apart where `k` records in other cells make the one of the other.
     pairs : SecretPairs, IntervalPairs or Apart, optional
         All pairs of values by default; ``bnpriv.apart(at_most=k)`` for values at most `k` apart,
         ``bnpriv.pairs((40, 50), ...)`` for chosen ones, or ``bnpriv.intervals(((30, 40), (50, 60)), ...)`` for chosen
@@ -581,7 +567,7 @@ class Secret:
     Raises
     ------
     SecretError
-        If the property is another query or reads several columns.
+        If the property is another query, or pairs are chosen of several counts at once.
 
     Notes
     -----
@@ -592,6 +578,8 @@ class Secret:
     >>> import bnpriv as bp
     >>> str(Secret(bp.count(bp.col("income") == "high"), pairs=bp.apart(at_most=50)))
     'count(income == "high"), values at most 50 apart'
+    >>> print(Secret(bp.count(bp.col("race") == "A") - bp.count(bp.col("race") == "B"), pairs=bp.apart(at_most=9)))
+    count(race == "A") - count(race == "B"), values at most 9 apart
     """
 
     property: Query
@@ -599,11 +587,10 @@ class Secret:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "property", as_query(self.property))
-        alone = isinstance(self.property, (Count, Proportion, Total, Mean)) and len(self.property.columns) == 1
-        if not alone and not isinstance(self.property, (Linear, Histogram, Crosstab)):
+        if not self.of_cells and not isinstance(self.property, (Count, Proportion, Difference, Total, Mean, Linear)):
             raise SecretError(
-                "a secret is a count, proportion, total or mean of one column, a linear of some, or for private tables "
-                "a histogram or crosstab",
+                "a secret is a count or proportion, the difference of two, a total, mean or linear, or all counts of a "
+                "histogram, a crosstab or groups",
                 found=str(self.property),
                 remedy='Write Secret(count(col("income") == "high")).',
             )
@@ -613,20 +600,31 @@ class Secret:
                 found=checks.type_text(self.pairs),
                 remedy="Write pairs=apart(at_most=50), or pairs=pairs((40, 50)).",
             )
+        if self.of_cells and not isinstance(self.pairs, Apart | None):
+            raise SecretError(
+                "several counts at once are hidden by one distance: how many records lie in other cells",
+                found="chosen pairs",
+                remedy="Write pairs=apart(at_most=50).",
+            )
 
     @functools.cached_property
     def column(self) -> str:
-        """The protected column; of a `linear` the one named first."""
+        """The protected column; of a `linear` or a `crosstab` the one named first, else of several the first by name.
+
+        Whoever declares a framework may name any of several.
+        """
         if isinstance(self.property, Linear):
             return self.property.weights[0][0]
-        if isinstance(self.property, Crosstab):
-            return self.property.axes[0][0]
-        return next(iter(self.property.columns))
+        return self.property.axes[0][0] if isinstance(self.property, Crosstab) else min(self.property.columns)
+
+    def is_of(self, name: str) -> bool:
+        """Whether it is about a column; of a linear about the first one alone."""
+        return name == self.column or (name in self.property.columns and not isinstance(self.property, Linear))
 
     @functools.cached_property
     def of_cells(self) -> bool:
-        """Whether it is several counts at once, which private tables alone hide."""
-        return isinstance(self.property, (Histogram, Crosstab))
+        """Whether it is several counts at once: how many records are in each of some cells."""
+        return isinstance(self.property, (Histogram, Crosstab, CountBy))
 
     @functools.cached_property
     def touching(self) -> IntervalPair | None:
@@ -753,10 +751,8 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     wanted = _wanted(protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
-        # each of these would otherwise fail as an unknown name, with a remedy that does not help
-        _refuse_function(network, name)
-        _refuse_fixed(network, name)
-        _refuse_vector(network, name)
+        if name not in network.attributes:
+            service("secrets.unknown")(network, name)
         member("a protected attribute", name, network.attributes, error=SecretError)
         found[name] = pairs_of(network, name, given)
         if not found[name]:
@@ -766,42 +762,6 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
     return found
-
-
-def _refuse_function(network: Network, name: object) -> None:
-    """Refuse a named function of parameters: the law of an answer given its value needs draws."""
-    functions = network.reading.functions
-    if isinstance(name, str) and name not in network.attributes and functions & {name, name.partition("[")[0]}:
-        raise SecretError(
-            "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {name!r} of a model that is read otherwise",
-            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
-            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
-            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
-        )
-
-
-def _refuse_vector(network: Network, name: object) -> None:
-    """Refuse a vector as a whole: its entries are protected one by one."""
-    entries = [each for each in network.attributes if each.startswith(f"{name}[")]
-    if isinstance(name, str) and entries and name not in network.attributes:
-        raise SecretError(
-            "of a vector single entries can be protected",
-            found=f"{name!r}, which has the entries {listing(entries, 6)}",
-            remedy=f"Name an entry, for example {entries[0]!r}, or several, each with its secrets.",
-        )
-
-
-def _refuse_fixed(network: Network, name: object) -> None:
-    """Refuse a parameter that was fixed to draws of a posterior."""
-    fixed = {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}
-    if isinstance(name, str) and name not in network.attributes and name.partition("[")[0] in fixed:
-        raise SecretError(
-            "what is protected must not be fixed to draws of a posterior",
-            found=f"{name!r}, which is in this network",
-            remedy="Read the model by from_pymc(model, posterior=idata) without fix=, or without it among the names, "
-            "and protect it in DistributionalAttributePrivacy.",
-        )
 
 
 def _wanted(protect: object) -> Mapping[str, object]:

@@ -147,7 +147,7 @@ def note_unfit_properties(secrets: Mapping[str, tuple[TomlTable, object]], schem
             continue  # what is wrong with names is told with the network
         known = len(part.problems)
         with part.problems.gathered(), part.named(key="property"):
-            if secret.column != name:
+            if not secret.is_of(name):
                 raise SecretError(
                     f"the secret of {name!r} must be a property of that column",
                     found=f"one of {secret.column!r}",

@@ -13,7 +13,7 @@ from bnpriv.checks import closest, type_text
 from bnpriv.core.columns import decimal
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, CountBy, CrossedColumn, Crosstab, Stack
+from bnpriv.core.queries.builtin import Count, CountBy, CrossedColumn, Crosstab, Difference, Stack
 from bnpriv.core.queries.predicates import MOST_NESTED, OPERATORS, And, Comparison, Constant, IsIn, Not, Or, Predicate
 from bnpriv.core.queries.spread import MEDIAN, Quantile, covariance, std, variance
 from bnpriv.errors import QueryError
@@ -193,7 +193,7 @@ TOKEN = re.compile(
   | (?P<date> [0-9]{4}-[0-9]{2}-[0-9]{2} )
   | (?P<number> -? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][+-]?[0-9]+)? )
   | (?P<string> "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' )
-  | (?P<symbol> [<>=!]= | [<>&|~()\[\],:/] )
+  | (?P<symbol> [<>=!]= | [<>&|~()\[\],:/] | - (?=\s*(?:count|proportion|share)\s*\() )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -283,6 +283,7 @@ def unescaped(token: Token) -> str:
 #
 #     query      = "count" "(" condition ")" [ "by" axis { "," axis } ]
 #                | ( "proportion" | "share" ) "(" condition ")"
+#                | "count" "(" condition ")" "-" "count" "(" condition ")", and of two shares
 #                | ( "total" | "sum" ) "(" column ")" | "mean" "(" column ")"
 #                | "histogram" "(" column [ "," list ] ")"
 #                | "crosstab" "(" axis "," axis { "," axis } ")"
@@ -435,6 +436,9 @@ class _Parser:
         query = rules[name]()
         self.expect(")", of_more(name) if self.at(",") else QUERY_EXAMPLE)
         self.open -= 1
+        if self.at("-"):
+            self.place += 1
+            return Difference(parts=cast("tuple[Count, Count]", (query, self.query())))
         return self.grouped(query) if self.next.kind == "name" and self.next.text == "by" else query
 
     def grouped(self, query: Query) -> Query:

@@ -1,16 +1,16 @@
 """What several answers of independent records tell together: that of one record which is swapped (theorems 4 and 5).
 
-docs/claims/accountant.md. Three steps: the largest log ratio that weights of noise can make of two laws; the laws of one
-record on the combinations of values that queries tell apart; the sum over swaps.
+docs/claims/accountant.md. Three steps: the largest log ratio that weights of noise can make of two laws; the laws of
+one record on the combinations of values that queries tell apart; the sum over swaps.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast, final
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,13 @@ from bnpriv.core.accounting.total import gaussian_epsilon
 from bnpriv.core.column_laws import law_kind
 from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import FUNCTION_ERROR, magnitude
-from bnpriv.core.evidence.dataset import Counts, unknown_law
+from bnpriv.core.evidence.dataset import class_query, moves, unknown_law
 from bnpriv.core.evidence.laws import CUSTOM
 from bnpriv.core.evidence.records import added_by, node_cells, rounding_of, told_by
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.influence.ratios import independent_parts
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable, marginal
+from bnpriv.core.networks.factors import LogTable, marginal
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import cleaned
@@ -48,73 +48,65 @@ Array = NDArray[Any]
 # The largest log ratio that weights of noise can make of two laws on finitely many atoms.
 #
 # A number of the answer with Laplace noise has a u, one of its values ("places"). A box leaves u an interval of places.
-# The steps between neighbouring places in the interval are free, all others known: a step below u raises an atom above
-# it by rate * length, one above u lowers it.
+# The steps between neighbouring places in the interval are free, all others known: a step below u raises the atoms
+# above it by rate * length, one above u lowers them.
 # --------------------------------------------------------------------------------------------------
 
 MOST_WORK = 2**25
 """The most boxes times atoms times numbers that are looked at; then the bounds of those that are left count."""
 
-AT_ONCE = 2**21
-"""Boxes times atoms that are looked at in one step."""
+AT_ONCE, MOST_CLIMBS = 2**21, 16
+"""Boxes times atoms that are looked at in one step, and boxes where a grid point is tried if one for all will do."""
 
 CLOSED = 2.0**-46
 """Log ratios closer than this are taken for one; it is added to the result."""
 
-LARGEST_LOG = 300.0
-"""Weights whose logs may differ by more are bounded by the largest ratio of single atoms alone."""
+LARGEST_LOG, FLAT = 300.0, 2.0**-7
+"""Weights whose logs may differ by more, and bounds whose curvature is a smaller share, need no second bound."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Numbers:
-    """The numbers of an answer that have noise.
+class LawPairs:
+    """Pairs of laws of one record, of which log ratios are sought; B pairs along the last axis.
 
     Parameters
     ----------
     places : ndarray of shape (atoms, numbers)
-        Which of its values every number has at an atom, in ascending order.
+        Which of its values every number with noise has at an atom, in ascending order.
     steps : sequence of ndarray
         For each number the lengths of the steps between neighbouring values, over the scale of the noise.
-    """
-
-    places: IntArray
-    steps: Sequence[FloatArray]
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LawPairs:
-    """Pairs of laws on common atoms, of which log ratios are sought; arrays have an axis of B pairs last.
-
-    Parameters
-    ----------
     above, below : ndarray of shape (atoms, B)
         Log masses of the law in the numerator, and in the denominator.
-    ends : tuple of two ndarrays of shape (B,)
-        The masses of a further record of either law.
-    possible : tuple of two ndarrays of bool, shape (atoms, B)
-        At which atoms it may be.
     bare : ndarray of shape (atoms,)
         Atoms with the same numbers without noise have the same one.
+    ends, possible : tuple of two ndarrays of shape (B,), and of shape (atoms, B)
+        The mass of a further record of either law, and the atoms where it may be.
     bands : ndarray of shape (atoms,)
-        Atoms with the same values of the columns that other releases read have the same one, ascending.
+        Ascending; equal where the columns that other releases read are.
     band : float
         The epsilon of these releases.
     """
 
+    places: IntArray
+    steps: Sequence[FloatArray]
     above: FloatArray
     below: FloatArray
+    bare: IntArray
     ends: tuple[FloatArray, FloatArray]
     possible: tuple[Array, Array]
-    bare: IntArray
     bands: IntArray
-    band: float
+    band: float = 0.0
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Boxes:
+class Found(NamedTuple):
+    """For each pair of laws a bound of the largest log ratio, what some weight reaches, and whether at a corner."""
+
+    bound: FloatArray
+    reached: FloatArray
+    corner: Array
+
+
+class Boxes(NamedTuple):
     """Boxes of u: of which pair of laws and bare answer, the first and last place of each number, and a bound."""
 
     pair: IntArray
@@ -123,100 +115,99 @@ class Boxes:
     high: IntArray
     bound: FloatArray
 
-    def __getitem__(self, chosen: Any) -> Boxes:
-        return Boxes(**{name: values[chosen] for name, values in vars(self).items()})
-
-    @staticmethod
-    def joined(*parts: Boxes) -> Boxes:
-        """All boxes of several parts."""
-        return Boxes(**{name: np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+    def some(self, chosen: Any) -> Boxes:
+        """Those at some places."""
+        return Boxes(*cast(Any, [each[chosen] for each in self]))
 
 
-@final
 class Search:
     """The search for the largest log ratio of pairs of laws, by branch and bound.
 
     Parameters
     ----------
     laws : LawPairs
-    numbers : Numbers
     together : bool
         Whether only the largest of all pairs is wanted: others are then bounded by it.
     """
 
-    def __init__(self, laws: LawPairs, numbers: Numbers, *, together: bool) -> None:
-        self.laws, sizes = laws, np.array([len(steps) + 1 for steps in numbers.steps])
-        atoms, count = numbers.places.shape
+    def __init__(self, laws: LawPairs, *, together: bool) -> None:
+        self.laws, self.together = laws, together
+        sizes: IntArray = np.array([len(steps) + 1 for steps in laws.steps])
+        atoms, count = map(int, laws.places.shape)
         self.last, self.starts = sizes - 1, np.cumsum(sizes) - sizes
-        self.of = np.repeat(np.arange(count), sizes)
-        self.place = (np.arange(sizes.sum()) - self.starts[self.of])[:, None]
-        self.length = np.concatenate([np.append(0.0, steps) for steps in numbers.steps])[:, None]
-        entries = np.ones(atoms * count), (numbers.places + self.starts).ravel(), np.arange(atoms + 1) * count
-        self.at = csr_array(entries, shape=(atoms, sizes.sum()))
-        self.within = csr_array(self.at.T)
+        self.of: IntArray = np.repeat(np.arange(count), sizes)
+        self.place: IntArray = (np.arange(len(self.of)) - self.starts[self.of])[:, np.newaxis]
+        self.length = np.concatenate([np.append(0.0, steps) for steps in laws.steps])[:, np.newaxis]
+        entries: Any = np.ones(atoms * count), (laws.places + self.starts).ravel(), np.arange(atoms + 1) * count
+        self.at: Any = csr_array(entries, shape=(atoms, len(self.of)))
+        self.within: Any = csr_array(self.at.T)
         # any place does for what steps are measured from; most atoms are near the middle one
-        self.middle = np.sort(numbers.places, axis=0)[atoms // 2]
-        self.beyond = self.place > self.middle[self.of][:, None]
-        self.rival = np.arange(laws.above.shape[1]) * (not together)
+        self.middle = np.sort(laws.places, axis=0)[atoms // 2]
+        self.rival: IntArray = np.arange(laws.above.shape[1]) * (not together)
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.where(np.isneginf(laws.above), -math.inf, laws.above - laws.below)
             ended = np.logaddexp(laws.above, np.where(laws.possible[0], np.log(laws.ends[0]), -math.inf))
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
-        self.order = np.argsort(-ratio, axis=0, kind="stable")
+        self.orders: dict[int, IntArray] = {}
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
     def largest(self) -> Found:
         """The largest log ratio of every pair of laws."""
-        laws, pairs, values = self.laws, self.laws.above.shape[1], np.unique(self.laws.bare)
-        pair, bare = (each.ravel() for each in np.meshgrid(np.arange(pairs), values, indexing="ij"))
+        laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
+        pair: IntArray = np.repeat(np.arange(pairs), len(values))
+        bare: IntArray = np.tile(values, pairs)
         low = np.zeros((len(pair), len(self.last)), dtype=np.int64)
-        left = Boxes(pair=pair, bare=bare, low=low, high=low + self.last, bound=np.full(len(pair), math.inf))
+        left = Boxes(pair, bare, low, low + self.last, np.full(len(pair), math.inf))
         best, closed, corner, work = np.zeros(pairs), np.zeros(pairs), np.ones(pairs, dtype=np.bool_), 0
-        while len(left.pair) and work <= MOST_WORK:
+        while len(left.pair) and (work <= MOST_WORK or np.isinf(left.bound).any()):
             order = np.argsort(best[self.rival[left.pair]] - left.bound, kind="stable")
-            chosen = order[: max(1, AT_ONCE // len(laws.above))]
-            boxes, left = left[chosen], left[np.delete(order, np.arange(len(chosen)))]
-            work += len(chosen) * len(laws.above) * (len(self.last) + 16)
+            size = max(1, AT_ONCE // len(laws.above))
+            boxes, left = left.some(order[:size]), left.some(order[size:])
+            work += len(boxes.pair) * len(laws.above) * (len(self.last) + 16)
             boxes, linear, gains = self._bounded(boxes)
             top = np.maximum.reduceat(gains, self.starts, axis=0)
             point = np.maximum.reduceat(np.where(gains >= top[self.of], self.place, -1), self.starts, axis=0).T
-            points = self._bounded(Boxes(**{**vars(boxes), "low": point, "high": point}))[0]
+            tried = np.argsort(-boxes.bound, kind="stable")[: MOST_CLIMBS if self.together else None]
+            points = self._bounded(boxes._replace(low=point, high=point).some(tried))[0]
             reached = _most_of(points.bound, points.pair, pairs)
             at_end = np.isin(points.bare, (values[0], values[-1]))
-            at_end &= np.all((point == 0) | (point == self.last), axis=1)
+            at_end &= np.all((points.low == 0) | (points.low == self.last), axis=1)
             found = (points.bound >= reached[points.pair]) & (points.bound > best[points.pair])
             corner[points.pair[found]] = at_end[found]
             best = np.maximum(best, reached)
             enough = _most_of(best, self.rival, pairs)[self.rival] + CLOSED
             closed = np.maximum(closed, _most_of(np.minimum(boxes.bound, enough[boxes.pair]), boxes.pair, pairs))
-            left = Boxes.joined(left, self._divided(boxes, gains, top - (linear - enough[boxes.pair])))
-            left = left[left.bound > enough[left.pair]]
+            over = boxes.bound > enough[boxes.pair]
+            boxes = boxes.some(over)
+            parts = left, *self._divided(boxes, gains[:, over], top[:, over] - (linear[over] - enough[boxes.pair]))
+            left = Boxes(*cast(Any, [np.concatenate(each) for each in zip(*parts, strict=True)]))
+            left = left.some(left.bound > enough[left.pair])
         bound = np.maximum(np.maximum(best, closed), _most_of(left.bound, left.pair, pairs))
-        return Found(bound=bound + self._error, reached=best, corner=corner, closed=not len(left.pair))
-
-    @property
-    def _error(self) -> float:
-        """A bound on the rounding of a bound: of weights, which both laws share, of exponentials, and of sums."""
-        steps = 8 * (len(self.laws.above) + 8 * FUNCTION_ERROR)
-        steps += 4 * (magnitude(self.laws.above) + magnitude(self.laws.below) + self.laws.band)
-        return CLOSED + UNIT_ROUNDOFF * (steps + 4 * (len(self.place) + 4) * float(self.length.sum()))
+        # of weights, which both laws share, of exponentials and of sums
+        steps = 8 * (len(laws.above) + 8 * FUNCTION_ERROR) + 4 * (len(self.place) + 4) * float(self.length.sum())
+        steps += 4 * (magnitude(laws.above) + magnitude(laws.below) + laws.band)
+        return Found(bound + CLOSED + UNIT_ROUNDOFF * steps, best, corner)
 
     def _bounded(self, boxes: Boxes) -> tuple[Boxes, FloatArray, FloatArray]:
         """Boxes with their bounds, the one of them that is linear in u, and what each place of u adds to it."""
         laws, low, high = self.laws, boxes.low.T[self.of], boxes.high.T[self.of]
         free = np.where((self.place > low) & (self.place <= high), self.length, 0.0)
         known = np.where(self.place <= low, self.length, np.where(self.place > high, -self.length, 0.0))
-        lift, steps = self.at @ np.cumsum(known, axis=0), np.cumsum(free, axis=0)
-        reach = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
+        steps: FloatArray = np.cumsum(free, axis=0)
+        lift: FloatArray = self.at @ np.cumsum(known, axis=0)
+        reach: FloatArray = self.at @ np.abs(steps - steps[self.starts + self.middle][self.of])
         inside = laws.bare[:, None] == boxes.bare
         furthest = np.max(np.where(inside, reach, 0.0), axis=0)
         lifts = np.where(inside, lift, -math.inf)
-        mixed: list[tuple[FloatArray, FloatArray, FloatArray]] = []
-        for k, masses in enumerate((laws.above, laws.below)):
-            # a further record is wherever the weight is largest, in the denominator where it is least
-            possible, out = laws.possible[k][:, boxes.pair], (-math.inf, math.inf)[k]
-            end = (np.max, np.min)[k](np.where(possible, lifts, out), axis=0)
-            mixed.append(_tilted(masses[:, boxes.pair] + lifts, laws.ends[k][boxes.pair], end))
+        # a further record is wherever the weight is largest, in the denominator where it is least
+        sides = ((laws.above, np.max, -math.inf), (laws.below, np.min, math.inf))
+        mixed = [
+            _tilted(
+                masses[:, boxes.pair] + lifts,
+                laws.ends[k][boxes.pair],
+                extreme(np.where(laws.possible[k][:, boxes.pair], lifts, out), axis=0),
+            )
+            for k, (masses, extreme, out) in enumerate(sides)
+        ]
         (p, p_end, p_log), (q, q_end, q_log) = mixed
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
             middle = np.where(np.isneginf(p_log), -math.inf, p_log - q_log)
@@ -225,71 +216,59 @@ class Search:
             gains[(self.place < low) | (self.place > high)] = -math.inf
             span = np.minimum(2 * furthest, free.sum(axis=0))
             square = (p * reach**2).sum(axis=0) + p_end * furthest**2
-            curved = np.fmin(span**2 / 8, square * np.where(span < 1e-3, 0.5 + span / 5, _bennett(span)))
-            linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0)
-            linear += (p_end + q_end) * furthest + curved + laws.band
+            curved = _curved(span, square)
+            linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
+            linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
-            near = np.flatnonzero(furthest <= LARGEST_LOG)
+            near = np.flatnonzero((furthest <= LARGEST_LOG) & ((curved > FLAT * linear) | (laws.band > 0)))
             grown, shrunk, band = np.exp(reach[:, near]), np.exp(-reach[:, near]), math.exp(min(laws.band, LARGEST_LOG))
-            p, q, order = p[:, near], q[:, near], self.order[:, boxes.pair[near]]
+            p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read
-            sides = (p * grown * band, q * grown * band, p * shrunk, q * shrunk)
-            loose = _threshold(*(np.take_along_axis(each, order, 0) for each in sides), *ends)
+            order = np.array([self._order(pair) for pair in boxes.pair[near]], dtype=np.int64).reshape(-1, len(p)).T
+            sorted_ = [np.take_along_axis(each, order, 0) for each in (p, q, grown * band, shrunk)]
+            loose = _threshold(sorted_[0], sorted_[1], sorted_[2], sorted_[3], *ends)
             if laws.band:
                 p, q = (np.add.reduceat(each, self.bands, axis=0) for each in (p * grown, q * shrunk))
                 order = np.argsort(np.where(p > 0, -p / q, 0.0), axis=0, kind="stable")
                 p, q = (np.take_along_axis(each, order, 0) for each in (p, q))
-                loose = np.fmin(loose, _threshold(p * band, q * band, p, q, *ends))
+                loose = np.fmin(loose, _threshold(p, q, band, 1.0, *ends))
             bound[near] = np.fmin(bound[near], middle[near] + loose)
         bound[np.isneginf(middle)] = -math.inf
-        return Boxes(**{**vars(boxes), "bound": bound}), linear, gains
+        return boxes._replace(bound=bound), linear, gains
+
+    def _order(self, pair: int) -> IntArray:
+        """The atoms by the ratio of two laws, the largest first."""
+        if pair not in self.orders:
+            with np.errstate(invalid="ignore"):
+                above = self.laws.above[:, pair]
+                ratio = np.where(np.isneginf(above), -math.inf, above - self.laws.below[:, pair])
+            self.orders[pair] = np.argsort(-ratio, kind="stable")
+        return self.orders[pair]
 
     def _above(self, masses: FloatArray) -> FloatArray:
         """The mass above each step less that at the middle: of steps below it minus the mass that is below."""
-        sums = self.within @ masses
-        under = np.cumsum(sums, axis=0) - sums
-        under -= under[self.starts][self.of]
-        return np.where(self.beyond, masses.sum(axis=0) - under, -under)
+        sums: FloatArray = self.within @ masses
+        under: FloatArray = np.cumsum(sums, axis=0) - sums
+        under = under - under[self.starts][self.of]
+        return np.where(self.place > self.middle[self.of][:, None], masses.sum(axis=0) - under, -under)
 
-    def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> Boxes:
+    def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> tuple[Boxes, Boxes]:
         """Boxes without ends of u that cannot pass what was reached; in halves where that takes little away."""
         kept = gains >= least[self.of]
         low = np.minimum.reduceat(np.where(kept, self.place, 2**31), self.starts, axis=0).T
         high = np.maximum.reduceat(np.where(kept, self.place, -1), self.starts, axis=0).T
         some = np.all(low <= high, axis=1) & np.any(boxes.low < boxes.high, axis=1)
-        before, boxes = boxes[some], Boxes(**{**vars(boxes), "low": low, "high": high})[some]
+        before, boxes = boxes.some(some), boxes._replace(low=low, high=high).some(some)
         sums = np.cumsum(self.length[:, 0])
-        spans = [sums[self.starts + each.high] - sums[self.starts + each.low] for each in (before, boxes)]
-        widest, rows = np.argmax(spans[1], axis=1), np.arange(len(boxes.pair))
-        half = 2 * spans[1].sum(axis=1) > spans[0].sum(axis=1)
-        first, second = boxes[:], boxes[half]
-        lower, upper = first.high.copy(), second.low.copy()
-        middle = (boxes.low[rows, widest] + boxes.high[rows, widest]) // 2
-        lower[rows[half], widest[half]] = middle[half]
-        upper[np.arange(len(upper)), widest[half]] = middle[half] + 1
-        return Boxes.joined(Boxes(**{**vars(first), "high": lower}), Boxes(**{**vars(second), "low": upper}))
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
-    """The largest log ratio of each pair of laws.
-
-    Parameters
-    ----------
-    bound, reached : ndarray of shape (B,)
-        An upper bound of it, and what some weight reaches.
-    corner : ndarray of bool, shape (B,)
-        Whether that weight has all u, and the numbers without noise, at their ends.
-    closed : bool
-        Whether the two are one but for rounding, for the largest of all pairs.
-    """
-
-    bound: FloatArray
-    reached: FloatArray
-    corner: Array
-    closed: bool
+        was, span = (sums[self.starts + each.high] - sums[self.starts + each.low] for each in (before, boxes))
+        half = np.flatnonzero(2 * span.sum(axis=1) > was.sum(axis=1))
+        widest = np.argmax(span, axis=1)[half]
+        middle = (boxes.low[half, widest] + boxes.high[half, widest]) // 2
+        second = boxes.some(half)
+        second.low[np.arange(len(half)), widest] = middle + 1
+        boxes.high[half, widest] = middle
+        return boxes, second
 
 
 def _most_of(values: FloatArray, places: IntArray, size: int) -> FloatArray:
@@ -299,85 +278,57 @@ def _most_of(values: FloatArray, places: IntArray, size: int) -> FloatArray:
     return found
 
 
+def _curved(span: FloatArray, variance: FloatArray) -> FloatArray:
+    """A bound of the log of the mean of exp(h), less the mean of h, by the span and the variance of h."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        bennett = np.where(span < 1e-3, 0.5 + span / 5, (np.expm1(span) - span) / span**2)
+        return np.fmin(span**2 / 8, variance * bennett)
+
+
 def _tilted(logs: FloatArray, mass: FloatArray, end: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Masses, that of a further record, and the log of their sum, by which they are divided."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         end = np.where(mass > 0, np.log(mass) + end, -math.inf)
-    top = np.maximum(np.max(logs, axis=0), end)
-    top = np.where(np.isfinite(top), top, 0.0)
-    masses, further = np.exp(logs - top), np.exp(end - top)
-    total = masses.sum(axis=0) + further
-    with np.errstate(divide="ignore"):
+        top = np.maximum(np.max(logs, axis=0), end)
+        top = np.where(np.isfinite(top), top, 0.0)
+        masses, further = np.exp(logs - top), np.exp(end - top)
+        total = masses.sum(axis=0) + further
         log = np.log(total) + top
     total = np.where(total > 0, total, 1.0)
     return masses / total, further / total, log
 
 
-def _bennett(span: FloatArray) -> FloatArray:
-    """What multiplies a variance in Bennett's inequality."""
-    with np.errstate(divide="ignore"):
-        return (np.expm1(span) - span) / span**2
-
-
-def _threshold(
-    p_high: FloatArray,
-    q_high: FloatArray,
-    p_low: FloatArray,
-    q_low: FloatArray,
-    p_end: FloatArray,
-    q_end: FloatArray,
-) -> FloatArray:
-    """The largest log ratio of sums whose first terms are high and whose others are low."""
+def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatArray, q_end: FloatArray) -> FloatArray:
+    """The largest log ratio of sums of p and q, where the first terms count by `high` and the others by `low`."""
     ratios: list[FloatArray] = []
-    for high, low, end in ((p_high, p_low, p_end), (q_high, q_low, q_end)):
-        rise = np.cumsum(high - low, axis=0)
-        ratios.append(np.concatenate([np.zeros_like(rise[:1]), rise]) + low.sum(axis=0) + end)
-    with np.errstate(divide="ignore"):
-        return np.log(np.nanmax(ratios[0] / ratios[1], axis=0))
+    for side, end in ((p, p_end), (q, q_end)):
+        rise = np.cumsum(side * high - side * low, axis=0)
+        ratios.append(np.concatenate([np.zeros_like(rise[:1]), rise]) + (side * low).sum(axis=0) + end)
+    return np.log(np.fmax.reduce(ratios[0] / ratios[1], axis=0))
 
 
 # --------------------------------------------------------------------------------------------------
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
+MOST_CELLS = 2**20
+"""The most combinations of values times models that are searched together."""
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Swap:
-    """Records that secrets of a pair exchange: how many, from which class of records to which.
 
-    Parameters
-    ----------
-    pair : str
-        In words.
-    distances : sequence of int
-        How many records may be exchanged, in ascending order.
-    classes : tuple of two whole numbers
-        What a record adds to the property in either class.
+class Swap(NamedTuple):
+    """Records that secrets exchange: the pair in words, how many, their classes after and before, and in which models.
+
+    `only` says that all records of a table change in this way, and `cells` that secrets are several counts at once.
     """
 
     pair: str
     distances: Sequence[int]
     classes: tuple[int, int]
+    models: IntArray
+    only: bool
+    cells: bool
 
 
-def swaps(framework: DatasetAttributePrivacy, secret: Secret, values: Sequence[int]) -> list[Swap]:
-    """The exchanges of records between two secrets of a pair.
-
-    Parameters
-    ----------
-    framework : DatasetAttributePrivacy
-    secret : Secret
-    values : sequence of int
-        What one record may add to the property, in ascending order.
-    """
-    low, high = values
-    counts = Counts.of(normal_form(secret.property, framework.schema).wholes()[0], framework.schema.records, low, high)
-    distances, pair = counts.apart(secret, counts.pairs(secret))
-    return [Swap(pair=pair, distances=distances, classes=(high, low))]
-
-
-@final
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Classes:
     """The laws of one record by its class.
@@ -391,11 +342,11 @@ class Classes:
     levels : list of ndarray
         What one record may add to these numbers, in whole numbers over their denominators.
     logs : ndarray of shape (classes, models, atoms)
-        Log probabilities given the class; NaN under a model in which no record is of it.
-    ends : ndarray of shape (classes, models)
-        The probability of a further record.
+        Log probabilities.
+    further : ndarray of shape (2, models)
+        The log probabilities of the further records of a draw.
     bands : ndarray of shape (atoms,)
-        Equal where the columns of other releases are.
+        Ascending; equal where the columns of other releases are.
     error : float
         Of a log probability.
     """
@@ -404,15 +355,39 @@ class Classes:
     places: IntArray
     levels: list[Array]
     logs: FloatArray
-    ends: FloatArray
+    further: FloatArray
     bands: IntArray
     error: float
 
+    def given(self, swap: Swap) -> tuple[FloatArray, FloatArray]:
+        """Log probabilities given the two classes of a swap in its models, and the probability of a further record."""
+        sides = [self.values.index(value) for value in swap.classes]
+        logs, none = self.logs[sides][:, swap.models], np.full(len(swap.models), -math.inf)
+        low, high = self.further[:, swap.models]
+        # one in either class; of a difference in the outer ones
+        outer = [high if k == len(self.values) - 1 else none if k else low for k in sides]
+        ends = np.array([high, low] if swap.cells else outer)
+        totals = np.logaddexp(np.logaddexp.reduce(logs, axis=2), ends)
+        return logs - totals[:, :, np.newaxis], np.exp(ends - totals)
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Told:
-    """A column in cells that nobody can tell apart: a value of each, log P(cell | state), cells of public records."""
+
+def swaps(secret: Secret, schema: Schema, classes: Classes) -> list[Swap] | None:
+    """The exchanges of records between two secrets of a pair; None for a sum of many values."""
+    found: list[Swap] = []
+    possible = np.any(classes.logs > -math.inf, axis=2)
+    # which classes there are may differ between models, and with them the ways in which records change
+    for pattern in np.unique(possible, axis=1).T:
+        ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        if ways is None:
+            return None
+        models, only = np.flatnonzero(np.all(pattern == possible.T, axis=1)), len(ways.classes) == 1
+        for pair, both in ways.classes.items():
+            found.append(Swap(pair, ways.distances, both, models, only, secret.of_cells))
+    return found
+
+
+class Told(NamedTuple):
+    """A column in cells that nobody tells apart: a value of each, log P(cell | state), its error, cells of records."""
 
     values: Array
     logs: FloatArray
@@ -420,25 +395,22 @@ class Told:
     rows: IntArray
 
 
-def told(framework: DatasetAttributePrivacy, forms: Sequence[NormalForm], seen: frozenset[str]) -> dict[str, Told]:
+def told(framework: DatasetAttributePrivacy, forms: Iterable[NormalForm], seen: frozenset[str]) -> dict[str, Told]:
     """The columns that queries read, in cells that none of these can tell apart, nor who sees the columns `seen`."""
-    schema, network, public = framework.schema, _network(framework), framework.public_records
+    schema, public = framework.schema, framework.public_records
     terms = tuple(dict.fromkeys(term for form in forms for term in form.terms))
     form = NormalForm(schema=schema, terms=terms, rows=(), offset=(), labels=())
-    names = sorted(set[str]().union(seen, *map(columns_of, terms)))
+    names = sorted(seen.union(*map(columns_of, terms)))
     found: dict[str, Told] = {}
-    for name, cells in node_cells(form, names, network.states, framework.column_laws).items():
+    for name, cells in node_cells(form, names, _network(framework).states, framework.column_laws).items():
         by_query, column, marks = told_by(form, name), schema[name], dict[Any, tuple[int, Any]]()
-        public_values: list[Any] = []
-        rows = np.zeros(0, dtype=np.int64)
+        shown, rows = list[Any](), np.zeros(0, dtype=np.int64)
         if public is not None:
             held, rows = np.unique(cleaned(column, public.columns[name]), return_inverse=True)
-            public_values = (
-                [column.outcomes[int(x)] for x in held] if isinstance(column, Categorical) else held.tolist()
-            )
+            shown = [column.outcomes[int(x)] for x in held] if isinstance(column, Categorical) else held.tolist()
         places = [
             marks.setdefault((by_query(value), value if name in seen else None), (len(marks), value))[0]
-            for value in (*cells.values, *public_values)
+            for value in (*cells.values, *shown)
         ]
         logs = np.full((len(cells.logs), len(marks)), -math.inf)
         for place, given in zip(places, cells.logs.T, strict=False):
@@ -446,9 +418,7 @@ def told(framework: DatasetAttributePrivacy, forms: Sequence[NormalForm], seen: 
         values = np.empty(len(marks), dtype=object)
         values[:] = [value for _, value in marks.values()]
         error = cells.error + UNIT_ROUNDOFF * len(places) * (FUNCTION_ERROR + 4 + magnitude(logs))
-        found[name] = Told(
-            values=values, logs=logs, error=error, rows=np.array(places)[len(cells.values) :][rows.ravel()]
-        )
+        found[name] = Told(values, logs, error, np.array(places)[len(cells.values) :][rows.ravel()])
     return found
 
 
@@ -469,98 +439,86 @@ def classes_of(
     Raises
     ------
     SizeError
-        If there are too many combinations of values.
+        If there are too many combinations of values; found out before they are tabulated.
     """
     network, public = _network(framework), framework.public_records
-    hidden = normal_form(secret.property, framework.schema)
+    hidden = normal_form(class_query(secret, framework.schema), framework.schema)
     held = told(framework, (hidden, *forms), frozenset() if public is None else seen)
-    # without public records the laws inside a state are the same in every class
+    # without public records a column has one law in each of its states, whatever the class
     states = sorted(seen) if public is None else []
-    marks = [f"cell of {name}" for name in held]
-    needed = network.graph.ancestral((*held, *states))
-    tables = [network.tables[name] for name in network.attributes if name in needed]
-    for mark, (name, each) in zip(marks, held.items(), strict=True):
-        tables.append(LogTable(axes=(name, mark), values=each.logs[np.newaxis], error=each.error))
+    axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
-    if math.prod(shape) * framework.models > MOST_TABLE_CELLS:
+    cells = math.prod(shape)
+    if cells * framework.models > MOST_CELLS:
         raise SizeError(
-            f"the laws of one record may have at most {MOST_TABLE_CELLS:,} combinations of values",
-            found=f"{math.prod(shape):,} under {framework.models:,} models",
+            f"the laws of one record may have at most {MOST_CELLS:,} combinations of values under all models",
+            found=f"{cells:,} under {framework.models:,}",
             remedy="Query fewer columns at once.",
         )
+    needed = network.graph.ancestral(axes)
+    tables = [network.tables[name] for name in network.attributes if name in needed]
+    tables += [
+        LogTable(axes=(name, mark), values=each.logs[np.newaxis], error=each.error)
+        for mark, (name, each) in zip(marks, held.items(), strict=True)
+    ]
     joint = marginal(tables, (*marks, *states))
-    logs = np.broadcast_to(joint.values, (network.models, *shape)).reshape(network.models, -1)
+    logs = np.broadcast_to(joint.values, (network.models, *shape)).reshape(network.models, cells)
     error, further = joint.error, np.full((2, framework.models), -math.inf)
     if public is not None:
-        logs, further, lost = _with_records(framework, logs, [each.rows for each in held.values()], shape)
+        where = np.ravel_multi_index(tuple(each.rows for each in held.values()), shape)
+        logs, further, lost = _with_records(public, logs, where, framework.models)
         error += lost
-    axes, cells = [*held, *states], math.prod(shape)
-
-    def spread(values: Array, names: Iterable[str]) -> Array:
-        """Values by the cells of some of the queried columns, for every combination of all."""
-        own = {list(held).index(name) for name in names}
-        return np.broadcast_to(values.reshape([n if k in own else 1 for k, n in enumerate(shape)]), shape).ravel()
 
     def added(form: NormalForm) -> list[Array]:
+        """What every combination of values adds to the numbers of a query."""
         names = sorted(set[str]().union(*map(columns_of, form.terms)))
-        return [spread(each, names) for each in added_by(form, {name: held[name].values for name in names})]
+        own = [n if k < len(held) and axes[k] in names else 1 for k, n in enumerate(shape)]
+        found = added_by(form, {name: held[name].values for name in names})
+        return [np.broadcast_to(each.reshape(own), shape).ravel() for each in found]
 
     numbers = [np.unique(each, return_inverse=True) for form in forms for each in added(form)]
-    bands = np.zeros(cells, dtype=np.int64)
+    places = [np.zeros(cells, dtype=np.int64), *(each.ravel() for _, each in numbers)]
+    bands = places[0]
     for k, name in enumerate(axes):
         if name in seen:
             bands = bands * shape[k] + np.arange(cells) // math.prod(shape[k + 1 :]) % shape[k]
-    atom, chosen = _ranked([bands, *(places.ravel() for _, places in numbers)])
-    (counted,) = added(hidden)
-    possible = np.any(logs > -math.inf, axis=0)
+    atom, first = _ranked([bands, *places])
+    (counted,), possible = added(hidden), np.any(logs > -math.inf, axis=0)
     values = np.unique(counted[possible])
-    laws = np.full((len(values), framework.models, len(chosen)), -math.inf)
+    laws = np.full((len(values), framework.models, len(first)), -math.inf)
     for law, value in zip(laws, values, strict=True):
         mine = np.flatnonzero(possible & (counted == value))
         order = mine[np.argsort(atom[mine], kind="stable")]
         starts = np.flatnonzero(np.diff(atom[order], prepend=-1))
         law[:, atom[order[starts]]] = np.logaddexp.reduceat(logs[:, order], starts, axis=1)
-    ends = np.full((len(values), framework.models), -math.inf)
-    ends[[0, -1]] = further
-    totals = np.logaddexp(np.logaddexp.reduce(laws, axis=2), ends)
-    steps = 2 * (cells + len(chosen)) * (FUNCTION_ERROR + 4 + magnitude(laws))
-    with np.errstate(invalid="ignore"):
-        return Classes(
-            values=list(map(int, values)),
-            places=np.stack([np.zeros_like(chosen), *(places.ravel()[chosen] for _, places in numbers)], axis=1),
-            levels=[np.zeros(1, dtype=np.int64), *(found for found, _ in numbers)],
-            logs=laws - totals[:, :, np.newaxis],
-            ends=np.exp(ends - totals),
-            bands=bands[chosen],
-            error=2 * error + UNIT_ROUNDOFF * steps,
-        )
+    error = 2 * error + UNIT_ROUNDOFF * 2 * (cells + len(first)) * (FUNCTION_ERROR + 4 + magnitude(laws))
+    levels = [np.zeros(1, dtype=np.int64), *(found for found, _ in numbers)]
+    chosen = np.stack([each[first] for each in places], axis=1)
+    found = list(map(int, values))
+    bands = bands[first]
+    return Classes(values=found, places=chosen, levels=levels, logs=laws, further=further, bands=bands, error=error)
 
 
-def _with_records(
-    framework: DatasetAttributePrivacy, own: FloatArray, rows: Sequence[IntArray], shape: tuple[int, ...]
-) -> tuple[FloatArray, FloatArray, float]:
+def _with_records(public: Any, own: FloatArray, where: IntArray, models: int) -> tuple[FloatArray, FloatArray, float]:
     """The log probabilities of cells with those of draws of public records, the logs of further ones, and the error."""
-    public = framework.public_records
-    cells = np.ravel_multi_index(tuple(rows), shape)
-    order = np.argsort(cells, kind="stable")
-    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    order = np.argsort(where, kind="stable")
+    starts = np.flatnonzero(np.diff(where[order], prepend=-1))
     part, rest = math.log(public.records / (public.records + 1)) - BITS * math.log(2), -math.log1p(public.records)
-    logs, further = np.empty((framework.models, len(own[0]))), np.full((2, framework.models), -math.inf)
-    logs[: len(own)] = own
-    for draw in range(public.draws):
-        weights, row = public.weights(draw, 2), logs[len(own) + draw]
-        row[:] = own[draw % len(own)] + rest
+    logs, further = np.concatenate([own, np.empty((public.draws, len(own[0])))]), np.full((2, models), -math.inf)
+    for draw, row in enumerate(logs[len(own) :]):
+        weights = public.weights(draw, 2)
         with np.errstate(divide="ignore"):
             # sums of whole numbers below 2^63: exact in any order
             masses = np.log(np.add.reduceat(weights[order], starts).astype(np.float64)) + part
             further[:, len(own) + draw] = np.log(weights[-2:].astype(np.float64)) + part
-        row[cells[order[starts]]] = np.logaddexp(row[cells[order[starts]]], masses)
+        row[:] = own[draw % len(own)] + rest
+        row[where[order[starts]]] = np.logaddexp(row[where[order[starts]]], masses)
     return logs, further, UNIT_ROUNDOFF * (2 * FUNCTION_ERROR * (BITS + magnitude(logs)) + 8 * magnitude(logs) + 16)
 
 
-def _ranked(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """The place of every row among the distinct ones in lexicographic order, and where each distinct one is first."""
-    keys, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+def _ranked(columns: Iterable[IntArray]) -> tuple[IntArray, IntArray]:
+    """The place of every row among the distinct ones in lexicographic order, and where each of these is first."""
+    keys, size = np.zeros(1, dtype=np.int64), 1
     for column in columns:
         width = int(column.max(initial=0)) + 1
         if size * width >= 2**62:
@@ -572,20 +530,114 @@ def _ranked(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
 
 
 # --------------------------------------------------------------------------------------------------
+# Sums of several records, and bounds for any number of them.
+# --------------------------------------------------------------------------------------------------
+
+SWAPPED_AT_ONCE = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+"""The numbers of records whose sums are compared; other numbers are put together from these."""
+
+MOST_SUMS, MOST_SUMMED = 2**12, 8
+"""The most values of a sum of records, and the most models under which sums are compared."""
+
+MOST_DISTANCES = 2**12
+"""More distances of secrets are bounded by the largest one alone."""
+
+Noises = Sequence[tuple[int, float]]
+"""The columns of numbers with noise, each with one over its scale."""
+
+
+def law_pairs(
+    places: IntArray, levels: Sequence[Array], noises: Noises, bare: Iterable[int], logs: tuple[FloatArray, FloatArray]
+) -> LawPairs:
+    """Pairs of laws without further records, from columns of places and the values that these stand for."""
+    # equal counts are one, and a count of what does not meet a condition is that of what does
+    found: dict[object, tuple[IntArray, FloatArray]] = {None: (np.zeros(len(places), dtype=np.int64), np.zeros(0))}
+    for k, (column, rate) in enumerate(noises):
+        steps, own, key = np.diff(levels[column]).astype(np.float64) * rate, places[:, column], cast(object, k)
+        if len(steps) == 1:
+            own = own ^ own[0]
+            key = own.tobytes()
+        if len(steps):
+            found[key] = own, steps + found[key][1] if key in found else steps
+    apart = _ranked([np.zeros(len(places), dtype=np.int64), *(places[:, column] for column in bare)])[0]
+    nowhere, nothing = np.zeros(logs[0].shape, dtype=np.bool_), np.zeros(logs[0].shape[1])
+    return LawPairs(
+        places=np.stack([own for own, _ in found.values()], axis=1),
+        steps=[steps for _, steps in found.values()],
+        above=logs[0],
+        below=logs[1],
+        bare=apart,
+        ends=(nothing, nothing),
+        possible=(nowhere, nowhere),
+        bands=np.zeros(len(places), dtype=np.int64),
+    )
+
+
+def bounds_of_sums(pair: Sequence[WholeLaw], noises: Noises, bare: Sequence[int], most: int) -> dict[int, float]:
+    """What swaps of several records at once tell, at most, while their sums are few."""
+    found: dict[int, float] = {}
+    for records in SWAPPED_AT_ONCE:
+        if records > most or sums_bound(pair, records) > MOST_SUMS:
+            break
+        sums = [summed((law, records)) for law in pair]
+        both = [np.concatenate(each) for each in zip(*(law.columns for law in sums), strict=True)]
+        joined = [np.unique(each, return_inverse=True) for each in both]
+        atom, first = _ranked(places.ravel() for _, places in joined)
+        logs = np.full((2, len(first), 1), -math.inf)
+        for side, law, own in zip(logs, sums, np.split(atom, [sums[0].size]), strict=True):
+            side[own, 0] = law.logs
+        places = np.stack([each.ravel()[first] for _, each in joined], axis=1)
+        laws = law_pairs(places, [levels for levels, _ in joined], noises, bare, (logs[0], logs[1]))
+        found[records] = float(Search(laws, together=True).largest().bound[0]) + sum(law.error for law in sums)
+    return found
+
+
+def over(distances: Sequence[int], bounds: Mapping[int, float]) -> float:
+    """A bound for the largest of several numbers of records, from bounds for some of which they are sums.
+
+    Examples
+    --------
+    >>> over(range(1, 8), {1: 1.0, 2: 1.5}), over([3], {1: 1.0})
+    (5.5, 3.0)
+    """
+    least, most = [0.0], max(bounds)
+    if len(distances) > MOST_DISTANCES or most == 1:
+        return distances[-1] * bounds[1]
+    for records in range(1, most):
+        least.append(min(least[records - j] + bound for j, bound in bounds.items() if j <= records))
+    return max(j // most * bounds[most] + least[j % most] for j in distances)
+
+
+def linear_parts(laws: LawPairs, error: float) -> tuple[FloatArray, FloatArray, float]:
+    """What an answer adds to the bound that is linear in u: gains, a standard deviation, and the span of weights."""
+    p, q = np.exp(laws.above), np.exp(laws.below)
+    gains, deviation, span = np.zeros(p.shape[1]), np.zeros(p.shape[1]), 0.0
+    for places, steps in zip(laws.places.T, laws.steps, strict=True):
+        if len(steps):
+            beyond = places[:, np.newaxis] > np.arange(len(steps))
+            tails, others = beyond.T.astype(np.float64) @ p, beyond.T.astype(np.float64) @ q
+            gain = np.cumsum(steps[:, np.newaxis] * (tails - others), axis=0)
+            gains += np.maximum(np.max(2 * gain - gain[-1], axis=0), -gain[-1])
+            deviation += (steps[:, np.newaxis] * np.sqrt(np.maximum(tails * (1 - tails), 0))).sum(axis=0)
+            span += float(steps.sum())
+    rounding = span * (4 * error + UNIT_ROUNDOFF * (8 * len(p) + 16 * FUNCTION_ERROR))
+    return gains + rounding, deviation * (1 + 2**-30) + rounding, up(span, 64)
+
+
+# --------------------------------------------------------------------------------------------------
 # What several releases tell together.
 # --------------------------------------------------------------------------------------------------
 
-MOST_KEPT = 32
-"""The most laws of one record, and totals, that are cached with a framework."""
+MOST_KEPT = 256
+"""The most results of a kind that are cached with a framework."""
 
-MOST_EPSILON = 8.0
-"""Theorem 5 counts up to this epsilon."""
+MOST_LAWS = 4
+"""The most laws of one record, of several answers together, that are cached with it."""
 
-MOST_EXPONENT = 700.0
-"""Above this a sum of epsilons tells all that there is."""
+MOST_EPSILON, MOST_EXPONENT = 8.0, 700.0
+"""Theorem 5 counts up to this epsilon; above the other one a sum of epsilons has an infinite exponential."""
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordShare:
     """What all releases tell about one protected property.
@@ -613,7 +665,6 @@ class RecordShare:
     total: Fraction
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
 class RecordsTotal:
     """What all releases tell together: an epsilon, None where nothing bounds it, and the shares, most first."""
@@ -622,27 +673,21 @@ class RecordsTotal:
     kind: Kind
     shares: tuple[RecordShare, ...] = ()
 
+    @staticmethod
+    def of(shares: Iterable[RecordShare], kind: Kind) -> RecordsTotal:
+        """The largest of some shares."""
+        ordered = tuple(sorted(shares, key=lambda share: share.total, reverse=True))
+        return RecordsTotal(epsilon=ordered[0].total if ordered else Fraction(0), kind=kind, shares=ordered)
 
-@final
-@dataclass(frozen=True, eq=False)
-class Release:
-    """One release as theorem 4 sees it.
 
-    Parameters
-    ----------
-    entry : Entry
-    form : NormalForm or None
-        None of what counts as differentially private for single records.
-    rates : tuple of Fraction
-        One over the scale of each number; empty without noise.
-    """
+class Release(NamedTuple):
+    """A release as theorem 4 sees it: its form, None of what counts as private for single records, and 1 / scales."""
 
     entry: Entry
     form: NormalForm | None
     rates: tuple[Fraction, ...] = ()
 
 
-@final
 @dataclass(frozen=True)
 class SwappedRecords:
     """What several answers of independent records tell together, by theorems 4 and 5 of docs/claims/accountant.md.
@@ -686,71 +731,40 @@ class SwappedRecords:
         make = (lambda: self._with_delta(entries, delta, columns)) if delta else (lambda: self._without_delta(entries))
         return self._kept("totals of records", (*asked, delta, columns), make)
 
+    def _kept(self, table: str, key: Any, make: Callable[[], Any], most: int = MOST_KEPT) -> Any:
+        """What was worked out before, or is now; the last few are kept."""
+        kept = self.framework.kept.table(table)
+        if key not in kept:
+            found = make()
+            while len(kept) >= most:
+                kept.pop(next(iter(kept)))
+            kept[key] = found
+        return kept[key]
+
     def _without_delta(self, entries: Sequence[Entry]) -> RecordsTotal:
         """The total by theorem 4."""
         protect, laws = self.framework.protect, self.framework.column_laws
-        read = frozenset(protect).union(*(entry.columns for entry in entries))
+        read = frozenset[str]().union(*(each.property.columns for each in protect.values()))
+        read = read.union(*(entry.columns for entry in entries))
         kind = law_kind(law for name in read for law in laws.get(name, ()))
         releases = [release for entry in entries if (release := self._release(entry)) is not None]
         if len(releases) < len(entries):
             return RecordsTotal(epsilon=None, kind=kind)
         try:
-            found = [self._share(name, secret, releases) for name, secret in protect.items()]
-        except OverflowError:  # something is infinite
+            found = [self._share(*way, releases) for way in self.ways() or ()]
+        except (OverflowError, SizeError):  # what is infinite is no fraction
             return RecordsTotal(epsilon=None, kind=kind)
-        shares = sorted((share for share in found if share), key=lambda share: share.total, reverse=True)
-        return RecordsTotal(epsilon=shares[0].total if shares else Fraction(0), kind=kind, shares=tuple(shares))
+        return RecordsTotal.of(found, kind)
 
-    def _with_delta(self, entries: Sequence[Entry], delta: Fraction, columns: frozenset[str]) -> RecordsTotal:
-        """The total by theorem 5."""
-        fixed, unbounded = columns | entries[0].columns, RecordsTotal(epsilon=None, kind="certified")
-        if not all(each.columns <= fixed and (each.record or (each.query and each.noise)) for each in entries):
-            return unbounded
-        shares: list[RecordShare] = []
+    def ways(self) -> list[tuple[str, Secret, Swap]] | None:
+        """The exchanges of records of every protected property; None where one is a sum of many values."""
+        found: list[tuple[str, Secret, Swap]] = []
         for name, secret in self.framework.protect.items():
-            values = self._classes(secret, ()).values
-            for swap in swaps(self.framework, secret, values) if len(values) == 2 else ():
-                k, apart = swap.distances[-1], self._apart(secret, swap, fixed)
-                grown = up(math.expm1(MOST_EPSILON) / math.expm1(MOST_EPSILON / k)) * apart
-                epsilons, deltas = list[float](), list[Fraction]()
-                for entry in entries:
-                    if entry.record is not None:
-                        epsilons.append(rounded_up(entry.record[0]))
-                        deltas.append(entry.record[1] * Fraction(up(grown)))
-                    elif entry.noise == "gaussian":
-                        shift = up(self._moved(entry, 2) / entry.scale)
-                        epsilons.append(gaussian_epsilon(shift, down(float(entry.delta) / up(grown), 8)))
-                        deltas.append(entry.delta)
-                    else:
-                        epsilons.append(up(self._moved(entry, 1) / entry.scale))
-                told = up(math.fsum(epsilons))
-                one = min(told, up(math.log1p(apart * up(math.expm1(told), 16)), 16)) if told < MOST_EXPONENT else told
-                if not k * one <= MOST_EPSILON or sum(deltas) > delta:
-                    return unbounded
-                total = Fraction(up(k * one))
-                shares.append(RecordShare(protected=name, pair=swap.pair, model=0, distance=k, one=one, total=total))
-        shares.sort(key=lambda share: share.total, reverse=True)
-        return RecordsTotal(epsilon=shares[0].total if shares else Fraction(0), kind="certified", shares=tuple(shares))
-
-    def _apart(self, secret: Secret, swap: Swap, columns: frozenset[str]) -> float:
-        """The total variation of what columns hold in one class and in the other, rounded up."""
-        if not self._are_seen(columns):
-            return 1.0
-        try:
-            classes = self._kept(
-                "laws of records", (secret, (), columns), lambda: classes_of(self.framework, secret, (), columns)
-            )
-        except SizeError:
-            return 1.0
-        first, second = (classes.values.index(value) for value in swap.classes)
-        with np.errstate(invalid="ignore"):
-            p, q = np.exp(classes.logs[first]), np.exp(classes.logs[second])
-            more = (
-                np.fmax(p - q, 0.0).sum(axis=1) + classes.ends[first],
-                np.fmax(q - p, 0.0).sum(axis=1) + classes.ends[second],
-            )
-        lost = 2 * math.expm1(classes.error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * p.shape[1] + 8)
-        return min(1.0, float(np.nanmax(more)) + lost)
+            own = swaps(secret, self.framework.schema, self._laws(secret, {}, frozenset()))
+            if own is None:
+                return None
+            found += [(name, secret, swap) for swap in own]
+        return found
 
     def _release(self, entry: Entry) -> Release | None:
         """An entry as theorem 4 sees it; None where it does not count it."""
@@ -758,261 +772,199 @@ class SwappedRecords:
             return None if entry.record[1] else Release(entry, None)
         if entry.query is None or entry.noise == "gaussian":
             return None
-        form = self._kept("forms of records", entry.text, lambda: normal_form(cast(Query, entry.query), self.schema))
+        query, schema = entry.query, self.framework.schema
+        form = self._kept("forms of records", entry.text, lambda: normal_form(query, schema))
         weights = [Fraction(weight) for weight in entry.weights or [1.0] * len(form.offset)]
         return Release(entry, form, tuple(w / Fraction(entry.scale) for w in weights) if entry.noise else ())
-
-    @property
-    def schema(self) -> Schema:
-        """The columns and the number of records."""
-        return self.framework.schema
-
-    def _kept(self, table: str, key: Any, make: Callable[[], Any]) -> Any:
-        """What was worked out before, or is now; the last few are kept."""
-        kept = self.framework.kept.table(table)
-        if key not in kept:
-            found = make()
-            while len(kept) >= MOST_KEPT:
-                kept.pop(next(iter(kept)))
-            kept[key] = found
-        return kept[key]
 
     def _alone(self, release: Release) -> float:
         """What a release tells of one record whatever the laws, rounded up."""
         entry = release.entry
-        if release.form is None:
-            return rounded_up(cast("tuple[Fraction, Fraction]", entry.record)[0])
-        return up(self._moved(entry, 1) / entry.scale) if release.rates else math.inf
+        if entry.record is not None:
+            return rounded_up(entry.record[0])
+        return up(self._moved(entry, 1) / entry.scale) if entry.noise else math.inf
 
     def _moved(self, entry: Entry, norm: int) -> float:
         """How far one record moves a weighted answer, rounded up."""
-        query = cast(Query, entry.counted)
+        query, schema = cast(Query, entry.counted), self.framework.schema
         key = entry.text, entry.weights, norm
-        make = lambda: record_sensitivity(query, entry.columns, self.schema, norm).upper  # noqa: E731
+        make = lambda: record_sensitivity(query, entry.columns, schema, norm).upper  # noqa: E731
         return float(self._kept("moves of records", key, make))
+
+    def _laws(self, secret: Secret, forms: Mapping[str, NormalForm], seen: frozenset[str]) -> Classes:
+        make = lambda: classes_of(self.framework, secret, list(forms.values()), seen)  # noqa: E731
+        table, most = ("laws of records", MOST_LAWS) if len(forms) > 1 else ("laws of one answer", MOST_KEPT)
+        return self._kept(table, (secret, tuple(forms), seen), make, most)
 
     def _classes(self, secret: Secret, releases: Iterable[Release]) -> Classes:
         """The laws of one record on what some releases tell apart."""
         forms = {each.entry.text: each.form for each in releases if each.form is not None}
-        seen = frozenset[str]().union(*(each.entry.columns for each in releases if each.form is None))
-        key = secret, tuple(forms), seen
-        return self._kept(
-            "laws of records", key, lambda: classes_of(self.framework, secret, list(forms.values()), seen)
+        seen = frozenset[str]().union(*(each.entry.columns for each in releases if not each.form))
+        return self._laws(secret, forms, seen)
+
+    def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
+        """What all releases tell about one property by one exchange of records."""
+        rounding = [Fraction(rounding_of(each.form)) * max(each.rates) for each in releases if each.form and each.rates]
+        seen = [each for each in releases if each.form or self._is_seen(each.entry.columns)]
+        beside = [self._alone(each) for each in releases if each not in seen]
+        groups, parts = [np.zeros((3, 2 * self.framework.models))], self._parts(name, secret, seen)
+        for part in parts:
+            try:
+                groups.append(self._of_part(secret, swap, part, together=len(parts) == 1))
+            except SizeError:
+                bare = [each for each in part if each.form and not each.rates]
+                beside += [self._alone(each) for each in part if bare and each not in bare]
+                groups.append(self._of_part(secret, swap, bare) if bare else self._linear(secret, swap, part))
+        ones, totals, reached = cast(FloatArray, np.sum(groups, axis=0))
+        worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(groups)
+        told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
+        # what other releases promise for every record is exact
+        exact = [each.entry.record[0] for each in releases if each.entry.record]
+        told = told if len(exact) < len(releases) else min(told, size * sum(exact, Fraction(0)))
+        return RecordShare(
+            protected=name,
+            pair=swap.pair,
+            model=worst % self.framework.models,
+            distance=size,
+            one=up(math.fsum([float(ones[worst]), *beside]), steps),
+            total=sum(rounding, told),
         )
 
-    def _share(self, name: str, secret: Secret, releases: Sequence[Release]) -> RecordShare | None:
-        """What all releases tell about one property; None where it has one value."""
-        values = self._classes(secret, ()).values
-        if len(values) == 1:
-            return None
-        rounding = sum(
-            (Fraction(rounding_of(each.form)) * max(each.rates) for each in releases if each.rates), Fraction(0)
-        )
-        # what other releases promise is exact
-        exact = [each.entry.record[0] if each.entry.record else self._alone(each) for each in releases]
-        whole = math.inf if math.inf in exact else sum(map(Fraction, exact), Fraction(0))
-        shares: list[RecordShare] = []
-        for swap in swaps(self.framework, secret, values):
-            groups = list[tuple[FloatArray, FloatArray, FloatArray]]()
-            beside = [self._alone(each) for each in releases if not self._is_seen(each)]
-            parts = self._parts(name, secret, [each for each in releases if self._is_seen(each)])
-            for part in parts:
-                inside, outside = self._fitting(secret, part)
-                beside += map(self._alone, outside)
-                groups.append(self._swapped(swap, self._classes(secret, inside), inside, together=len(parts) == 1))
-            ones, totals, reached = (sum(each) for each in zip(*groups, strict=True)) if groups else np.zeros((3, 1))
-            worst, size, steps = int(np.lexsort((reached, totals))[-1]), swap.distances[-1], 4 + 2 * len(releases)
-            told = Fraction(up(float(totals[worst]), steps)) + size * Fraction(up(math.fsum(beside)))
-            shares.append(
-                RecordShare(
-                    protected=name,
-                    pair=swap.pair,
-                    model=worst % self.framework.models,
-                    distance=size,
-                    one=up(math.fsum([float(ones[worst]), *beside]), steps),
-                    total=min(told, size * whole) + rounding,
-                )
-            )
-        return max(shares, key=lambda share: share.total)
-
-    def _is_seen(self, release: Release) -> bool:
-        """Whether the law of all that a release reads is known."""
-        return release.form is not None or self._are_seen(release.entry.columns)
-
-    def _are_seen(self, names: frozenset[str]) -> bool:
+    def _is_seen(self, names: frozenset[str]) -> bool:
         """Whether the law of whole columns is known: by states, and of public records by categories."""
+        schema, laws = self.framework.schema, self.framework.column_laws
         if self.framework.public_records is None:
             return names <= set(self.framework.network.attributes)
-        laws = self.framework.column_laws
-        return all(isinstance(self.schema[name], Categorical) and name not in laws for name in names)
+        return all(isinstance(schema[name], Categorical) and name not in laws for name in names)
 
     def _parts(self, name: str, secret: Secret, releases: Sequence[Release]) -> list[list[Release]]:
         """The releases in groups of which the columns are independent of those of other groups in either class."""
-        network, columns = _network(self.framework), set[str]().union(*(each.entry.columns for each in releases))
+        network, public = _network(self.framework), self.framework.public_records
+        columns = set[str]().union(*(each.entry.columns for each in releases))
         parts = [frozenset(columns)]
-        # a class is one state of the protected column, and in draws of public records nothing is independent
-        if (
-            self.framework.public_records is None
-            and len(network.states[name]) == 2
-            and secret.property.columns == {name}
-        ):
+        # a class is one state of the protected column; in draws of public records nothing is independent
+        if public is None and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
         found: list[tuple[frozenset[str], list[Release]]] = []
         for release in releases:
             read = frozenset[str]().union(*(part for part in parts if part & release.entry.columns))
-            beside = [each for each in found if each[0] & read or each[0] == read]
-            found = [each for each in found if each not in beside]
-            found.append((read.union(*(names for names, _ in beside)), [*(r for _, rs in beside for r in rs), release]))
+            near = [each for each in found if each[0] & read or each[0] == read]
+            found = [each for each in found if each not in near]
+            found.append((read.union(*(names for names, _ in near)), [*(r for _, rs in near for r in rs), release]))
         return [releases for _, releases in found]
 
-    def _fitting(self, secret: Secret, releases: Sequence[Release]) -> tuple[list[Release], list[Release]]:
-        """The releases whose laws are worked out together, and those that are left out: the cheapest, if there are too many."""
-        try:
-            self._classes(secret, releases)
-        except SizeError:
-            inside, outside = list[Release](), list[Release]()
-            for release in sorted(releases, key=self._alone, reverse=True):
-                try:
-                    self._classes(secret, [*inside, release])
-                    inside.append(release)
-                except SizeError:
-                    outside.append(release)
-            return inside, outside
-        return list(releases), []
-
-    def _swapped(
-        self, swap: Swap, classes: Classes, releases: Sequence[Release], *, together: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What one swap and all swaps tell, at most, and what one does at least: of both directions of all models."""
-        columns = dict[str, range]()
-        noises, bare, band = list[tuple[int, float]](), list[int](), 0.0
+    def _pairs(self, swap: Swap, classes: Classes, releases: Sequence[Release]) -> tuple[IntArray, LawPairs, Any]:
+        """The models with both classes, the laws of both directions, and the columns of numbers with noise or none."""
+        columns, noises, bare, band = dict[str, range](), list[tuple[int, float]](), list[int](), 0.0
         for each in releases:
-            text, form = each.entry.text, each.form
-            if form is None:
+            if each.form is None:
                 band = up(band + self._alone(each))
                 continue
-            start = 1 + sum(map(len, columns.values()))
-            numbers = columns.setdefault(text, range(start, start + len(form.offset)))
-            below = self._kept(
-                "denominators of records", text, lambda form=form: [w.denominator for w in form.wholes()]
-            )
+            form, start = each.form, 1 + sum(map(len, columns.values()))
+            numbers = columns.setdefault(each.entry.text, range(start, start + len(form.offset)))
+            make = lambda form=form: [whole.denominator for whole in form.wholes()]  # noqa: E731
+            below = self._kept("denominators of records", each.entry.text, make)
             noises += [(c, float(rate / d)) for c, rate, d in zip(numbers, each.rates, below, strict=False)]
             bare += [] if each.rates else numbers
-        sides = [classes.values.index(value) for value in swap.classes]
-        models = np.flatnonzero(np.isfinite(classes.logs.max(axis=2)[sides]).all(axis=0))
-        logs = classes.logs[sides][:, models]
-        ends, possible = classes.ends[sides][:, models], np.any(classes.logs[sides] > -math.inf, axis=1)
-        laws = LawPairs(
-            above=np.concatenate(logs, axis=0).T,
-            below=np.concatenate(logs[::-1], axis=0).T,
-            ends=(np.concatenate(ends), np.concatenate(ends[::-1])),
-            possible=(np.repeat(possible, len(models), axis=0).T, np.repeat(possible[::-1], len(models), axis=0).T),
-            bare=_ranked([classes.places[:, c] for c in (0, *bare)])[0],
-            bands=classes.bands,
-            band=band,
+        models, (logs, ends) = swap.models, classes.given(swap)
+        first, second = (
+            np.repeat(each, len(models), axis=0).T for each in np.any(logs > -math.inf, axis=1, keepdims=True)
         )
-        together = together and len(models) > MOST_SUMMED
-        found = Search(laws, numbers_of(classes.places, classes.levels, noises), together=together).largest()
-        ones, k = found.bound + 2 * classes.error, swap.distances[-1]
-        totals = k * ones
+        laws = law_pairs(
+            classes.places, classes.levels, noises, bare, (np.concatenate(logs).T, np.concatenate(logs[::-1]).T)
+        )
+        ended = np.concatenate(ends), np.concatenate(ends[::-1])
+        both = np.hstack([first, second]), np.hstack([second, first])
+        laws = replace(laws, ends=ended, possible=both, bands=classes.bands, band=band)
+        return models, laws, (noises, bare)
+
+    def _of_part(self, secret: Secret, swap: Swap, releases: Sequence[Release], together: bool = False) -> FloatArray:
+        """What one swap and all tell, at most, and one at least: 3 rows, for both directions of all models."""
+        classes = self._classes(secret, releases)
+        models, laws, (noises, bare) = self._pairs(swap, classes, releases)
+        found = Search(laws, together=together and len(models) > MOST_SUMMED).largest()
+        ones, k, public = found.bound + 2 * classes.error, swap.distances[-1], self.framework.public_records
+        totals, used = k * ones, sorted({*bare, *(column for column, _ in noises)})
+        places, at = classes.places[:, used].T, {column: place for place, column in enumerate(used)}
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
-        if k > 1 and not band and self.framework.public_records is None and len(models) <= MOST_SUMMED:
-            used = sorted({*bare, *(c for c, _ in noises)})
-            for place in sought:
-                pair = [
-                    WholeLaw.of([classes.levels[c][classes.places[:, c]] for c in used], each[:, place], classes.error)
-                    for each in (laws.above, laws.below)
-                ]
-                sums = self._sums(pair, {c: n for n, c in enumerate(used)}, noises, bare, k)
-                totals[place] = over(swap.distances, {1: float(ones[place]), **sums})
-        spread = [np.zeros(2 * self.framework.models) for _ in range(3)]
-        for whole, part in zip(spread, (ones, totals, found.reached), strict=True):
-            whole[np.concatenate([models, self.framework.models + models])] = part
-        return spread[0], spread[1], spread[2]
+        few = k > 1 and swap.only and not laws.band and public is None and len(models) <= MOST_SUMMED
+        for pair in sought if few else ():
+            added: list[Array] = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
+            both = [WholeLaw.of(added, each[:, pair], classes.error) for each in (laws.above, laws.below)]
+            sums = bounds_of_sums(both, [(at[c], rate) for c, rate in noises], [at[c] for c in bare], k)
+            totals[pair] = over(swap.distances, {1: float(ones[pair]), **sums})
+        return self._spread(models, (ones, totals, found.reached))
 
-    def _sums(
-        self,
-        pair: Sequence[WholeLaw],
-        at: Mapping[int, int],
-        noises: Sequence[tuple[int, float]],
-        bare: Sequence[int],
-        most: int,
-    ) -> dict[int, float]:
-        """What swaps of several records at once tell, at most, while their sums are few."""
-        found: dict[int, float] = {}
-        for records in (j for j in AT_ONCE_SWAPPED if j <= most):
-            if sums_bound(pair, records) > MOST_SUMS:
-                break
-            sums = [summed((law, records)) for law in pair]
-            joined = [
-                np.unique(np.concatenate(each), return_inverse=True)
-                for each in zip(*(x.columns for x in sums), strict=True)
-            ]
-            places = np.stack([each.ravel() for _, each in joined], axis=1)
-            atom, first = _ranked(places.T)
-            logs = np.full((2, len(first), 1), -math.inf)
-            for side, law, own in zip(logs, sums, np.split(atom, [sums[0].size]), strict=True):
-                side[own, 0] = law.logs
-            places = places[first]
-            numbers = numbers_of(places, [levels for levels, _ in joined], [(at[c], rate) for c, rate in noises])
-            nothing = np.zeros(1), np.zeros((len(first), 1), dtype=np.bool_)
-            laws = LawPairs(
-                above=logs[0],
-                below=logs[1],
-                ends=(nothing[0], nothing[0]),
-                possible=(nothing[1], nothing[1]),
-                bare=_ranked([np.zeros_like(first), *(places[:, at[c]] for c in bare)])[0],
-                bands=np.zeros(len(first), dtype=np.int64),
-                band=0.0,
-            )
-            bound = Search(laws, numbers, together=True).largest().bound[0]
-            found[records] = float(bound) + sum(law.error for law in sums)
-        return found
+    def _spread(self, models: IntArray, values: Sequence[FloatArray]) -> FloatArray:
+        """Values of both directions of some models, for all models."""
+        spread = np.zeros((len(values), 2, self.framework.models))
+        spread[:, :, models] = np.reshape(values, (len(values), 2, len(models)))
+        return spread.reshape(len(values), -1)
 
+    def _linear(self, secret: Secret, swap: Swap, releases: Sequence[Release]) -> FloatArray:
+        """The same, where laws of all answers together are too large: the bound that is linear in u needs single ones.
 
-AT_ONCE_SWAPPED = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-"""The numbers of records whose sums are compared; other numbers are put together from these."""
+        What cannot be in it, as it has no noise or is too large by itself, is counted alone.
+        """
+        first, deviation, spans, ends = np.zeros((4, 2 * self.framework.models))
+        beside, alone = 0.0, up(math.fsum(map(self._alone, releases)))
+        for release in releases:
+            try:
+                classes = self._classes(secret, [release]) if release.rates else None
+            except SizeError:
+                classes = None
+            if classes is None:
+                beside = up(beside + self._alone(release))
+                continue
+            models, laws, _ = self._pairs(swap, classes, [release])
+            gains, spread, span = linear_parts(laws, classes.error)
+            added = self._spread(models, (gains, spread, np.full_like(gains, span), laws.ends[0] + laws.ends[1]))
+            first, deviation, spans = first + added[0], deviation + added[1], spans + added[2]
+            ends = np.maximum(ends, added[3])
+        curved = _curved(spans, deviation**2 + ends * spans**2) * (1 + 2**-30)
+        ones = np.minimum(first + ends * spans + curved + beside, alone)
+        return np.stack([ones, swap.distances[-1] * ones, ones])
 
-MOST_SUMS = 2**12
-"""The most values of a sum of records."""
+    def _with_delta(self, entries: Sequence[Entry], delta: Fraction, columns: frozenset[str]) -> RecordsTotal:
+        """The total by theorem 5."""
+        fixed, unbounded = columns | entries[0].columns, RecordsTotal(epsilon=None, kind="certified")
+        if not all(each.columns <= fixed and (each.record or (each.query and each.noise)) for each in entries):
+            return unbounded
+        shares: list[RecordShare] = []
+        for name, secret, swap in self.ways() or ():
+            k, apart = swap.distances[-1], self._apart(secret, swap, fixed)
+            grown = up(up(math.expm1(MOST_EPSILON) / math.expm1(MOST_EPSILON / k)) * apart)
+            epsilons, deltas = list[float](), list[Fraction]()
+            for entry in entries:
+                own = entry.delta if entry.record is None else entry.record[1] * Fraction(grown)
+                deltas.append(own if entry.record or entry.noise == "gaussian" else Fraction(0))
+                if entry.record is None and entry.noise == "gaussian":
+                    shift = up(self._moved(entry, 2) / entry.scale)
+                    epsilons.append(gaussian_epsilon(shift, down(float(own) / grown, 8)))
+                else:
+                    epsilons.append(self._alone(Release(entry, None)))
+            one = up(math.fsum(epsilons))
+            if one < MOST_EXPONENT:
+                one = min(one, up(math.log1p(up(apart * math.expm1(one), 16)), 16))
+            if not k * one <= MOST_EPSILON or sum(deltas) > delta:
+                return unbounded
+            total = Fraction(up(k * one))
+            shares.append(RecordShare(protected=name, pair=swap.pair, model=0, distance=k, one=one, total=total))
+        return RecordsTotal.of(shares, "certified")
 
-MOST_SUMMED = 8
-"""The most models under which sums of records are compared."""
-
-MOST_DISTANCES = 2**12
-"""More distances of secrets are bounded by the largest one alone."""
-
-
-def numbers_of(places: IntArray, levels: Sequence[Array], noises: Iterable[tuple[int, float]]) -> Numbers:
-    """The numbers that have noise, each with a column of places and one over its scale; equal counts are one."""
-    found: dict[object, tuple[IntArray, FloatArray]] = {None: (np.zeros(len(places), dtype=np.int64), np.zeros(0))}
-    for k, (column, rate) in enumerate(noises):
-        steps, own = np.diff(levels[column]).astype(np.float64) * rate, places[:, column]
-        key: object = k
-        if len(steps) == 1:  # a count of what does not meet a condition is that of what does
-            own = own ^ own[0]
-            key = own.tobytes()
-        if len(steps):
-            found[key] = own, steps + found[key][1] if key in found else steps
-    return Numbers(
-        places=np.stack([own for own, _ in found.values()], axis=1), steps=[steps for _, steps in found.values()]
-    )
-
-
-def over(distances: Sequence[int], bounds: Mapping[int, float]) -> float:
-    """A bound for the largest of several numbers of records, from bounds for some of which they are sums.
-
-    Examples
-    --------
-    >>> over(range(1, 8), {1: 1.0, 2: 1.5}), over([3], {1: 1.0})
-    (5.5, 3.0)
-    """
-    least, most = [0.0], max(bounds)
-    if len(distances) > MOST_DISTANCES or most == 1:
-        return distances[-1] * bounds[1]
-    for records in range(1, most):
-        least.append(min(least[records - j] + bound for j, bound in bounds.items() if j <= records))
-    return max(j // most * bounds[most] + least[j % most] for j in distances)
+    def _apart(self, secret: Secret, swap: Swap, columns: frozenset[str]) -> float:
+        """The total variation of what columns hold in one class and in the other, rounded up."""
+        try:
+            classes = self._laws(secret, {}, columns) if self._is_seen(columns) else None
+        except SizeError:
+            classes = None
+        if classes is None:
+            return 1.0
+        logs, ends = classes.given(swap)
+        p, q = np.exp(logs)
+        far = [np.maximum(x - y, 0.0).sum(axis=1) + end for x, y, end in ((p, q, ends[0]), (q, p, ends[1]))]
+        lost = 2 * math.expm1(classes.error) + UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 2 * len(classes.bands) + 8)
+        return min(1.0, float(np.max(far)) + lost)
 
 
 def _network(framework: DatasetAttributePrivacy) -> DiscreteNetwork:
@@ -1039,13 +991,8 @@ def swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refu
 def _swapped_records(framework: DatasetAttributePrivacy) -> SwappedRecords | Refusal:
     if framework.forward is not None or not framework.network.states:
         return NOT_BY_RECORDS
+    evidence = SwappedRecords(framework)
     try:
-        for secret in framework.protect.values():
-            values = classes_of(framework, secret, (), frozenset()).values
-            if len(values) > 2:
-                return NOT_BY_RECORDS
-            if len(values) == 2:
-                swaps(framework, secret, values)
+        return NOT_BY_RECORDS if evidence.ways() is None else evidence
     except BnprivError as error:
         return Refusal.of(error)
-    return SwappedRecords(framework)

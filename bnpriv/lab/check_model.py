@@ -293,7 +293,6 @@ class ModelCheck(Shown):
         )
         return Document(
             kind="model check",
-            kicker="bnpriv model check",
             headline=self._verdict().removesuffix("."),
             tone="plain" if not self.rows else "good" if self.surviving else "poor",
             answer=(*((table,) if shown else ()), *map(Paragraph, self._notes())),

@@ -24,7 +24,7 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.report_target import BESIDE_PUBLIC_RECORDS, ReportTarget, subject_of
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan, plan
-from bnpriv.render.document import Code, Document, Items, Paragraph, Table
+from bnpriv.render.document import Code, Document, Items, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
 from bnpriv.text import and_text, full_text, nats_text, number_text, upper_chance
@@ -148,7 +148,6 @@ class FrameworkComparison(Shown):
         asked = f"at epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="comparison",
-            kicker="bnpriv comparison",
             headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
             answer=(table, *((Paragraph(note),) if note else ()), told_apart),
@@ -189,9 +188,7 @@ class FrameworkComparison(Shown):
 
 def _number(value: object) -> object:
     """Return a value for JSON: infinite numbers as a word, undefined ones as nothing."""
-    if not isinstance(value, float) or math.isfinite(value):
-        return value
-    return "inf" if math.isinf(value) else None
+    return json_number(value) if isinstance(value, float) else value
 
 
 def compare(

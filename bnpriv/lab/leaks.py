@@ -20,7 +20,7 @@ from bnpriv.core.secrets import usual_pairs
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
-from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table
+from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
 from bnpriv.shown import Shown
@@ -29,6 +29,10 @@ from bnpriv.text import and_text, name_text, nats_text, number_text, upper_chanc
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+LEAK_FACTS = ("kind", "read", "belief", "reached")
+"""What a frame and JSON say of an attribute beside its influence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +162,7 @@ class Leaks(Shown):
             {
                 "attribute": [row.attribute for row in self.rows],
                 "influence": [row.nats for row in self.rows],
-                "kind": [row.kind for row in self.rows],
-                "read": [row.read for row in self.rows],
-                "belief": [row.belief for row in self.rows],
-                "reached": [row.reached for row in self.rows],
+                **{fact: [getattr(row, fact) for row in self.rows] for fact in LEAK_FACTS},
             }
         )
 
@@ -213,7 +214,6 @@ class Leaks(Shown):
         )
         return Document(
             kind="leaks",
-            kicker="bnpriv leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),
@@ -222,16 +222,13 @@ class Leaks(Shown):
                 "attributes": [
                     {
                         "name": row.attribute,
-                        "nats": _finite(row.nats),
+                        "nats": json_number(row.nats),
                         "delta": row.delta,
-                        "kind": row.kind,
-                        "read": row.read,
-                        "belief": row.belief,
-                        "reached": row.reached,
+                        **{fact: getattr(row, fact) for fact in LEAK_FACTS},
                     }
                     for row in self.rows
                 ],
-                "columns": [{"name": min(told.columns), "nats": _finite(float(told))} for told in self.single],
+                "columns": [{"name": min(told.columns), "nats": json_number(float(told))} for told in self.single],
             },
         )
 
@@ -280,10 +277,6 @@ class Leaks(Shown):
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
     return Cell(nats_text(nats) + more, drawing=bar)
-
-
-def _finite(nats: float) -> float | str | None:
-    return None if math.isnan(nats) else "inf" if math.isinf(nats) else nats
 
 
 def leaks(model: Network | Framework, query: Query | str) -> Leaks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +17,7 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
-from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table
+from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
 from bnpriv.shown import Shown
@@ -182,14 +181,13 @@ class InfluenceMatrix(Shown):
         notes = (*(f"{name}: {why}" for name, why in self.refused.items()), *unbound)
         return Document(
             kind="influence matrix",
-            kicker="bnpriv influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
             answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),
             data={
                 "protected": list(self.protected),
                 "columns": list(self.columns),
-                "nats": [[_number(value) for value in row] for row in self.values.tolist()],
+                "nats": [[json_number(value) for value in row] for row in self.values.tolist()],
                 "refused": [{"protected": name, "reason": why} for name, why in self.refused.items()],
                 "dropped": [{"protected": name, "pairs": list(pairs)} for name, pairs in self.dropped.items()],
             },
@@ -227,10 +225,6 @@ class InfluenceMatrix(Shown):
     def _cell(self, row: int, column: int) -> HeatCell:
         itself = self.protected[row] == self.columns[column]
         return heat_cell(None if itself else float(self.values[row, column]), (self.columns[column],))
-
-
-def _number(value: float) -> float | str | None:
-    return None if math.isnan(value) else "inf" if math.isinf(value) else value
 
 
 def influence_matrix(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.evidence.constraints import Constraint, RecordPair, log_ratio
-from bnpriv.core.evidence.dataset import constraint, law_of_one_record
+from bnpriv.core.evidence.dataset import OTHERS, cells_of, class_laws, class_query, constraints_of, moves
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.question import Framework, require_framework
@@ -493,7 +493,7 @@ def _records(framework: Any, public: object, query: Query) -> PublicRecords:
 
 def classes_of(framework: Any, query: Query, name: str, secret: Secret, records: PublicRecords) -> Iterator[ClassLaw]:
     """What records of every class add, where the table has any."""
-    asked = stack(secret.property, query)
+    asked = stack(class_query(secret, framework.schema), query)
     form = normal_form(asked, framework.schema)
     columns, counts = records.counts(form)
     known = [notion_of(framework).record_law(framework, asked, model) for model in range(framework.models)]
@@ -512,13 +512,15 @@ def classes_of(framework: Any, query: Query, name: str, secret: Secret, records:
     ]
     errors = np.array([[2 * law.error + CHANCE_ROUNDING + 1e-15 * law.size] for law in known])
     numbers = np.unique(added[0]).tolist()
+    cells = [OTHERS, *(cell for cell, _ in cells_of(secret, framework.schema))] if secret.of_cells else []
     for number in numbers:
         kept = added[0] == number
         if seen[kept].any():
             counted = f"{'' if number == numbers[-1] else 'not '}counted by {secret.property}"
             other = f"adding {number_text(number)} to {secret.property}"
             values = np.stack([column[kept] for column in added[1:]], axis=1)
-            yield _events(name, other if numbers[2:] else counted, values, seen[kept], logs[:, kept], errors)
+            given = cells[int(number)] if cells else other if numbers[2:] else counted
+            yield _events(name, given, values, seen[kept], logs[:, kept], errors)
 
 
 def _events(
@@ -552,28 +554,33 @@ def _in_the_table(
     rounding = rounding_of(normal_form(asked, known.schema))
     ratios, told = dict[str, Estimate](), [Estimate(0.0, 0.0, 0.0)]
     for name, secret in known.protect.items():
-        found = constraint(known, asked, name, secret, known.models)
-        if found is None:
-            continue
-        losses, drawn = [math.nan], [] if found.record is None else list(_drawn(known, secret, asked, found.record))
-        if drawn:
-            ratios[name] = _spread([log_ratio(each.first, each.second) for each in drawn])
-        if best is not None:
-            losses = [_by_record(each, best) for each in drawn] or losses
-            value = _least(found, best, rounding, losses[-1])
-            # where exact laws of the answer tell less than its records one by one, draws do so by the same share
-            losses = [value * loss / losses[-1] for loss in losses[:-1]] if losses[-1] else losses[:-1]
-            told.append(_spread([*losses, value]))
+        constraints = constraints_of(known, asked, name, secret, known.models)
+        drawn = _drawn(known, secret, asked, constraints)
+        for found, ways in zip(constraints, drawn, strict=True):
+            if ways:
+                ratio = _spread([log_ratio(each.first, each.second) for each in ways])
+                ratios[name] = max(ratio, ratios.get(name, ratio))
+            if best is not None:
+                losses = [_by_record(each, best) for each in ways] or [math.nan]
+                value = _least(found, best, rounding, losses[-1])
+                # where exact laws of the answer tell less than its records one by one, draws do so by the same share
+                losses = [value * loss / losses[-1] for loss in losses[:-1]] if losses[-1] else losses[:-1]
+                told.append(_spread([*losses, value]))
     # an unknown one is the largest
     return ratios, None if best is None or any(math.isnan(each.value) for each in told) else max(told)
 
 
-def _drawn(known: Any, secret: Secret, query: Query, record: RecordPair) -> Iterator[RecordPair]:
-    """The two laws of one record for every draw of the weights, then for the table as it is."""
+def _drawn(known: Any, secret: Secret, query: Query, constraints: Sequence[Constraint]) -> list[list[RecordPair]]:
+    """Of every constraint the two laws of one record for every draw of the weights, then for the table as it is."""
+    found: list[list[RecordPair]] = [[] for _ in constraints]
     for model in range(known.models - known.public_records.draws, known.models + 1):
-        both = law_of_one_record(known, stack(secret.property, query), model)
-        low, high = np.unique(both.columns[0]).tolist()
-        yield replace(record, numerators=(both.given([high]), both.given([low])))
+        both, between = class_laws(known, query, secret, model)
+        ways = moves(secret, known.schema, [int(value) for value in np.unique(both.columns[0])])
+        for records, each in zip(found, constraints, strict=True):
+            if ways is not None and each.record is not None and each.record.pair in ways.classes:
+                laws = between(ways.classes[each.record.pair])
+                records.append(replace(each.record, numerators=laws, mixed=()))
+    return found
 
 
 def _spread(values: Sequence[float]) -> Estimate:

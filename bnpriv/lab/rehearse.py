@@ -160,7 +160,6 @@ class Rehearsal(Shown):
         notes = (error, *self.caveats, "No data were touched, and nothing here is protected.")
         return Document(
             kind="rehearsal",
-            kicker="bnpriv rehearsal",
             headline=(
                 "Rehearsal of ",
                 Code(str(calibration.query)),

@@ -161,7 +161,6 @@ class Tradeoff(Shown):
         )
         return Document(
             kind="tradeoff",
-            kicker="bnpriv tradeoff",
             headline=("What privacy costs ", Code(str(self.query))),
             lead=" ".join(self.sentences),
             answer=(table,),

@@ -292,13 +292,14 @@ def questions_within(framework: Framework, query: Query, budget: float) -> tuple
         What one adds to the others at the largest noise that leaves it useful; None where none is added to another.
     """
     known, least = framework.kept.table("questions"), None
+    epsilon = min(max(budget, LEAST_EPSILON), LARGEST_EPSILON)
     if (query, budget) not in known:
         for mechanism in composing_for(framework):  # what the noise of the first costs, others' noise of its scale does
             if least is None:
                 with suppress(RefusedError, SizeError):
-                    least = _least_useful(mechanism.calibrate(framework, query, epsilon=budget))
+                    least = _least_useful(mechanism.calibrate(framework, query, epsilon=min(epsilon, 1.0)))
         number = math.inf if least == 0 else 0 if least is None else typed(budget) // least
-        if not number and any(each.useful.verdict in OF_USE for each in plan(framework, query, budget)):
+        if not number and any(each.useful.verdict in OF_USE for each in plan(framework, query, epsilon)):
             number, least = 1, None
         known[query, budget] = number, least
     return known[query, budget]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from bnpriv.loss.moments import (
     without_largest,
 )
 from bnpriv.loss.views import LossCells, kullback_leibler, level_of, number_of, share_of
-from bnpriv.render.document import Document, Figure, Section, Table
+from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
@@ -189,39 +189,8 @@ FARTHEST_DRAWN = 100.0
 """Largest epsilon that is drawn."""
 
 
-class Views(Protocol):
-    """The views that are shown of one privacy loss, or of the largest of many."""
-
-    @property
-    def epsilon(self) -> Bound:
-        """Return the largest loss."""
-        ...
-
-    def delta(self, epsilon: float) -> Bound:
-        """Return the least delta at epsilon."""
-        ...
-
-    def epsilon_at(self, delta: float) -> Bound:
-        """Return the least epsilon at delta."""
-        ...
-
-    @property
-    def kullback_leibler(self) -> Bound:
-        """Return the mean loss."""
-        ...
-
-    def renyi(self, order: float) -> Bound:
-        """Return the Renyi divergence of an order."""
-        ...
-
-    @property
-    def total_variation(self) -> Bound:
-        """Return the total variation."""
-        ...
-
-    def mutual_information(self, prior: float | None = None) -> Bound:
-        """Return the mutual information for a prior, or the worst one."""
-        ...
+Views: TypeAlias = "PrivacyLoss | PrivacyCurve"
+"""What has every view of a privacy loss, each with an upper bound."""
 
 
 def views_table(views: Views, caption: str) -> Table:
@@ -248,9 +217,9 @@ def views_data(views: Views) -> Json:
     """Return the same as plain values, with points of the curve."""
     return {
         "kind": views.epsilon.kind,
-        "epsilon": _finite(views.epsilon),
-        "kullback_leibler": _finite(views.kullback_leibler),
-        "renyi_2": _finite(views.renyi(2.0)),
+        "epsilon": json_number(views.epsilon.upper),
+        "kullback_leibler": json_number(views.kullback_leibler.upper),
+        "renyi_2": json_number(views.renyi(2.0).upper),
         "total_variation": views.total_variation.upper,
         "mutual_information": views.mutual_information().upper,
         "curve": [{"epsilon": epsilon, "delta": delta} for epsilon, delta in curve_points(views)],
@@ -371,7 +340,6 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         figure = (Figure(scroller(chart, title), f"{title}: {words}.", f"{title}: {words}."),)
     return Document(
         kind="privacy loss",
-        kicker="bnpriv privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
         lead=f"For one pair of laws, in one order; the numbers are {views.epsilon.kind}.",
@@ -389,10 +357,6 @@ def _round(value: float) -> float:
 
 def _nats(bound: Bound) -> str:
     return "no bound" if math.isinf(bound.upper) else upper_text(bound.upper)
-
-
-def _finite(bound: Bound) -> float | str:
-    return "inf" if math.isinf(bound.upper) else bound.upper
 
 
 def loss_text(loss: float) -> str:
@@ -936,7 +900,6 @@ class PrivacyCurve(Shown):
         title = "The privacy curve"
         return Document(
             kind="privacy curve",
-            kicker="bnpriv privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
             lead=f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "

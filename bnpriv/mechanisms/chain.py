@@ -134,7 +134,7 @@ class MarkovChainMechanism(Mechanism):
     Examples
     --------
     >>> import bnpriv as bp
-    >>> chain = bp.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", 100, states=["rest", "walk"])
+    >>> chain = bp.types.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", 100, states=["rest", "walk"])
     >>> schema = bp.Schema(records=100, columns={"activity": bp.Categorical(["rest", "walk"])})
     >>> framework = bp.ValuePrivacy(chain, schema, "activity", source="a study")
     >>> query = bp.count(bp.col("activity") == "walk")

@@ -29,7 +29,7 @@ from bnpriv.kind import kind_of
 from bnpriv.kinds.interval import interval_bounds
 from bnpriv.kinds.sensitivity import SensitiveRow, influence_gradient
 from bnpriv.mechanisms.usefulness import Calibrated
-from bnpriv.render.document import Document, Names, Paragraph, fact
+from bnpriv.render.document import Document, Names, Paragraph, fact, json_number
 from bnpriv.shown import Shown
 from bnpriv.text import full_text, name_text, number_text
 
@@ -216,7 +216,6 @@ class Misspecified(Shown):
         held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
         return Document(
             kind="misspecified model",
-            kicker="bnpriv misspecified model",
             headline=(
                 f"If every probability of the model may be off by a factor {self.factor:g}, {held} "
                 f"({number_text(self.asked)} was asked for)"
@@ -236,9 +235,9 @@ class Misspecified(Shown):
             answer=(Paragraph(self.beyond_text),) if self.beyond_text else (),
             data={
                 "factor": self.factor,
-                "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
+                "epsilon": json_number(self.epsilon),
                 "asked": self.asked,
-                "doubling_factor": "inf" if math.isinf(self.doubling_factor) else self.doubling_factor,
+                "doubling_factor": json_number(self.doubling_factor),
                 "tables": [{"protected": name, "attributes": list(found)} for name, found in self.counted.items()],
                 "rows": [
                     {"protected": name, "attribute": row.attribute, "row": str(row), "nats": row.nats}

@@ -16,7 +16,6 @@ from bnpriv.core.evidence.dataset import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.secrets import Apart, Secret, pairs
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import BnprivError, Refusal
@@ -77,11 +76,10 @@ def _likely(framework: DatasetAttributePrivacy, secret: Secret, query: Query) ->
     schema, model = framework.schema, framework.network.models % framework.models
     one, answer = (law_of_one_record(framework, each, model) for each in (secret.property, query))
     sides = np.unique(one.columns[0])
-    if len(sides) != 2 or sums_bound([answer], schema.records) > MOST_ANSWER_SUMS:
+    if secret.of_cells or len(sides) != 2 or sums_bound([answer], schema.records) > MOST_ANSWER_SUMS:
         return []
-    low, high = (int(value) for value in sides)
-    counts = Counts.of(normal_form(secret.property, schema).wholes()[0], schema.records, low, high)
-    chance = math.exp(one.log_mass([high]))
+    counts = Counts.of(secret, schema, *map(int, sides))
+    chance = math.exp(one.log_mass(map(int, sides[1:])))
     spread = 2 * math.ceil(math.sqrt(schema.records * chance * (1 - chance)))
     step = counts.apart(secret, None)[0][-1] if isinstance(secret.pairs, Apart) else spread
     middle = round(schema.records * chance)

@@ -65,7 +65,7 @@ def model_facts(framework: Framework, query: Query) -> Json:
     """Return what a framework declares, as far as the claim for `query` depends on it, or why some is left out."""
     schema, names = framework.schema, query.columns
     if not framework.pairs_name_models:
-        names |= frozenset(framework.protected)
+        names |= _protected(framework)
     declared = {"left_out": DRAWN} if framework.from_draws else notion_of(framework).stored(framework, query)
     size = _size(declared)
     if size > MOST_STORED_NUMBERS:
@@ -79,6 +79,11 @@ def model_facts(framework: Framework, query: Query) -> Json:
     return {"notion": framework.notion, "records": schema.records, "columns": columns, **declared}
 
 
+def _protected(framework: Framework) -> frozenset[str]:
+    """The protected columns, and all others that a property of the table is about."""
+    return frozenset(framework.protected).union(*(each.property.columns for each in framework.properties.values()))
+
+
 def stored_pairs(framework: DistributionPrivacy, query: Query) -> Json:
     """Both sides of every pair of distributions: a network of tables, or the law of the answer."""
     return {"sides": [_side(side, query) for pair in framework.pairs for side in pair]}
@@ -89,8 +94,7 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
     network = framework.network
     if not kind_of(network).exact_tables:
         return {"left_out": f"not covered: a {type(network).__name__}"}
-    names = query.columns.union(framework.protected)
-    properties = framework.properties
+    names, properties = query.columns | _protected(framework), framework.properties
     if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
         return {"left_out": "not covered: ranges of values"}
     protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}

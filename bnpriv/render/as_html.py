@@ -57,9 +57,9 @@ def _part(part: Inline) -> Html:
 
 
 def _body(document: Document) -> Iterable[Html]:
-    parts = [element("h1", inline(document.headline))]
-    if document.kicker:
-        parts.insert(0, element("p", inline(document.kicker), class_="kicker"))
+    kicker = f"bnpriv {document.kind}" if document.kicker is None else document.kicker
+    parts = [element("p", inline(kicker), class_="kicker")] if kicker else []
+    parts.append(element("h1", inline(document.headline)))
     verdict = (html.badge(document.verdict, document.tone), " ") if document.verdict else ()
     if document.lead or verdict:
         parts.append(element("p", *verdict, inline(document.lead), class_="lead"))

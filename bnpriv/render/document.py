@@ -6,6 +6,7 @@ those are built by `bnpriv.render` itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -255,6 +256,11 @@ class Section:
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
 
 
+def json_number(value: float) -> float | str | None:
+    """A number for JSON, which has no infinite ones: "inf" stands for it, and None for what is no number."""
+    return None if math.isnan(value) else "inf" if math.isinf(value) else value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """What is said, apart from its form.
@@ -265,8 +271,8 @@ class Document:
         What it is, such as "plan"; the field "document" of its JSON.
     headline : Text
         The finding as a sentence, without a full stop.
-    kicker : Text
-        A line above it: what this is and how large.
+    kicker : Text, optional
+        A line above it: what this is and how large; by default what it is.
     verdict : str
         The finding in one word, shown in the colour of `tone`; "" shows none.
     tone : {"good", "fair", "poor", "plain"}
@@ -287,7 +293,7 @@ class Document:
 
     kind: str
     headline: Text
-    kicker: Text = ""
+    kicker: Text | None = None
     verdict: str = ""
     tone: Tone = "plain"
     lead: Text = ""

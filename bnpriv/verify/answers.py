@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 from bnpriv.verify.changes import Moves
@@ -79,6 +79,8 @@ class AnswerLaws:
         """The laws given every value of a property of the table."""
         parts = defaultdict[Any, Law](summed)
         both = self.stacked(secret)
+        if len(secret["form"]["offset"]) > 1:
+            raise StopError("too large", "the laws of the answer given several counts at once")
         for key, p in self.power(self.added(both, theta), self.claim.n).items():
             parts[both.exact(key)[0]][key[1:]] += p
         return parts
@@ -230,15 +232,24 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     for secret, theta in product(claim.model.get("protect", {}).values(), range(answers.models)):
         if claim.model["notion"] != DATASET:
             return None
-        both, parts = answers.stacked(secret), defaultdict[int, Law](summed)
+        both, numbers = answers.stacked(secret), len(secret["form"]["offset"])
+        parts = defaultdict[tuple[int, ...], Law](summed)
         for key, p in answers.added(both, theta).items():
-            parts[key[0]][key[1:]] += p
-        if len(parts) > 2:
+            parts[key[:numbers]][key[numbers:]] += p
+        values = sorted(parts)
+        if numbers > 1:  # one class for every vector: a record may move from any to any other
+            require(not answers.public, "several counts at once in models of public records")
+            far = farthest(secret, claim.n, Fraction(0), Fraction(1))
+            found += [(parts[a], parts[b], far) for a, b in combinations(values, 2)]
+            continue
+        # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
+        apart = {b - a for (a,), (b,) in pairwise(values)}
+        if len(values) > 3 or len(apart) > 1:
             return None
-        low, high = min(parts), max(parts)
-        if low < high:
-            least, unit = both.exact([claim.n * low])[0], Fraction(high - low, both.under[0])
-            found.append((parts[low], parts[high], farthest(secret, claim.n, least, unit)))
+        for (unit,) in [apart] if apart else []:
+            least, steps = both.exact([claim.n * values[0][0]])[0], claim.n * (len(values) - 1)
+            far = farthest(secret, steps, least, Fraction(unit, both.under[0]))
+            found += [(parts[a], parts[b], far) for a, b in pairwise(values)]
     return found
 
 

@@ -74,8 +74,9 @@ def declared_moves(path: Path) -> tuple[int, int, int]:
         ]
         require(not (sides and kind in CELLS), "chosen pairs of several counts")
         unit = Fraction(1, n if kind in SHARE_TEXTS else 1)
-        found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, n, Fraction(0), unit))
-    return n, found, -n
+        # a difference of counts lies between -n and n; of what is none the distances are the same
+        found = max(found, farthest({**secret, **({"pairs": sides} if sides else {})}, 2 * n, -n * unit, unit))
+    return n, min(n, found), -n
 
 
 def _toml(path: Path) -> Any:

@@ -390,7 +390,6 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
     badge = verdict_badge(calibration)
     return doc.Document(
         kind="calibration",
-        kicker="bnpriv calibration",
         title=f"{calibration.query}: noise and guarantee",
         headline=headline(calibration),
         verdict=badge.text,
@@ -632,7 +631,7 @@ def plan_document(found: Plan) -> doc.Document:
         data["closer_secrets"] = [step.to_json() for step in found.closer.steps]
     if not found.calibrations:
         headline = "No mechanism supports this query"
-        return doc.Document(kind="plan", kicker="bnpriv plan", headline=headline, sections=(comparison,), data=data)
+        return doc.Document(kind="plan", headline=headline, sections=(comparison,), data=data)
     best = calibration_document(found.calibrations[0])
     ahead = () if found.closer is None else (found.closer.section,)
     if found.table is not None:
@@ -641,7 +640,6 @@ def plan_document(found: Plan) -> doc.Document:
     return replace(
         best,
         kind="plan",
-        kicker="bnpriv plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
         sections=(*ahead, comparison, *asides, *best.sections),
         data=data,

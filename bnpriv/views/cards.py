@@ -91,7 +91,6 @@ def network_document(network: Network) -> Document:
     drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
     return Document(
         kind="network",
-        kicker="bnpriv network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
         answer=drawn,
@@ -112,7 +111,6 @@ def query_document(query: Query) -> Document:
         facts.append(fact("Must be believed", *query.assumptions))
     return Document(
         kind="query",
-        kicker="bnpriv query",
         headline=(Code(str(query)),),
         facts=tuple(facts),
         data={"query": str(query), "columns": sorted(query.columns), "assumptions": list(query.assumptions)},
@@ -150,7 +148,6 @@ def schema_document(schema: Schema) -> Document:
     data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
     return Document(
         kind="schema",
-        kicker="bnpriv schema",
         headline=f"{schema.records:,} records of {columns}",
         answer=(table,),
         data={"records": schema.records, "columns": data},
@@ -184,7 +181,6 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     budget = f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
     return Document(
         kind="guarantee",
-        kicker="bnpriv guarantee",
         headline=f"Guarantee of {budget} for {and_text([name_text(secret.attribute) for secret in guarantee.secrets])}",
         answer=(Quote(guarantee.sentence),),
         facts=(

@@ -247,7 +247,6 @@ def certificate_document(certificate: Certificate) -> Document:
     }
     return Document(
         kind="certificate",
-        kicker="bnpriv certificate",
         headline=certificate.theorem,
         facts=(
             fact("Proved in", (Code(f"docs/claims/{certificate.claim}"),)),

@@ -19,7 +19,7 @@ from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair, side_text
 from bnpriv.errors import Refusal
 from bnpriv.render import figures as plotting
-from bnpriv.render.document import Document, Figure, Items, Name, Names, Section, Table, Text
+from bnpriv.render.document import Document, Figure, Items, Name, Names, Section, Table, Text, json_number
 from bnpriv.render.figures import HeatCell
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join
@@ -165,7 +165,7 @@ def influence_document(influence: Influence) -> Document:
         data={
             "columns": sorted(influence.columns),
             "protected": influence.protected,
-            "nats": "inf" if math.isinf(nats) else None if math.isnan(nats) else nats,
+            "nats": json_number(nats),
             "kind": influence.kind,
             "pair": None if influence.pair is None else str(influence.pair),
             "model": influence.model,

@@ -99,6 +99,7 @@ def table_document(made: Any) -> Document:
     )
     return Document(
         kind="private table",
+        kicker="",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         answer=(classes,),
@@ -191,6 +192,7 @@ def plan_document(plan: Any) -> Document:
         )
     return Document(
         kind="table plan",
+        kicker="",
         headline=f"{REAL_RECORDS}: a private table, {best.form}, {_budget(best.guarantee)}"
         if best is not None
         else "No private table of this kind can be handed on",
@@ -264,6 +266,7 @@ def hidden_document(kept: Any) -> Document:
     rule, spent = kept.rule, kept.spent_records
     return Document(
         kind="hidden table",
+        kicker="",
         headline=f"{_protected(spent)}: a hidden table, {_budget(rule.guarantee)} for the numbers that it hides",
         lead=INSIDE,
         answer=(Quote(spent.sentence),),
@@ -281,6 +284,7 @@ def answer_document(answer: Any) -> Document:
     blocks = (Table(caption="The answer for the true table", header=header, rows=rows, numbers=(1, 2)),) if rows else ()
     return Document(
         kind="hidden answer",
+        kicker="",
         headline=f"{_protected(answer.records)}: the answer to {answer.asked}",
         answer=(*blocks, Quote(answer.records.sentence)),
         facts=(fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),

@@ -80,7 +80,6 @@ def release_document(release: Release) -> Document:
         facts.append(beside_fact(release.others))
     return Document(
         kind="release",
-        kicker="bnpriv release",
         title=f"{calibration.query}: released",
         headline=(*query_text(calibration.query), " released"),
         verdict=badge.text,

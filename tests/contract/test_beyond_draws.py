@@ -231,7 +231,7 @@ def made_of(question: str) -> set[float]:
 
 def test_totals_of_several_answers_and_wrong_models_say_that_nothing_is_known() -> None:
     made = calibrated(bp.TightMechanism(), 0, "pure")
-    accountant = bp.types.Accountant(framework(0)).record(made)
+    accountant = bp.Accountant(framework(0)).record(made)
     assert UNKNOWN in accountant.guarantee().beyond_text
     query = bp.count(bp.col("y") >= 3)
     value = bp.ValuePrivacy(drawn(0, DRAWS, 1), framework(0).schema, "x", source="older")

@@ -136,7 +136,7 @@ def test_draws() -> None:
 
 
 def test_chains() -> None:
-    chain = bp.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", 100, states=["rest", "walk"])
+    chain = bp.types.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "stationary", 100, states=["rest", "walk"])
     schema = bp.Schema(records=100, columns={"activity": bp.Categorical(["rest", "walk"])})
     framework = bp.ValuePrivacy(chain, schema, "activity", source="a textbook")
     falls(framework, bp.count(bp.col("activity") == "walk"), 1.0, bp.mechanisms.MarkovChainMechanism())

@@ -54,7 +54,7 @@ def of_dataset(law: object, names: list[str]) -> Framework:
 
 def of_chain(transition: object, start: object) -> Framework:
     schema = bp.Schema(records=20, columns={"x": bp.Categorical(["0", "1"])})
-    chain = bp.MarkovChain(transition, start, 20, states=["0", "1"])  # type: ignore[arg-type]
+    chain = bp.types.MarkovChain(transition, start, 20, states=["0", "1"])  # type: ignore[arg-type]
     return bp.ValuePrivacy(chain, schema, "x", source="a test")
 
 
@@ -174,8 +174,8 @@ def test_models_in_which_a_chain_is_certain_are_dropped_and_told() -> None:
     """Row 43."""
     moving, resting = [[0.6, 0.4], [0.4, 0.6]], [[1.0, 0.0], [0.5, 0.5]]
     schema = bp.Schema(records=20, columns={"x": bp.Categorical(["0", "1"])})
-    both = bp.MarkovChain([moving, resting], [1.0, 0.0], 20, states=["0", "1"])
-    one = bp.MarkovChain(moving, [1.0, 0.0], 20, states=["0", "1"])
+    both = bp.types.MarkovChain([moving, resting], [1.0, 0.0], 20, states=["0", "1"])
+    one = bp.types.MarkovChain(moving, [1.0, 0.0], 20, states=["0", "1"])
     scales = []
     for chain in (both, one):
         framework = bp.ValuePrivacy(chain, schema, "x", source="a test")

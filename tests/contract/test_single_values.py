@@ -217,7 +217,7 @@ def test_values_of_a_chain_are_hidden_in_the_released_doubles(influence: str) ->
         transition = [[1 - chance, chance], [float(rng.uniform(0.2, 0.9)), 0.0]]
         transition[1][1] = 1 - transition[1][0]
         start = "stationary" if rng.random() < 0.5 else [1 - chance, chance]
-        chain = bp.MarkovChain(transition, start, n, states=[held.lower, held.upper])  # type: ignore[list-item]
+        chain = bp.types.MarkovChain(transition, start, n, states=[held.lower, held.upper])  # type: ignore[list-item]
         schema = bp.Schema(records=n, columns={"t": held})
         question = asked(rng, ["t"], {"t": ends(held)[1]})
         epsilon = float(10 ** rng.uniform(-1, 0.7))
@@ -253,7 +253,9 @@ def test_one_record_of_many_moves_the_mean_by_a_unit_in_the_last_place(
     held = bp.Real(low, low + width, steps=2)
     schema = bp.Schema(records=n, columns={"t": held})
     if chained:
-        model = bp.MarkovChain([[1 - chance, chance]] * 2, [1 - chance, chance], n, states=[held.lower, held.upper])
+        model = bp.types.MarkovChain(
+            [[1 - chance, chance]] * 2, [1 - chance, chance], n, states=[held.lower, held.upper]
+        )
         mechanism: bp.mechanisms.MarkovChainMechanism | bp.MarkovQuiltMechanism = bp.mechanisms.MarkovChainMechanism()
     else:
         model = bp.DiscreteNetwork.from_tables(

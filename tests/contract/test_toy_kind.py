@@ -178,8 +178,8 @@ def other(kind: Kind) -> Any:
 
 MORE: dict[str, Callable[[Kind, Any], object]] = {
     "session": session,
-    "accountant": lambda kind, _: bp.types.Accountant(kind.framework).record(quilts(kind)).explain(),
-    "accountant with delta": lambda kind, _: bp.types.Accountant(kind.framework).record(quilts(kind)).epsilon_at(0.01),
+    "accountant": lambda kind, _: bp.Accountant(kind.framework).record(quilts(kind)).explain(),
+    "accountant with delta": lambda kind, _: bp.Accountant(kind.framework).record(quilts(kind)).epsilon_at(0.01),
     "curve": lambda kind, _: str(kind.calibration.curve()),
     "a factor": lambda kind, _: str(quilts(kind).misspecified(1.1)),
     "rehearse quilts": lambda kind, _: bp.rehearse(quilts(kind), 50),

@@ -77,4 +77,4 @@ def test_it_is_released_and_counted() -> None:
     found = CautiousMechanism().calibrate(FRAMEWORK, TALL, epsilon=0.5)
     released = bp.release(found, bp.example_data("student"))
     assert released.interval(0.95)[0] <= released.value <= released.interval(0.95)[1]
-    assert bp.types.Accountant(FRAMEWORK).record(found).epsilon <= 0.5
+    assert bp.Accountant(FRAMEWORK).record(found).epsilon <= 0.5

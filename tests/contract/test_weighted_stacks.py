@@ -143,7 +143,7 @@ def test_gaussian_noise_hides_the_weighted_distance() -> None:
 
 def test_a_stack_over_a_chain_never_passes_the_claim() -> None:
     table, start, steps = np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([0.6, 0.4]), 5
-    chain = bp.MarkovChain(table.tolist(), "stationary", steps, states=[0, 1])
+    chain = bp.types.MarkovChain(table.tolist(), "stationary", steps, states=[0, 1])
     schema = bp.Schema(records=steps, columns={"x": bp.Integer(0, 1)})
     framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
     query = bp.stack(bp.total("x"), bp.linear({"x": 0.001}))

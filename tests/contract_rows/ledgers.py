@@ -185,7 +185,7 @@ def _(folder: Path) -> str:
     mechanism = bp.MarkovQuiltMechanism()
     one, two = (mechanism.calibrate(frame, bp.total(name), epsilon=0.5) for name in "xy")
     assert one.scale == two.scale == 0  # each column alone tells nothing, both tell everything
-    first = bp.types.Accountant(frame).record(one)
+    first = bp.Accountant(frame).record(one)
     assert first.epsilon <= 0.5
     try:
         both = first.record(two).epsilon
@@ -194,7 +194,7 @@ def _(folder: Path) -> str:
     else:
         assert both > 100, both
         found = f"counted as {both:g}"
-    column = bp.types.Accountant(STUDENT)
+    column = bp.Accountant(STUDENT)
     for _ in range(3):
         column = column.record(calibrated(0.5))
     assert abs(column.epsilon - 1.5) < 1e-9

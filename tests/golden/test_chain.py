@@ -18,7 +18,7 @@ EXACT_AND_PUBLISHED = [
 
 def scale(ones: tuple[float, float], epsilon: float, influence: str) -> float:
     transition = [[1 - ones[0], ones[0]], [1 - ones[1], ones[1]]]
-    chain = bp.MarkovChain(transition, "stationary", 100, states=[0, 1])
+    chain = bp.types.MarkovChain(transition, "stationary", 100, states=[0, 1])
     schema = bp.Schema(records=100, columns={"x": bp.Integer(0, 1)})
     framework = bp.ValuePrivacy(chain, schema, "x", source="a test")
     mechanism = bp.mechanisms.MarkovChainMechanism(influence=influence)  # type: ignore[arg-type]

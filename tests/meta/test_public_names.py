@@ -51,8 +51,8 @@ MOST = 72
 
 CONSTRUCTED = frozenset(
     {
-        "Binned", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork",
-        "DistributionPrivacy", "DistributionalAttributePrivacy", "Integer", "MarkovChain", "MarkovQuiltMechanism",
+        "Accountant", "Binned", "Categorical", "ColumnMechanism", "DatasetAttributePrivacy", "DiscreteNetwork",
+        "DistributionPrivacy", "DistributionalAttributePrivacy", "Integer", "MarkovQuiltMechanism",
         "Real", "Schema", "Secret", "Session", "TightMechanism", "ValuePrivacy", "WassersteinMechanism",
     }
 )  # fmt: skip

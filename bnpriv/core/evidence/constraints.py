@@ -168,6 +168,9 @@ class RecordPair:
     distances : sequence of int
         How many records may change: positive, increasing.
     kind : {"exact", "certified", "estimate"}
+    mixed : tuple of (WholeLaw, WholeLaw), optional
+        The laws of all ways in which records of one table may change beside one another, this one among them; empty
+        where all of them change in this way.
     """
 
     pair: str
@@ -175,6 +178,12 @@ class RecordPair:
     denominators: tuple[int, ...]
     distances: Sequence[int]
     kind: Kind
+    mixed: tuple[tuple[WholeLaw, WholeLaw], ...] = ()
+
+    @cached_property
+    def ways(self) -> tuple[RecordPair, ...]:
+        """One pair for each of the ways in which records may change beside one another."""
+        return tuple(replace(self, numerators=laws, mixed=()) for laws in self.mixed) or (self,)
 
     @property
     def distance(self) -> int:
@@ -183,7 +192,12 @@ class RecordPair:
 
     @cached_property
     def log_ratio(self) -> float:
-        """What the answer tells without noise, at most: one record's log ratio times the number that change."""
+        """What the answer tells without noise, at most: one record's log ratio times the number that change.
+
+        Of records that change in different ways it is that of the way that tells most.
+        """
+        if self.mixed:
+            return max(way.log_ratio for way in self.ways)
         return up(self.distance * log_ratio(self.first, self.second)) if self.distinct else math.inf
 
     @cached_property
@@ -233,12 +247,15 @@ class RecordPair:
 
     def scaled(self, weights: Sequence[int]) -> RecordPair:
         """The pair with every output multiplied by a power of two, given by its exponent."""
-        laws = [
-            replace(law, columns=tuple(_doubled(column, w) for column, w in zip(law.columns, weights, strict=True)))
-            for law in self.numerators
-        ]
+
+        def both(laws: tuple[WholeLaw, WholeLaw]) -> tuple[WholeLaw, WholeLaw]:
+            columns = ([*map(_doubled, law.columns, weights)] for law in laws)
+            first, second = (replace(law, columns=tuple(each)) for law, each in zip(laws, columns, strict=True))
+            return first, second
+
         below = tuple(d << max(0, -w) for d, w in zip(self.denominators, weights, strict=True))
-        return replace(self, numerators=(laws[0], laws[1]), denominators=below)
+        mixed = tuple(map(both, self.mixed))
+        return replace(self, numerators=both(self.numerators), denominators=below, mixed=mixed)
 
     def _rounded(self, law: WholeLaw) -> Atoms:
         pairs = zip(law.columns, self.denominators, strict=True)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property
-from itertools import combinations
-from typing import final
+from functools import cache, cached_property, partial
+from itertools import combinations, pairwise
+from typing import TypeVar, cast, final
 
 import numpy as np
 
-from bnpriv.bound import Kind
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, law_kind
 from bnpriv.core.columns import State
@@ -33,14 +32,17 @@ from bnpriv.core.evidence.records import (
 )
 from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
+from bnpriv.core.frameworks.protected import predicate_text
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.asked import stack
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import NormalForm, Wholes, normal_form
+from bnpriv.core.queries.base import Indicator, Output, Query
+from bnpriv.core.queries.builtin import Difference
+from bnpriv.core.queries.normal_form import NormalForm, definite, normal_form
+from bnpriv.core.queries.predicates import And, Not, Predicate
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import (
     BETWEEN,
@@ -136,52 +138,65 @@ def reach(at_most: float) -> Fraction:
     return Fraction(at_most) * (1 + Fraction(1, 10**12))
 
 
+Value = TypeVar("Value")
+
+
+def chosen_sides(
+    secret: Secret, side: Callable[[frozenset[State] | Interval], frozenset[Value]]
+) -> dict[int, tuple[frozenset[Value], frozenset[Value]]] | None:
+    """The chosen pairs that are possible, by their index, as sets of values; None where a distance describes them."""
+    if secret.pairs is None or isinstance(secret.pairs, Apart):
+        return None
+    sides = {k: (side(pair.first), side(pair.second)) for k, pair in enumerate(secret.pairs.chosen)}
+    for k, both in sides.items():
+        require_disjoint(secret.pairs.chosen[k], *both)
+    served = {k: both for k, both in sides.items() if all(both)}
+    if not served:
+        raise impossible(str(secret.pairs.chosen[0]))
+    return served
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """A property that is `low` plus `unit` for every one of `n` records that counts."""
+    """A property that is `low` plus `unit` for every one of `n` records that counts, or of `n` steps of records."""
 
     n: int
     low: Fraction
     unit: Fraction
 
     @classmethod
-    def of(cls, scale: Wholes, n: int, low: int, high: int) -> Counts:
-        """The property whose numerator one record raises by `low` or, if it counts, by `high`."""
+    def of(cls, secret: Secret, schema: Schema, *values: int) -> Counts:
+        """The property whose numerator one record raises by one of two or three values, equally far apart.
+
+        Several counts at once are as far apart as the number of records that lie in other cells.
+        """
+        if secret.of_cells:
+            return cls(n=schema.records, low=Fraction(0), unit=Fraction(1))
+        scale, steps = normal_form(secret.property, schema).wholes()[0], len(values) - 1
         return cls(
-            n=n,
-            low=Fraction(n * low + scale.shift, scale.denominator),
-            unit=Fraction(high - low, scale.denominator),
+            n=schema.records * steps,
+            low=Fraction(schema.records * values[0] + scale.shift, scale.denominator),
+            unit=Fraction(values[1] - values[0], scale.denominator),
         )
 
     def possible(self, side: frozenset[State] | Interval) -> frozenset[int]:
         """The numbers of counting records for each value of a secret that the property can take."""
-        if isinstance(side, Interval):
-            first, last = ((Fraction(end) - self.low) / self.unit for end in (side.low, side.high))
-            around = range(max(0, math.floor(first) - 1), min(self.n, math.ceil(last) + 1) + 1)
-            inside = {self.low + k * self.unit: k for k in around}
-            return frozenset(inside[value] for value in meant(side, inside))
         found: set[int] = set()
-        for number in map(number_of, side):
-            # all counts whose value rounds to this number are within one unit in its last place
-            ends = (Fraction(number) + sign * Fraction(math.ulp(number)) for sign in (-1, 1))
-            first, last = ((end - self.low) / self.unit for end in ends)
+        for each in [side] if isinstance(side, Interval) else map(number_of, side):
+            low, high = (each.low, each.high) if isinstance(each, Interval) else (each, each)
+            # all counts whose value rounds to a number are within one unit in its last place
+            first = (Fraction(low) - Fraction(math.ulp(low)) - self.low) / self.unit
+            last = (Fraction(high) + Fraction(math.ulp(high)) - self.low) / self.unit
             around = range(max(0, math.floor(first)), min(self.n, math.ceil(last)) + 1)
             counts = {self.low + k * self.unit: k for k in around}
-            found.update(counts[value] for value in (meant([number], counts) if counts else ()))
+            wanted = each if isinstance(each, Interval) else [each]
+            found.update(counts[value] for value in (meant(wanted, counts) if counts else ()))
         return frozenset(found)
 
     def pairs(self, secret: Secret) -> CountPairs | None:
         """The chosen pairs that are possible, as sets of counts; None where a distance describes them."""
-        if secret.pairs is None or isinstance(secret.pairs, Apart):
-            return None
-        sides = {k: (self.possible(p.first), self.possible(p.second)) for k, p in enumerate(secret.pairs.chosen)}
-        for k, both in sides.items():
-            require_disjoint(secret.pairs.chosen[k], *both)
-        served = {k: both for k, both in sides.items() if all(both)}
-        if not served:
-            raise impossible(str(secret.pairs.chosen[0]))
-        return served
+        return chosen_sides(secret, self.possible)
 
     def apart(self, secret: Secret, pairs: CountPairs | None) -> tuple[Sequence[int], str]:
         """The numbers of records that may lie between the secrets of a pair, and the farthest pair in words."""
@@ -212,7 +227,11 @@ class Counts:
 
     def text(self, members: frozenset[int]) -> str:
         """A set of counts as values of the property, in words."""
-        return side_text(frozenset(f"{float(self.low + self.unit * s):g}" for s in members))
+        return _text(frozenset(self.low + self.unit * s for s in members))
+
+
+def _text(values: frozenset[Fraction]) -> str:
+    return side_text(frozenset(f"{float(value):g}" for value in values))
 
 
 def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
@@ -220,6 +239,150 @@ def _gaps(first: frozenset[int], second: frozenset[int]) -> set[int]:
     if len(first) * len(second) > MOST_GAPS:
         return set(range(1, max(max(first) - min(second), max(second) - min(first)) + 1))
     return {max(1, abs(a - b)) for a in first for b in second}
+
+
+# --------------------------------------------------------------------------------------------------
+# The classes of records that a secret is about, and how records move between them from one secret to the other.
+#
+# docs/claims/classes.md. A count has two classes, a difference three, several counts at once one for every cell.
+# --------------------------------------------------------------------------------------------------
+
+MOST_COMPARED_CLASSES = 64
+"""The most classes of records of which each is compared with each other one."""
+
+OTHERS = "other records"
+"""The records in none of the cells."""
+
+
+def cells_of(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
+    """The cells of counts of records, each with its condition; what no cell has is in none of them."""
+    query = secret.property
+    if isinstance(query, Difference):
+        first, second = (definite(part.predicate, schema) for part in query.parts)
+        names = [predicate_text(part.predicate) for part in query.parts]
+        return [(names[0], And((first, Not(second)))), (names[1], And((second, Not(first))))]
+    terms = [cast(Indicator, output.terms[0][1]) for output in query.outputs(schema)]
+    # a gap that is not counted is in none of the cells
+    return [(predicate_text(term.predicate), definite(term.predicate, schema)) for term in terms]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ClassNumber(Query):
+    """A number for the class of a record: one for every cell, 0 for records in none."""
+
+    cells: tuple[Predicate, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that tell the class."""
+        return frozenset[str]().union(*(cell.columns for cell in self.cells))
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """The one number."""
+        terms = zip(map(Fraction, self.numbers), map(Indicator, self.cells), strict=True)
+        return (Output("class", tuple(term for term in terms if term[0])),)
+
+
+def class_query(secret: Secret, schema: Schema) -> Query:
+    """A query whose one number tells the class of a record: a property, or of several counts the place of its cell."""
+    if not secret.of_cells:
+        return secret.property
+    cells = tuple(cell for _, cell in cells_of(secret, schema))
+    if len(cells) >= MOST_COMPARED_CLASSES:
+        raise LawError(
+            f"a secret has at most {MOST_COMPARED_CLASSES} classes of records, each compared with all others",
+            found=f"{len(cells):,} cells of {secret.property}",
+            remedy="Hide coarser bins, or fewer columns; or hand on a private table.",
+        )
+    return ClassNumber(cells=cells, numbers=tuple(range(1, len(cells) + 1)))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ClassMoves:
+    """How records change from one secret of a pair to the other.
+
+    Parameters
+    ----------
+    distances : sequence of int
+        How many records may change.
+    classes : mapping from str to (int, int)
+        Every two classes between which one record may move, either way, by what `class_query` tells of a record; in
+        words the secrets that are furthest apart and, unless there are but two, the classes. Empty where the secret has
+        one possible value.
+    mixed : tuple of (int, int)
+        The same for all that records of one table may have become in the end; empty where all change in one way, or
+        one alone does.
+
+    Notes
+    -----
+    docs/claims/classes.md.
+    """
+
+    distances: Sequence[int]
+    classes: Mapping[str, tuple[int, int]]
+    mixed: tuple[tuple[int, int], ...] = ()
+
+
+def moves(secret: Secret, schema: Schema, values: Sequence[int]) -> ClassMoves | None:
+    """How records change between secrets, where `class_query` tells some values; None for a sum of many values.
+
+    Raises
+    ------
+    SecretError
+        If no two values that are to be hidden are possible.
+    """
+    if len(values) == 1:
+        return ClassMoves(distances=(), classes={})
+    if not secret.of_cells and len(values) > (3 if isinstance(secret.property, Difference) else 2):
+        return None
+    counts = Counts.of(secret, schema, *values)
+    distances, text = counts.apart(secret, counts.pairs(secret))
+    if not secret.of_cells and len(values) == 2:
+        return ClassMoves(distances=distances, classes={text: (values[1], values[0])})
+    names, ways = [name for name, _ in cells_of(secret, schema)], [(b, a) for a, b in combinations(values, 2)]
+    # of a difference two units may be one record that leaves the one class for the other: a way of its own in the end
+    mixed = tuple(ways) if len(ways) > 1 and distances[-1] > 1 else ()
+    if secret.of_cells:
+        text, names = f"{distances[-1]:,} record{'s' if distances[-1] > 1 else ''} in other cells", [OTHERS, *names]
+        found = {f"{text}, {names[b]}{BETWEEN}{names[a]}": (b, a) for b, a in ways}
+    else:
+        steps = zip(reversed(names), pairwise(values), strict=True)
+        found = {f"{text}, {name}{BETWEEN}{OTHERS}": (high, low) for name, (low, high) in steps}
+    return ClassMoves(distances=distances, classes=found, mixed=mixed)
+
+
+RecordLaws = Callable[[tuple[int, int]], tuple[WholeLaw, WholeLaw]]
+"""From two classes to what a record of each adds to an answer."""
+
+
+def class_laws(
+    framework: DatasetAttributePrivacy, query: Query, secret: Secret, model: int
+) -> tuple[WholeLaw, RecordLaws]:
+    """What one record tells of its class and adds to an answer under one model; and from two classes the law of each.
+
+    Raises
+    ------
+    LawError
+        If there are too many classes, or a law is not known.
+    """
+    told = class_query(secret, framework.schema)
+    both = law_of_one_record(framework, stack(told, query), model)
+
+    @cache
+    def between(classes: tuple[int, int]) -> tuple[WholeLaw, WholeLaw]:
+        first, second = classes
+        if framework.public_records is None or not isinstance(told, ClassNumber):
+            return both.given([first]), both.given([second])
+        # such models have further records in the classes of the least and the largest number; of none it is 0
+        rest = int(second == 0)
+        numbers = tuple(rest + (k == first) - (k == second) for k in told.numbers)
+        alone = law_of_one_record(framework, stack(replace(told, numbers=numbers), query), model)
+        return alone.given([rest + 1]), alone.given([rest - 1])
+
+    return both, between
 
 
 # --------------------------------------------------------------------------------------------------
@@ -273,7 +436,7 @@ class DatasetLaws:
         return False
 
     def constraints(self) -> tuple[Constraint, ...]:
-        """One constraint per protected attribute and model."""
+        """One constraint per protected attribute, model, and two classes between which records move."""
         return self._constraints
 
     @cached_property
@@ -287,11 +450,9 @@ class DatasetLaws:
         refused: list[SecretError] = []
         for model in watched(range(self.framework.models), "the laws of the answer under {}", "more model", SHORTER):
             try:
-                each = constraint(self.framework, self.query, name, secret, model)
+                found += constraints_of(self.framework, self.query, name, secret, model)
             except SecretError as error:
                 refused.append(error)
-            else:
-                found += [] if each is None else [each]
         if refused and not found:
             raise refused[0]
         chosen = () if not isinstance(secret.pairs, (SecretPairs, IntervalPairs)) else secret.pairs.chosen
@@ -310,13 +471,12 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     BnprivError
         If that law is not known.
     """
-    one = law_of_one_record(framework, secret.property, model)
+    one = law_of_one_record(framework, class_query(secret, framework.schema), model)
     values = np.unique(one.columns[0])
-    if len(values) != 2:
+    if secret.of_cells or len(values) != 2:
         return len(values) > 1
-    scale = normal_form(secret.property, framework.schema).wholes()[0]
     try:
-        Counts.of(scale, framework.schema.records, *map(int, values)).pairs(secret)
+        Counts.of(secret, framework.schema, *map(int, values)).pairs(secret)
     except SecretError:
         return False
     return True
@@ -361,66 +521,40 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
     return evidence
 
 
-def constraint(
+SEVERAL = Refusal(
+    required="exact laws of the answer are compared for secrets of one number",
+    found="several counts at once",
+    remedy="Use TightMechanism, which needs the laws of one record only.",
+)
+
+Exact = tuple[Sequence[LawPair] | Refusal, frozenset[int] | None]
+"""The exact laws of the answer, or why they are not computed; and which of the chosen pairs are possible."""
+
+
+def constraints_of(
     framework: DatasetAttributePrivacy, query: Query, name: str, secret: Secret, model: int
-) -> Constraint | None:
-    """What one secret requires under one model; None if it has a single possible value."""
-    task = _Task(
-        name=name,
-        secret=secret,
-        model=model,
-        models=framework.models,
-        both=law_of_one_record(framework, stack(secret.property, query), model),
-        form=normal_form(query, framework.schema),
-        scale=normal_form(secret.property, framework.schema).wholes()[0],
-        kind=law_kind(
-            law for read in {*secret.property.columns, *query.columns} for law in framework.column_laws.get(read, ())
-        ),
-    )
-    values = len(np.unique(task.both.columns[0]))
-    # two values: a number of records, for which one record's laws suffice; more need the joint law with the answer
-    return None if values == 1 else _of_count(task) if values == 2 else _of_sum(task)
-
-
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Task:
-    """One secret under one model.
-
-    Parameters
-    ----------
-    name : str
-        The protected column.
-    secret : Secret
-    model : int
-    models : int
-        How many models there are, each of which is worked out.
-    both : WholeLaw
-        What one record adds to the numerator of the property, and to those of the answer.
-    form : NormalForm
-        The query.
-    scale : Wholes
-        The property in whole numbers.
-    kind : {"exact", "certified", "estimate"}
-        How well the probabilities are known.
-    """
-
-    name: str
-    secret: Secret
-    model: int
-    models: int
-    both: WholeLaw
-    form: NormalForm
-    scale: Wholes
-    kind: Kind
-
-    @property
-    def records(self) -> int:
-        return self.form.schema.records
-
-    def value(self, numerator: int) -> Fraction:
-        """The value of the property for a sum of numerators over the records."""
-        return Fraction(numerator + self.scale.shift, self.scale.denominator)
+) -> list[Constraint]:
+    """What one secret requires under one model, for every two classes; nothing if it has a single possible value."""
+    form, read = normal_form(query, framework.schema), secret.property.columns | query.columns
+    kind = law_kind(law for column in read for law in framework.column_laws.get(column, ()))
+    both, between = class_laws(framework, query, secret, model)
+    values = [int(value) for value in np.unique(both.columns[0])]
+    found, exact = moves(secret, framework.schema, values), (SEVERAL, None)
+    if not secret.of_cells and len(values) == 2:  # a number of records, for which the laws of one suffice
+        exact = _of_count(secret, Counts.of(secret, framework.schema, *values), both, form, framework.models)
+    elif not secret.of_cells and len(values) > 2:  # more need the joint law with the answer
+        exact = _of_sum(secret, both, form)
+    pairs, served = exact
+    if not isinstance(pairs, Refusal):
+        pairs = tuple(replace(pair, kind=kind) for pair in pairs)
+    alone = Constraint(protected=name, model=model, record=None, pairs=pairs, served=served)
+    if found is None:
+        return [alone]
+    mixed = tuple(map(between, found.mixed))
+    records = [
+        record_pair(form, text, between(classes), found.distances, kind) for text, classes in found.classes.items()
+    ]
+    return [replace(alone, record=replace(record, mixed=mixed)) for record in records]
 
 
 def network_record_law(
@@ -448,129 +582,83 @@ def law_of_one_record(framework: DatasetAttributePrivacy, query: Query, model: i
     return own if public is None or draw < 0 else public.law(normal_form(query, framework.schema), draw, own)
 
 
-def _of_count(task: _Task) -> Constraint:
-    """A secret that is a number of records: the two laws of one record, and how many records may change."""
-    low, high = (int(value) for value in np.unique(task.both.columns[0]))
-    counts = Counts.of(task.scale, task.records, low, high)
-    pairs = counts.pairs(task.secret)
-    distances, label = counts.apart(task.secret, pairs)
-    sides = task.both.given([high]), task.both.given([low])
-    return Constraint(
-        protected=task.name,
-        model=task.model,
-        record=record_pair(task.form, label, sides, distances, task.kind),
-        pairs=_exact_pairs(task, counts, pairs, *sides),
-        served=None if pairs is None else frozenset(pairs),
-    )
-
-
-def _exact_pairs(
-    task: _Task, counts: Counts, pairs: CountPairs | None, first: WholeLaw, second: WholeLaw
-) -> Sequence[LawPair] | Refusal:
-    """The exact laws of the answer given the two secrets of every pair, where that is cheap."""
-    listed = counts.listed(task.secret, pairs)
+def _of_count(secret: Secret, counts: Counts, both: WholeLaw, form: NormalForm, models: int) -> Exact:
+    """The exact laws of the answer given the two secrets of every pair, numbers of records, where that is cheap."""
+    low, high = ([int(value)] for value in np.unique(both.columns[0]))
+    first, second, pairs = both.given(high), both.given(low), counts.pairs(secret)
+    listed, served = counts.listed(secret, pairs), None if pairs is None else frozenset(pairs)
     if isinstance(listed, int):
-        return Refusal(
-            required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
-            found=f"{listed:,}",
-            remedy="Use TightMechanism, which needs the laws of one record only, or protect chosen pairs of secrets.",
-        )
+        return _too_many(listed), served
     needed = {s for sides in listed for side in sides for s in side}
     refusal = too_large([first, second], counts.n, len(needed))
-    refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), task.models)
+    refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), models)
     if refusal is not None or first.dimension > 1:
-        return refusal or Refusal(
+        refusal = refusal or Refusal(
             required="exact laws of the answer are compared for one number",
             found=f"{first.dimension} numbers",
             remedy="Use Laplace noise, which needs the laws of one record only.",
         )
-    low, high = (task.both.log_mass([value]) for value in np.unique(task.both.columns[0]))
-    logs, error = binomial_logs(counts.n, high, low)
-    error += 2 * counts.n * task.both.error
-    at_once = service("laws.by_count")(task.form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
+        return refusal, served
+    logs, error = binomial_logs(counts.n, both.log_mass(high), both.log_mass(low))
+    error += 2 * counts.n * both.error
+    at_once = service("laws.by_count")(form, first, second) if len(needed) >= FEWEST_AT_ONCE else None
 
     @cache
     def known(s: int) -> Atoms:
         # given s records that count, the table is s draws of the one law and n - s of the other
-        return at_once[s] if at_once else released(task.form, summed((first, s), (second, counts.n - s)))
+        return at_once[s] if at_once else released(form, summed((first, s), (second, counts.n - s)))
 
-    @cache
-    def given(members: frozenset[int]) -> tuple[str, Atoms]:
+    def given(members: frozenset[int]) -> Atoms:
         chosen = sorted(members)
-        laws = [known(s) for s in chosen]
-        return counts.text(members), laws[0] if len(laws) == 1 else mixture_of(*normalized(logs[chosen], error), laws)
+        return mixture_of(*normalized(logs[chosen], error), [known(s) for s in chosen])
 
-    try:
-        sides = ((given(a), given(b)) for a, b in listed)
-        return tuple(
-            LawPair(pair=f"{a} against {b}", first=f, second=g, rounding=0.0, kind=task.kind)
-            for (a, f), (b, g) in sides
-        )
-    except BnprivError as error_found:
-        return Refusal.of(error_found)
+    return _compared(listed, counts.text, given), served
 
 
-def _of_sum(task: _Task) -> Constraint:
-    """A secret that is a sum of several values: the joint law of secret and answer, conditioned on each value."""
-    refusal = too_large([task.both], task.records)
+def _of_sum(secret: Secret, both: WholeLaw, form: NormalForm) -> Exact:
+    """The same of a sum of several values: the joint law of secret and answer, conditioned on each value."""
+    records, scale = form.schema.records, normal_form(secret.property, form.schema).wholes()[0]
+    refusal = too_large([both], records)
     if refusal is not None:
-        return Constraint(protected=task.name, model=task.model, record=None, pairs=refusal)
+        return refusal, None
     try:
-        total = summed((task.both, task.records))
+        total = summed((both, records))
     except SizeError as error:
-        return Constraint(protected=task.name, model=task.model, record=None, pairs=Refusal.of(error))
-    secret = task.secret
-    chosen = _chosen(task, [int(value) for value in np.unique(total.columns[0])])
-    served = None if secret.pairs is None or isinstance(secret.pairs, Apart) else frozenset(chosen)
-    pairs = _cut(task, total, list(chosen.values()))
-    return Constraint(protected=task.name, model=task.model, record=None, pairs=pairs, served=served)
-
-
-PropertyValues = frozenset[int]
-"""Values of a property, by their numerators."""
-
-
-def _chosen(task: _Task, numerators: Sequence[int]) -> dict[int, tuple[PropertyValues, PropertyValues]]:
-    """The pairs of sets of possible values that are compared, chosen ones by their index."""
-    listed: list[tuple[PropertyValues, PropertyValues]]
-    secret = task.secret
-    if isinstance(secret.pairs, (SecretPairs, IntervalPairs)):
-        values = {task.value(numerator): numerator for numerator in numerators}
-
-        def side(states: frozenset[State] | Interval) -> PropertyValues:
-            return frozenset(values[value] for value in meant(states, values))
-
-        listed = [(side(pair.first), side(pair.second)) for pair in secret.pairs.chosen]
-        for pair, both in zip(secret.pairs.chosen, listed, strict=True):
-            require_disjoint(pair, *both)
+        return Refusal.of(error), None
+    values = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in np.unique(total.columns[0])}
+    chosen, served = chosen_sides(secret, partial(meant, values=values)), None
+    if chosen is None:
+        most = reach(secret.pairs.at_most) if isinstance(secret.pairs, Apart) else math.inf
+        listed = [(frozenset({a}), frozenset({b})) for a, b in combinations(values, 2) if b - a <= most]
     else:
-        most = reach(secret.pairs.at_most) * task.scale.denominator if isinstance(secret.pairs, Apart) else None
-        both = combinations(numerators, 2)
-        listed = [(frozenset({a}), frozenset({b})) for a, b in both if most is None or b - a <= most]
-    found = {k: sides for k, sides in enumerate(listed) if all(sides)}
-    if not found:
+        listed, served = list(chosen.values()), frozenset(chosen)
+    if not listed:
         raise impossible(str(secret))
-    return found
+    if len(listed) > MOST_EXACT_PAIRS:
+        return _too_many(len(listed)), served
+    return _compared(listed, _text, lambda side: released(form, total.given(values[value] for value in side))), served
 
 
-def _cut(
-    task: _Task, total: WholeLaw, chosen: Sequence[tuple[PropertyValues, PropertyValues]]
+def _too_many(pairs: int) -> Refusal:
+    return Refusal(
+        required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
+        found=f"{pairs:,}",
+        remedy="Use TightMechanism, which of counts needs the laws of one record only, or choose pairs with "
+        "bnpriv.pairs or bnpriv.apart.",
+    )
+
+
+def _compared(
+    listed: Sequence[tuple[frozenset[Value], frozenset[Value]]],
+    text: Callable[[frozenset[Value]], str],
+    law: Callable[[frozenset[Value]], Atoms],
 ) -> Sequence[LawPair] | Refusal:
     """The laws of the answer given the two sides of every pair."""
-    if len(chosen) > MOST_EXACT_PAIRS:
-        return Refusal(
-            required=f"at most {MOST_EXACT_PAIRS:,} pairs of secrets are compared",
-            found=f"{len(chosen):,}",
-            remedy="Choose pairs with bnpriv.pairs or bnpriv.apart.",
+    given = cache(law)
+    try:
+        return tuple(
+            LawPair(pair=f"{text(a)}{BETWEEN}{text(b)}", first=given(a), second=given(b), rounding=0.0)
+            for a, b in listed
         )
-    known = {side: released(task.form, total.given(side)) for pair in chosen for side in pair}
-    return tuple(
-        LawPair(
-            pair=" against ".join(side_text(frozenset(f"{float(task.value(v)):g}" for v in side)) for side in (a, b)),
-            first=known[a],
-            second=known[b],
-            rounding=0.0,
-            kind=task.kind,
-        )
-        for a, b in chosen
-    )
+    except BnprivError as error:
+        return Refusal.of(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,7 +15,6 @@ from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
-from bnpriv.core.queries.builtin import Count, Proportion
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
@@ -136,7 +135,8 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def protected_secrets(self) -> tuple[ProtectedSecret, ...]:
         """What is protected about every protected column, in words."""
         bounded = self.forward is not None or bool(self.network.states)
-        return tuple(property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
+        told = (property_secret(secret, self.schema, bounded=bounded) for secret in self.protect.values())
+        return tuple(replace(each, attribute=name) for name, each in zip(self.protect, told, strict=True))
 
     @property
     def forward(self) -> Forward | None:
@@ -211,17 +211,11 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
     known = network.attributes if forward is None else tuple(forward.reading.columns)
     checks.member("a protected column", name, known, error=SecretError)
     checks.member("a protected column", name, schema.columns, error=SecretError)
-    if not isinstance(secret, Secret) or secret.column != name:
+    if not isinstance(secret, Secret) or not secret.is_of(name):
         raise SecretError(
             f"the secret of {name!r} must be a property of that column",
             found=checks.type_text(secret) if not isinstance(secret, Secret) else f"one of {secret.column!r}",
             remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
-        )
-    if secret.of_cells:
-        raise SecretError(
-            "a framework hides one number of every protected column",
-            found=f"several counts at once, {secret.property}",
-            remedy="Hand on a private table, which hides them: private_table(secret, data, epsilon, schema=schema).",
         )
     for column in sorted(secret.property.columns):
         checks.member("a column of a secret", column, known, error=SecretError)
@@ -233,52 +227,8 @@ def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy)
             found=f"{shared}, which may have a value in common",
             remedy="Leave out the end that two ranges have in common, and numbers that stand for one value.",
         )
-    if forward is not None:
-        _check_drawn(name, secret, schema, forward)
-    elif not network.states:
-        _check_normal(name, secret, schema)
-    elif len(secret.property.columns) > 1:
-        raise SecretError(
-            f"the secret of {name!r} must be a property of that column alone",
-            found=str(secret.property),
-            remedy="A linear of several columns needs records with a joint normal law, a GaussianNetwork.",
-        )
-
-
-def _check_drawn(name: str, secret: Secret, schema: Schema, forward: Forward) -> None:
-    """Refuse pairs that are not listed one by one: draws are collected for each secret of a pair."""
-    normal_form(secret.property, schema)
-    if secret.pairs is None or isinstance(secret.pairs, Apart):
-        text = secret.pairs and service("secrets.suggested")(secret, schema, forward)
-        raise SecretError(
-            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
-            "learned from tables that have a value, and such pairs hold values that come up in no table",
-            found=str(secret),
-            remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
-            "values, pairs=pairs((40, 50)).",
-        )
-    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
-        raise SecretError(
-            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
-        )
-
-
-def _check_normal(name: str, secret: Secret, schema: Schema) -> None:
-    """Refuse a property that is not linear in a normal column, and values of it without a distance."""
-    if isinstance(secret.property, (Count, Proportion)):
-        raise SecretError(
-            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
-            found=str(secret.property),
-            remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
-        )
-    normal_form(secret.property, schema)
-    if secret.pairs is None:
-        raise SecretError(
-            f"the secret of {name!r} needs a distance: any two values of a normal number cannot be hidden",
-            found="all pairs of values",
-            remedy="Pass pairs=apart(at_most=5), or pairs=intervals(((30, 40), (50, 60))).",
-        )
-    if any(math.isinf(pair.farthest) for pair in _pairs(secret)):
-        raise SecretError(
-            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
-        )
+    by_states = bool(network.states) and forward is None
+    if secret.of_cells or not by_states:
+        normal_form(secret.property, schema)
+    if not by_states:
+        service("secrets.required")(name, secret, schema, forward)

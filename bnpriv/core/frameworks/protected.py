@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Linear, Mean, Proportion
+from bnpriv.core.queries.builtin import Count, Difference, Linear, Mean, Proportion
 from bnpriv.core.queries.predicates import Comparison, Predicate
+from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import (
     Apart,
@@ -164,6 +163,15 @@ def interval_secret(
 def property_secret(secret: Secret, schema: Schema, *, bounded: bool = True) -> ProtectedSecret:
     """What is protected about a property of the table; not `bounded` where its values may be any number."""
     noun = f"{property_text(secret.property)} in this table"
+    if secret.of_cells:
+        cells = and_text([name_text(name) for name in sorted(secret.property.columns)])
+        some = f"at most {int(min(secret.pairs.at_most, schema.records)):,}" if isinstance(secret.pairs, Apart) else ""
+        return ProtectedSecret(
+            attribute=secret.column,
+            secret=f"how many records of this table fall into each cell of {cells}",
+            pairs=f"{some} records in other cells" if some else f"{ALL_PAIRS} of values",
+            bounds_belief=not some,
+        )
     if secret.pairs is None:
         return ProtectedSecret(attribute=secret.column, secret=noun, pairs=f"{ALL_PAIRS} of values", bounds_belief=True)
     if isinstance(secret.pairs, Apart):
@@ -196,6 +204,11 @@ def property_text(query: Query) -> str:
     if isinstance(query, (Count, Proportion)):
         what = "number" if isinstance(query, Count) else "share"
         return f"the {what} of records with {predicate_text(query.predicate)}"
+    if isinstance(query, Difference):
+        first, second = (predicate_text(part.predicate) for part in query.parts)
+        if isinstance(query.parts[0], Count):
+            return f"how many more records have {first} than {second}"
+        return f"how much larger the share of records with {first} is than that with {second}"
     if isinstance(query, Linear):
         return f"the weighted mean {visible(str(query))}"
     what = "mean" if isinstance(query, Mean) else "total"
@@ -218,12 +231,5 @@ def predicate_text(predicate: Predicate) -> str:
 
 def _span(secret: Secret, schema: Schema) -> float:
     """The largest distance between two values of a property."""
-    if isinstance(secret.property, Count):
-        return schema.records
-    if isinstance(secret.property, Proportion):
-        return 1.0
-    column = schema[secret.column]
-    if isinstance(column, Categorical) or isinstance(secret.property, Linear):
-        return math.inf
-    width = column.upper - column.lower
-    return width if isinstance(secret.property, Mean) else width * schema.records
+    lower, upper = answer_range(secret.property, schema)
+    return float(upper[0] - lower[0])

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count, islice
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import TYPE_CHECKING, overload
 
 from bnpriv.checks import listing, member, subset, whole
 from bnpriv.core.networks.graph import Graph, graph_of, reached
@@ -23,23 +23,13 @@ from bnpriv.text import set_text
 if TYPE_CHECKING:
     import networkx as nx
 
+    from bnpriv.core.networks.base import Network
     from bnpriv.render.document import Document
+
+    DeclaredGraph = Network | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
 
 SHOWN = 3
 """The number of quilts that are named, or drawn, of all."""
-
-
-class HasGraph(Protocol):
-    """Anything with a directed acyclic graph over its attributes, such as a network."""
-
-    @property
-    def graph(self) -> Graph:
-        """The attributes with their parents."""
-        ...
-
-
-if TYPE_CHECKING:
-    DeclaredGraph = HasGraph | Graph | nx.DiGraph[str] | Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -308,7 +308,7 @@ def sums_of_records(record: RecordPair, rounding: float) -> Sequence[LawPair] | 
     Returns
     -------
     sequence of LawPair, or None
-        None for several numbers, and where there are too many sums.
+        None for several numbers, for records that change in different ways, and where there are too many sums.
     """
     if rounding not in record.compared:
         record.compared[rounding] = _sums(record, rounding)
@@ -316,7 +316,8 @@ def sums_of_records(record: RecordPair, rounding: float) -> Sequence[LawPair] | 
 
 
 def _sums(record: RecordPair, rounding: float) -> Sequence[LawPair] | None:
-    if record.first.dimension > 1 or _too_many_sums(record):
+    # records that change in different ways add sums of several laws, more than can be gone through
+    if record.mixed or record.first.dimension > 1 or _too_many_sums(record):
         return None
     try:
         sums = [record.sums(records) for records in reversed(record.distances)]
@@ -374,6 +375,12 @@ class Coupled:
     @classmethod
     def of(cls, record: RecordPair, norm: int) -> Coupled:
         """Couple one record as far as its two laws allow; distances are in the 1-norm or the 2-norm."""
+        if record.mixed:
+            # fewer that differ, by less, are told apart no better
+            found = [cls.of(way, norm) for way in record.ways]
+            part, apart, reach = (max(getattr(each, what) for each in found) for what in ("part", "apart", "reach"))
+            free = all(each.free for each in found)
+            return cls(part=part, apart=apart, reach=reach, records=record.distance, free=free)
         points = np.unique(np.concatenate([record.first.points, record.second.points]), axis=0)
         first, second = (_logs_on(points, law.points, law.logs) for law in (record.first, record.second))
         error = record.first.error + record.second.error
@@ -478,7 +485,7 @@ def bounded_scale(record: RecordPair, epsilon: float, delta: float, rounding: fl
         return found[0]
     far = w_infinity(record.first, record.second, 2).upper * record.distance * (1 + UNIT_ROUNDOFF)
     if far > 0 or coupled.free:
-        slack = record.distance * tolerance(record.first, record.second)
+        slack = record.distance * max(tolerance(way.first, way.second) for way in record.ways)
         found.append(distance_scale(far, slack, rounding, epsilon, delta))
     return min(found)
 

@@ -162,7 +162,7 @@ class _DistanceSearch:
         # moving each of the k records by at most W moves their sum by at most k W
         far = record.distance * one.upper * (1 + UNIT_ROUNDOFF)
         # each of the k records pays the tolerance of its own comparison
-        slack = record.distance * tolerance(record.first, record.second)
+        slack = record.distance * max(tolerance(way.first, way.second) for way in record.ways)
         kind = weakest(["certified", record.kind])
         return LawDecision.of(
             record,

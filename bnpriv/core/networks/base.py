@@ -90,21 +90,7 @@ class ImportReport:
     level_assumed: bool = False
 
 
-class HasReading(Protocol):
-    """A network that records how it was read."""
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The nodes."""
-        ...
-
-    @property
-    def reading(self) -> ImportReport:
-        """How it was read from another library."""
-        ...
-
-
-def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
     """Those of `columns` that the network says something about: its attributes, and the columns they drive.
 
     The others are declared independent, or unknown. Nothing is asked of the graph about them: they tell nothing of any
@@ -113,7 +99,7 @@ def modelled(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
     return frozenset(columns).intersection((*network.attributes, *network.reading.columns))
 
 
-def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
+def drivers(network: Network, columns: Iterable[str]) -> frozenset[str]:
     """The attributes that stand for `columns`: themselves, or the parameters that drive them.
 
     Examples
@@ -129,7 +115,7 @@ def drivers(network: HasReading, columns: Iterable[str]) -> frozenset[str]:
     return found.intersection(network.attributes)
 
 
-def driven_by(network: HasReading, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
+def driven_by(network: Network, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
     """Those of `columns` that are one of `attributes`, or driven by one of them."""
     return frozenset(name for name in columns if not drivers(network, {name}).isdisjoint(attributes))
 

@@ -186,6 +186,10 @@ class _OfCondition(Query):
         """The columns that the query reads."""
         return self.predicate.columns
 
+    def __sub__(self, other: object) -> Difference:
+        """How many more records, or which larger share of them, satisfy this condition than another one."""
+        return Difference(parts=cast("tuple[Count, Count]", (self, other)))
+
     def __str__(self) -> str:
         return f"{type(self).__name__.lower()}({self.predicate})"
 
@@ -275,6 +279,36 @@ class Proportion(_OfCondition):
     def outputs(self, schema: Schema) -> tuple[Output, ...]:
         """The one number of the answer."""
         return (Output(str(self), ((WEIGHT_ONE, Indicator(self.predicate)),), averaged=True),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference(Query):
+    """How many more records satisfy one condition than another; made by ``count(...) - count(...)``, or of shares."""
+
+    parts: tuple[Count, Count] | tuple[Proportion, Proportion]
+
+    def __post_init__(self) -> None:
+        kinds = {type(part) for part in self.parts}
+        if kinds not in ({Count}, {Proportion}):
+            raise QueryError(
+                "a difference is of two counts, or of two shares",
+                found=checks.listing(checks.type_text(part) for part in self.parts),
+                remedy='Write count(col("ward") == "a") - count(col("ward") == "b"), or linear({"a": 1, "b": -1}).',
+            )
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that the query reads."""
+        return self.parts[0].columns | self.parts[1].columns
+
+    def outputs(self, schema: Schema) -> tuple[Output, ...]:
+        """The one number of the answer."""
+        first, second = (Indicator(part.predicate) for part in self.parts)
+        terms = (WEIGHT_ONE, first), (-WEIGHT_ONE, second)
+        return (Output(str(self), terms, averaged=isinstance(self.parts[0], Proportion)),)
+
+    def __str__(self) -> str:
+        return " - ".join(map(str, self.parts))
 
 
 @dataclass(frozen=True, kw_only=True)

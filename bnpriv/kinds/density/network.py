@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.bound import FloatArray
+from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.frameworks.protected import ProtectedSecret, interval_secret
 from bnpriv.core.frozen import Cache, ReadOnly
@@ -22,12 +24,14 @@ from bnpriv.core.networks.base import (
     Forward,
     ImportReport,
     Level,
+    Network,
     NetworkMethods,
     Posterior,
     columns_identity,
     drivers,
 )
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.queries.builtin import Count, Difference, Proportion
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema
@@ -498,6 +502,82 @@ def suggested_ranges(secret: Secret, schema: Schema, forward: Forward) -> str:
     except BnprivError:  # what cannot be drawn is refused where draws are needed
         return ""
     return neighbours_text(values.reshape(-1), secret.pairs.at_most, touching=False)
+
+
+def refuse_unknown(network: Network, name: object) -> None:
+    """Refuse what cannot be protected although a model knows it: as an unknown name the remedy would not help.
+
+    Raises
+    ------
+    SecretError
+        If it is a function of parameters, a parameter that is fixed to draws, or a vector as a whole.
+    """
+    if not isinstance(name, str):
+        return
+    stem, entries = name.partition("[")[0], [each for each in network.attributes if each.startswith(f"{name}[")]
+    if network.reading.functions & {name, stem}:
+        raise SecretError(
+            "a function of parameters can be protected where there are draws of it, read as a belief",
+            found=f"the Deterministic {name!r} of a model that is read otherwise",
+            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
+            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
+            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
+        )
+    if stem in {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}:
+        raise SecretError(
+            "what is protected must not be fixed to draws of a posterior",
+            found=f"{name!r}, which is in this network",
+            remedy="Read the model by from_pymc(model, posterior=idata) without fix=, or without it among the names, "
+            "and protect it in DistributionalAttributePrivacy.",
+        )
+    if entries:
+        raise SecretError(
+            "of a vector single entries can be protected",
+            found=f"{name!r}, which has the entries {listing(entries, 6)}",
+            remedy=f"Name an entry, for example {entries[0]!r}, or several, each with its secrets.",
+        )
+
+
+def require_property(name: str, secret: Secret, schema: Schema, forward: Forward | None) -> None:
+    """Refuse a property of a table whose law is not known: of normal columns, or where a model draws whole tables.
+
+    Raises
+    ------
+    SecretError
+        If it is no number of a normal law, or draws could not be collected for each secret of a pair.
+    """
+    if secret.of_cells:
+        raise SecretError(
+            "several counts at once are hidden where every record is in one of finitely many cells, by itself",
+            found=f"{secret.property} over a network that is none of records with states",
+            remedy="Hand on a private table, which needs no model: private_table(secret, data, epsilon, delta, "
+            "schema=schema).",
+        )
+    if forward is None and isinstance(secret.property, (Count, Proportion, Difference)):
+        raise SecretError(
+            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
+            found=str(secret.property),
+            remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
+        )
+    if forward is None and secret.pairs is None:
+        raise SecretError(
+            f"the secret of {name!r} needs a distance: any two values of a normal number cannot be hidden",
+            found="all pairs of values",
+            remedy="Pass pairs=apart(at_most=5), or pairs=intervals(((30, 40), (50, 60))).",
+        )
+    if forward is not None and isinstance(secret.pairs, Apart | None):
+        text = suggested_ranges(secret, schema, forward)
+        raise SecretError(
+            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
+            "learned from tables that have a value, and such pairs hold values that come up in no table",
+            found=str(secret),
+            remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
+            "values, pairs=pairs((40, 50)).",
+        )
+    if not isinstance(secret.pairs, Apart | None) and any(math.isinf(pair.farthest) for pair in secret.pairs.chosen):
+        raise SecretError(
+            "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
+        )
 
 
 def _pairs(network: DensityNetwork, attribute: str, given: object) -> tuple[Pair, ...]:

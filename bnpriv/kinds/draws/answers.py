@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,28 +121,6 @@ def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
 
 DrawsBySecret = dict[SecretSide | None, Draws]
 """Draws of the answer for each of several secrets; under None those without a condition."""
-
-
-class AnswerSource(Protocol):
-    """Draws answers to one query, of whole tables."""
-
-    @property
-    def sampling(self) -> Sampling:
-        """How many are drawn, and from which seed."""
-        ...
-
-    @property
-    def believed(self) -> ParameterDraws | None:
-        """The draws of a posterior whose law is that of the parameters; None if there are none."""
-        ...
-
-    def reseeded(self, draws: int, seed: int) -> AnswerSource:
-        """Return the same with so many draws from another seed."""
-        ...
-
-    def answers(self, condition: Condition | None, sides: Sequence[SecretSide | None]) -> DrawsBySecret:
-        """Return independent draws of the answer given each of several secrets; None for no condition."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -581,6 +559,10 @@ class AnswerSampler:
                 found=f"about {numbers:.3g}" + ("" if share == 1 else f", as 1 table of {1 / share:,.0f} is kept"),
                 remedy="Take fewer draws, or more probable intervals.",
             )
+
+
+AnswerSource = AnswerSampler | ExactSampler
+"""What draws answers to one query, of whole tables."""
 
 
 def _part(value: Given, start: int, count: int) -> Given:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,54 +36,6 @@ MOST_TRIED_NUMBERS = 2**28
 """Numbers in the tables that are tried, unless these are the fewest."""
 
 
-class Condition(Protocol):
-    """A number that is drawn together with a table, and whose value is secret."""
-
-    @property
-    def name(self) -> str:
-        """What it is called in refusals; the seeds of its draws follow from it."""
-        ...
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The parameters that it is computed from."""
-        ...
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that it is computed from."""
-        ...
-
-    @property
-    def near(self) -> float:
-        """How far, relative to itself, a number of a secret may be from the value that it stands for."""
-        ...
-
-    def tried(self, records: int) -> int:
-        """Return how many draws are to tell how often a secret comes up."""
-        ...
-
-    def values(self, drawn: Mapping[str, NDArray[np.float64]]) -> FloatArray:
-        """Return its values, of shape (draws,), from draws of its parameters and columns."""
-        ...
-
-    def settings(self, side: SecretSide, settable: Settable) -> Mapping[str, float] | None:
-        """Return the parameters that can be set instead of being drawn, which is to condition on a secret; or None.
-
-        Parameters
-        ----------
-        side : secret
-        settable : callable
-            Whether to set a parameter is to condition on it.
-
-        Raises
-        ------
-        RefusedError
-            If the secret has probability zero, so that it can be neither set nor waited for.
-        """
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class OfParameter:
     """The condition that a parameter has a value of a secret."""
@@ -114,6 +65,12 @@ class OfParameter:
 
     def settings(self, side: SecretSide, settable: Settable) -> Mapping[str, float] | None:
         """Return the parameter with its value, where that is one and nothing that varies lies above the parameter.
+
+        Parameters
+        ----------
+        side : secret
+        settable : callable
+            Whether to set a parameter is to condition on it.
 
         Raises
         ------
@@ -165,6 +122,14 @@ class OfProperty:
 
     def settings(self, side: SecretSide, settable: Settable) -> None:
         """Return None: tables are drawn until they have the property."""
+
+
+Condition = OfParameter | OfProperty
+"""A number that is drawn together with a table, and whose value is secret.
+
+Its name is what it is called in refusals, and the seeds of its draws follow from it; `near` is how far, relative to
+itself, a number of a secret may be from the value that it stands for.
+"""
 
 
 def inside(side: SecretSide, values: FloatArray, near: float = float(NEAR)) -> NDArray[np.bool_]:

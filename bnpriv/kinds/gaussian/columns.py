@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -19,18 +18,18 @@ from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair, Law
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.normal_form import NormalForm, normal_form, numeric
+from bnpriv.core.queries.normal_form import normal_form, numeric
 from bnpriv.core.schema import Schema
-from bnpriv.core.secrets import Pair, Secret, farthest_values
+from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
-from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
+from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
 from bnpriv.kinds.gaussian.normal import (
     LinearForm,
+    LinearLaws,
     NormalLaws,
     NormalSecret,
     Translation,
-    linear_rounding,
     plausible_values,
     rounded_down,
     translation,
@@ -192,64 +191,25 @@ class _Below:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NormalColumnLaws:
+class NormalColumnLaws(LinearLaws):
     """The laws of an answer that is linear in columns which are normal about affine functions of normal parameters.
 
     Parameters
     ----------
-    network : GaussianNetwork
-        Of the parameters.
-    form : NormalForm
-        The query.
-    linear : LinearForm
-        The same, in the means of the columns.
     columns : tuple of NormalColumn
         Those of `linear`, in its order.
-    secrets : tuple of NormalSecret
-    assumptions : tuple of str
-        What must hold outside the library.
     """
 
-    network: GaussianNetwork
-    form: NormalForm
-    linear: LinearForm
     columns: tuple[NormalColumn, ...]
-    secrets: tuple[NormalSecret, ...]
-    assumptions: tuple[str, ...]
-    dropped: tuple[str, ...] = ()
 
-    @property
-    def dimension(self) -> int:
-        """Return how many numbers the answer has."""
-        return len(self.linear.weights)
-
-    @property
-    def rounding(self) -> float:
-        """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        return linear_rounding(self.linear, self.form)
-
-    @property
-    def closed_form(self) -> bool:
-        """The laws are normal."""
-        return True
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected parameter and model."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
+    def _compared(self) -> Iterator[Constraint]:
         lengths = [len(each) for column in self.columns for each in (column.base, column.slopes, column.deviation)]
         models = max([self.network.models, *lengths])
         below = [_Below.of(self.columns, model, self.form.schema.records) for model in range(models)]
-        found: list[Constraint] = []
         for secret in self.secrets:
             pairs = [self._pair(secret, self._model(k), below[k]) for k in range(models)]
-            found += [
-                Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
-                for k, pair in dominant_pairs(pairs).items()
-            ]
-        return tuple(found)
+            for k, pair in dominant_pairs(pairs).items():
+                yield Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
 
     def _model(self, k: int) -> int:
         """Return the model of the network that goes with a model of the columns: the only one, or the same."""

@@ -13,9 +13,9 @@ from bnpriv.core.gaussian_curve import NORMAL_LOG_ERROR, gaussian_excess, gaussi
 from bnpriv.core.influence.base import Influence, asked_columns, plain_text, tells, worst_place
 from bnpriv.core.influence.losses import laplace_excess, private_shifts
 from bnpriv.core.noise import ContinuousNoise
-from bnpriv.core.secrets import ContinuousPair, farthest_values
+from bnpriv.core.secrets import ContinuousPair
 from bnpriv.kinds.density.influence import overlap_text
-from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values
 from bnpriv.render.figures import TwoCurves
 from bnpriv.text import number_text, some_text
 

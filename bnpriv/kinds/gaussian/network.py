@@ -26,7 +26,7 @@ from bnpriv.core.networks.base import (
     level_of,
 )
 from bnpriv.core.networks.graph import Graph
-from bnpriv.core.secrets import ValuesApart
+from bnpriv.core.secrets import Interval, Pair, ValuesApart
 from bnpriv.errors import NetworkError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.density.network import USUAL_CELLS, DensityNetwork, resampled
@@ -503,3 +503,19 @@ def _error(condition: FloatArray, size: int) -> float:
             remedy=_NONSINGULAR,
         )
     return error
+
+
+def value_range(side: object) -> tuple[float, float]:
+    """The least and the largest value of a secret that is an interval or a set of numbers."""
+    if isinstance(side, Interval):
+        return side.low, side.high
+    values = [float(value) for value in cast("frozenset[float]", side)]
+    return min(values), max(values)
+
+
+def farthest_values(pair: Pair, centre: float) -> tuple[float, float]:
+    """The two values of a pair that are farthest apart; values within a distance are put around `centre`."""
+    if isinstance(pair, ValuesApart):
+        return centre - pair.farthest / 2, centre + pair.farthest / 2
+    (low, high), (other_low, other_high) = value_range(pair.first), value_range(pair.second)
+    return (low, other_high) if other_high - low >= high - other_low else (high, other_low)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,9 +18,9 @@ from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
-from bnpriv.core.secrets import Pair, ValuesApart, farthest_values, value_range
+from bnpriv.core.secrets import Pair, ValuesApart
 from bnpriv.errors import Refusal
-from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values, value_range
 
 # --------------------------------------------------------------------------------------------------
 # How a secret moves the means of the columns, where records or parameters are jointly normal (claim: normal_records).
@@ -238,7 +239,7 @@ class NormalSecret:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NormalLaws:
+class LinearLaws(ABC):
     """The laws of a linear answer under secrets of a jointly normal model.
 
     Parameters
@@ -249,9 +250,6 @@ class NormalLaws:
     linear : LinearForm
         The same, in the means of the columns.
     secrets : tuple of NormalSecret
-    own : mapping from str to float, or None
-        For every queried column the variance of a record about the parameter of its column; None where the network is
-        one of records.
     assumptions : tuple of str
         What must hold outside the library.
     """
@@ -260,7 +258,6 @@ class NormalLaws:
     form: NormalForm
     linear: LinearForm
     secrets: tuple[NormalSecret, ...]
-    own: Mapping[str, float] | None
     assumptions: tuple[str, ...]
     dropped: tuple[str, ...] = ()
 
@@ -285,11 +282,30 @@ class NormalLaws:
 
     @cached_property
     def _constraints(self) -> tuple[Constraint, ...]:
-        return tuple(
-            Constraint(protected=secret.name, model=model, record=None, pairs=(self._pair(secret, model),))
-            for secret in self.secrets
-            for model in range(self.network.models)
-        )
+        return tuple(self._compared())
+
+    @abstractmethod
+    def _compared(self) -> Iterator[Constraint]:
+        """Yield one constraint per protected attribute and model."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NormalLaws(LinearLaws):
+    """The laws where records, or the parameters of columns, are jointly normal.
+
+    Parameters
+    ----------
+    own : mapping from str to float, or None
+        For every queried column the variance of a record about the parameter of its column; None where the network is
+        one of records.
+    """
+
+    own: Mapping[str, float] | None
+
+    def _compared(self) -> Iterator[Constraint]:
+        for secret in self.secrets:
+            for model in range(self.network.models):
+                yield Constraint(protected=secret.name, model=model, record=None, pairs=(self._pair(secret, model),))
 
     def values(self, protected: str, model: int) -> tuple[float, float]:
         """Return the two values of a secret that stand for all pairs of it."""

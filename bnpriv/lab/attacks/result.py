@@ -155,7 +155,6 @@ class Attack(Shown):
             allowed = f"The guarantee, {asked}, allows {rounded_up(100 * self.bound):g} %"
         return Document(
             kind="attack",
-            kicker="bnpriv attack",
             headline=("Attack on ", Code(self.query), f": right in {percent_text(self.accuracy)} of the cases"),
             lead=(
                 f"By {self.method} the attacker names the right one of two equally likely secrets in "

@@ -18,7 +18,18 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.distributions import binomial_logs, log_sum
-from bnpriv.core.evidence.dataset import Counts, impossible, law_of_one_record, meant, network_record_law
+from bnpriv.core.evidence.dataset import (
+    OTHERS,
+    Counts,
+    cells_of,
+    class_laws,
+    class_query,
+    impossible,
+    law_of_one_record,
+    meant,
+    moves,
+    network_record_law,
+)
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import node_cells, record_law, state_cells
 from bnpriv.core.evidence.structural import influences
@@ -31,7 +42,6 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable, marginal, sum_out
 from bnpriv.core.noise import Noise
-from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
@@ -253,8 +263,12 @@ class TablesSampler(KindSampler):
             return MadeUp(model_columns(framework, asked.records, asked.random, asked.model))
         ((name, known),) = asked.secret.items()
         hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
-        numerators = hidden.numerators((known,) if isinstance(known, (str, int, float)) else known)
-        columns = draw_with_property(hidden, numerators, asked.random)
+        values = (known,) if isinstance(known, (str, int, float)) else known
+        if hidden.secret.of_cells:
+            wanted, log = hidden.of_cells(values)
+            return MadeUp(drawn_records(hidden, wanted, asked.random), min(1.0, math.exp(log)))
+        numerators = hidden.numerators(values)
+        columns = drawn_records(hidden, hidden.draw(numerators, asked.random), asked.random)
         return MadeUp(columns, min(1.0, math.exp(hidden.total.log_mass(numerators))))
 
     def answers(self, network: DiscreteNetwork, schema: Schema, query: Query) -> Draw:
@@ -315,37 +329,73 @@ class TablesSampler(KindSampler):
         """The game of two numbers of records that count, as far apart as the secret allows and around the likeliest."""
         schema, query = framework.schema, calibration.query
         evidence = laws(framework, query)
-        constraint, _ = constraint_of(evidence, calibration)
+        constraint, decided = constraint_of(evidence, calibration)
         secret, model = framework.protect[constraint.protected], constraint.model
-        asked = stack(secret.property, query)
-        both = law_of_one_record(framework, asked, model)
+        both, _ = class_laws(framework, query, secret, model)
         values = [int(value) for value in np.unique(both.columns[0])]
-        if len(values) > 2:
+        found = moves(secret, schema, values)
+        if found is None:
             return game_of_laws(evidence, calibration)
-        scale = normal_form(secret.property, schema).wholes()[0]
-        counts = Counts.of(scale, schema.records, *values)
-        chosen = counts.pairs(secret)
-        log_low, log_high = (both.log_mass([value]) for value in values)
-        logs, _ = binomial_logs(counts.n, log_high, log_low)
-        if chosen is None:
-            steps = counts.apart(secret, None)[0][-1]
-            low = min(max(int(np.argmax(logs)) - steps // 2, 0), counts.n - steps)
-            sides = frozenset({low}), frozenset({low + steps})
+        given, logs = [both.given([value]) for value in values], np.array([both.log_mass([value]) for value in values])
+        most = found.distances[-1]
+        if secret.of_cells:
+            way = found.classes.get(decided, (values[1], values[0]))
+            between = values.index(way[1]), values.index(way[0])
+            tables = [(counted, ONE_CHOICE) for counted in _moved_records(np.exp(logs), schema.records, between, most)]
+            names = [OTHERS, *(name for name, _ in cells_of(secret, schema))]
+            texts = [", ".join(f"{names[v]}: {n:,}" for v, n in zip(values, *each, strict=True)) for each, _ in tables]
         else:
-            sides = max(chosen.values(), key=lambda two: max(abs(a - b) for a in two[0] for b in two[1]))
+            counts = Counts.of(secret, schema, *values)
+            chosen = counts.pairs(secret)
+            low = min(max(_likeliest(logs, schema.records) - most // 2, 0), counts.n - most)
+            sides = frozenset({low}), frozenset({low + most})
+            if chosen is not None:
+                sides = max(chosen.values(), key=lambda two: max(abs(a - b) for a in two[0] for b in two[1]))
+            tables = [_class_counts(logs, schema.records, side) for side in sides]
+            texts = [counts.text(side) for side in sides]
         form = normal_form(query, schema)
-        counting, other = both.given([values[1]]), both.given([values[0]])
-
-        def answers_of(side: Iterable[int]) -> Draw:
-            """Answers given how many records count: those that do and those that do not have a law each."""
-            count = np.array(sorted(side), dtype=np.int64)
-            weights = np.exp(logs[count] - log_sum(logs[count]))
-            parts = ((counting, count), (other, counts.n - count))
-            return partial(of_records, form, parts, weights / math.fsum(weights))
-
-        first, second = map(answers_of, sides)
-        pair = SecretPair(*(frozenset({counts.text(side)}) for side in sides))
+        first, second = (
+            partial(of_records, form, tuple(zip(given, counted.T, strict=True)), weights) for counted, weights in tables
+        )
+        pair = SecretPair(*(frozenset({text}) for text in texts))
         return AttackGame(protected=constraint.protected, pair=pair, model=model, sides=(first, second))
+
+
+def _likeliest(logs: FloatArray, records: int) -> int:
+    """How many steps all records are above the class of the least value, where that is likeliest; about so of three."""
+    if len(logs) == 2:
+        return int(np.argmax(binomial_logs(records, logs[1], logs[0])[0]))
+    return round(records * float(np.exp(logs) @ np.arange(len(logs))))
+
+
+def _class_counts(logs: FloatArray, records: int, side: Iterable[int]) -> tuple[NDArray[np.int64], FloatArray]:
+    """The numbers of records of two or three classes, given so many steps, with their chances."""
+    from scipy.special import gammaln
+
+    rows = [(records - steps, steps) for steps in sorted(side)]
+    if len(logs) == 3:
+        high = [(steps, k) for steps in sorted(side) for k in range(max(0, steps - records), steps // 2 + 1)]
+        rows = [(records - steps + k, steps - 2 * k, k) for steps, k in high]
+    counted = np.array(rows, dtype=np.int64)
+    chances = counted @ logs - np.asarray(gammaln(counted + 1.0), dtype=np.float64).sum(axis=1)
+    chances = np.exp(chances - log_sum(chances))
+    return counted, chances / math.fsum(chances)
+
+
+def _moved_records(
+    chances: FloatArray, records: int, between: tuple[int, int], most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two tables' numbers of records of all classes, near what is expected, with some moved between two of them."""
+    counted = np.floor(records * chances).astype(np.int64)
+    counted[np.argmax(chances)] += records - counted.sum()
+    a, b = between
+    both = counted[a] + counted[b]
+    moved = min(most, both)
+    low = min(max(counted[a] - moved // 2, 0), both - moved)
+    sides = np.stack([counted, counted])
+    sides[:, a] = low, low + moved
+    sides[:, b] = both - sides[:, a]
+    return sides[:1], sides[1:]
 
 
 def _decided_states(framework: Framework, calibration: Calibration) -> tuple[str, SecretPair, int]:
@@ -486,14 +536,19 @@ class Property:
     _sums: dict[int, WholeLaw] = field(default_factory=dict[int, WholeLaw], init=False)
 
     @cached_property
+    def asked(self) -> Query:
+        """The property as a query of one number; of several counts at once, that of the class of a record."""
+        return class_query(self.secret, self.framework.schema)
+
+    @cached_property
     def form(self) -> NormalForm:
-        """The property as a query."""
-        return normal_form(self.secret.property, replace(self.framework.schema, records=self.records))
+        """The same in whole numbers."""
+        return normal_form(self.asked, replace(self.framework.schema, records=self.records))
 
     @cached_property
     def one(self) -> WholeLaw:
         """The law of what one record adds to the numerator of the property."""
-        return law_of_one_record(replace(self.framework, schema=self.form.schema), self.secret.property, self.model)
+        return law_of_one_record(replace(self.framework, schema=self.form.schema), self.asked, self.model)
 
     @cached_property
     def total(self) -> WholeLaw:
@@ -517,7 +572,7 @@ class Property:
         scale, steps = self.form.wholes()[0], self.one.columns[0]
         if self.one.size == 2:
             low, high = map(int, steps)
-            counts = Counts.of(scale, self.records, low, high).possible(frozenset(values))
+            counts = Counts.of(self.secret, self.form.schema, low, high).possible(frozenset(values))
             found = [self.records * low + (high - low) * count for count in counts]
         else:
             known = {Fraction(int(each) + scale.shift, scale.denominator): int(each) for each in self.total.columns[0]}
@@ -527,6 +582,27 @@ class Property:
         if not kept:
             raise impossible(listing(values))
         return sorted(kept)
+
+    def of_cells(self, counts: Collection[State]) -> tuple[dict[int, int], float]:
+        """How many records each class has, from the counts of all cells, and the log of their probability.
+
+        Raises
+        ------
+        SecretError
+            If they are not possible.
+        """
+        listed = [int(count) if isinstance(count, (int, float)) and count == int(count) else -1 for count in counts]
+        classes = dict(enumerate([self.records - sum(listed), *listed]))
+        logs = dict(zip(map(int, self.one.columns[0]), self.one.logs.tolist(), strict=True))
+        wanted = {k: count for k, count in classes.items() if count}
+        if (
+            len(listed) != len(self.secret.property.outputs(self.form.schema))
+            or min(classes.values()) < 0
+            or not (wanted.keys() <= logs.keys())
+        ):
+            raise impossible(listing(counts))
+        log = math.lgamma(self.records + 1) + sum(n * logs[k] - math.lgamma(n + 1) for k, n in wanted.items())
+        return wanted, log
 
     def draw(self, numerators: Collection[int], random: np.random.Generator) -> dict[int, int]:
         """Draw how many records add what, given that their sum is one of several numerators.
@@ -569,16 +645,14 @@ def _drawn(logs: FloatArray, random: np.random.Generator) -> int:
     return int(random.choice(len(weights), p=weights / weights.sum()))
 
 
-def draw_with_property(
-    hidden: Property, numerators: Collection[int], random: np.random.Generator
-) -> dict[str, NDArray[Any]]:
-    """Draw a table whose property has one of several values.
+def drawn_records(hidden: Property, wanted: Mapping[int, int], random: np.random.Generator) -> dict[str, NDArray[Any]]:
+    """Draw a table with so many records that add what to a property.
 
     Parameters
     ----------
     hidden : Property
-    numerators : collection of int
-        What the records may add to the property together.
+    wanted : mapping from int to int
+        How many records add what.
     random : numpy.random.Generator
 
     Returns
@@ -593,18 +667,18 @@ def draw_with_property(
 
     Notes
     -----
-    How many records add what is drawn from its exact law; each of them is then a record of the model given what it
-    adds, and they stand in random order, because the records are alike.
+    Each of them is a record of the model given what it adds, and they stand in random order, because the records are
+    alike.
     """
     framework, scale = hidden.framework, hidden.form.wholes()[0]
-    wanted = {value: count for value, count in hidden.draw(numerators, random).items() if count}
+    wanted = {value: count for value, count in wanted.items() if count}
     kept: dict[int, list[dict[str, NDArray[Any]]]] = {value: [] for value in wanted}
     left, tried = dict(wanted), 0
     while any(left.values()):
         rarest = min(np.exp(hidden.one.log_mass([value])) / count for value, count in left.items() if count)
         batch = min(RECORDS_AT_ONCE, int(1.1 / rarest) + 64) if rarest > 0 else RECORDS_AT_ONCE
         columns = model_columns(framework, batch, random, hidden.model)
-        alone = answers(hidden.form, {hidden.secret.column: columns[hidden.secret.column][:, np.newaxis]})
+        alone = answers(hidden.form, {name: columns[name][:, np.newaxis] for name in hidden.asked.columns})
         added = np.rint(alone * scale.denominator) - scale.shift
         for value, count in left.items():
             here = np.flatnonzero(added == value)[:count]

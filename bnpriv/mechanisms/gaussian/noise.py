@@ -150,11 +150,7 @@ class CorrelatedGaussian:
             float(Fraction(number) + sum(Fraction(entry) * z for entry, z in zip(row, draws, strict=True)))
             for number, row in zip(exact, self.factor.tolist(), strict=True)
         ]
-        noisy = [place for place, dither in enumerate(self.dithers) if dither > 0]
-        last = sampled(sampler.gaussian, [moved[k] for k in noisy], tuple(self.dithers[k] for k in noisy))
-        for place, number in zip(noisy, last, strict=True):
-            moved[place] = number
-        return tuple(moved)
+        return sampled(sampler.gaussian, moved, self.dithers)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.

@@ -139,14 +139,7 @@ class DirectionalLaplace:
         for row, here, draw, limit in zip(rows, along, draws, self.limits, strict=True):
             noisy = min(max(here + Fraction(draw), -Fraction(limit)), Fraction(limit))
             moved = [number + entry * (noisy - here) for number, entry in zip(moved, row, strict=True)]
-        released = [float(number) for number in moved]
-        noisy_places = [place for place, dither in enumerate(self.dithers) if dither > 0]
-        last = sampled(
-            sampler.laplace, [released[k] for k in noisy_places], tuple(self.dithers[k] for k in noisy_places)
-        )
-        for place, number in zip(noisy_places, last, strict=True):
-            released[place] = number
-        return tuple(released)
+        return sampled(sampler.laplace, [float(number) for number in moved], self.dithers)
 
     def error(self, norm: float = 2) -> Bound:
         """Return the mean of a norm of the noise vector.

@@ -6,22 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv import checks
 from bnpriv.core.columns import GAP_MARK, Categorical
-from bnpriv.core.evidence.dataset import Counts, reach
-from bnpriv.core.frameworks.protected import ProtectedSecret, predicate_text, property_secret
-from bnpriv.core.queries.base import Indicator
-from bnpriv.core.queries.builtin import Count, Proportion
+from bnpriv.core.evidence.dataset import OTHERS, Counts, cells_of
+from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
+from bnpriv.core.queries.builtin import Count, Difference, Proportion
 from bnpriv.core.queries.contribution import holds_category, holds_number
-from bnpriv.core.queries.normal_form import definite, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, truth
 from bnpriv.core.schema import NumberColumn, Schema, has_gaps, is_whole, require_schema
-from bnpriv.core.secrets import Apart, Secret
+from bnpriv.core.secrets import Secret
 from bnpriv.errors import SecretError
 from bnpriv.text import and_text, name_text, visible
 
@@ -48,6 +45,8 @@ class Classes:
         How many records at most lie in other classes under the one secret of a pair than under the other.
     protected : tuple of ProtectedSecret
         What is hidden, in words.
+    one_law : bool
+        Whether all records must have one law, so that so few move: not where the secret is one count, or all of them.
     """
 
     schema: Schema
@@ -55,6 +54,7 @@ class Classes:
     labels: tuple[str, ...]
     moved: int
     protected: tuple[ProtectedSecret, ...]
+    one_law: bool = False
 
     @property
     def columns(self) -> frozenset[str]:
@@ -71,8 +71,8 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
     Parameters
     ----------
     secrets : sequence of Secret
-        Counts and proportions, each of two classes; or histograms and crosstabs, of as many as they have cells, and
-        one more for records in none.
+        Counts and proportions, each of two classes; differences of two, of three; or histograms, crosstabs and counts
+        by groups, of as many as they have cells, and one more for records in none.
     schema : Schema
 
     Raises
@@ -112,26 +112,25 @@ def classes_of(secrets: Sequence[Secret], schema: Schema) -> Classes:
         labels=tuple(label for label, _ in found),
         predicates=tuple(condition for _, condition in found),
         moved=max(_moved(secret, schema) for secret in secrets),
-        protected=tuple(_protected(secret, schema) for secret in secrets),
+        protected=tuple(property_secret(secret, schema) for secret in secrets),
+        one_law=len(secrets) > 1 or isinstance(secrets[0].property, Difference),
     )
 
 
 def _cells(secret: Secret, schema: Schema) -> list[tuple[str, Predicate]]:
     """The cells of one secret, each with its condition; the last is of all other records."""
     query = secret.property
-    if not (secret.of_cells or isinstance(query, (Count, Proportion))):
+    if not (secret.of_cells or isinstance(query, (Count, Proportion, Difference))):
         raise SecretError(
-            "a private table hides numbers of records: a count, a proportion, a histogram or a crosstab",
+            "a private table hides numbers of records: a count, a proportion, a difference of two, a histogram or a "
+            "crosstab",
             found=visible(str(query)),
             remedy=f"Hide the histogram of {name_text(secret.column)} in place of it, with the distance in records: a "
             "mean or total may be far away with few records moved, or near with many.",
         )
-    terms = [cast(Indicator, output.terms[0][1]) for output in query.outputs(schema)]
-    # a gap that is not counted is in none of the cells, so that it is one of the other records
-    conditions = [definite(term.predicate, schema) for term in terms]
-    rest = Not(conditions[0]) if len(conditions) == 1 else Not(Or(tuple(conditions)))
-    cells = [(predicate_text(term.predicate), each) for term, each in zip(terms, conditions, strict=True)]
-    return [*cells, ("other records", rest)]
+    cells = cells_of(secret, schema)
+    conditions = tuple(condition for _, condition in cells)
+    return [*cells, (OTHERS, Not(conditions[0] if len(cells) == 1 else Or(conditions)))]
 
 
 def _all(parts: Sequence[Predicate]) -> Predicate:
@@ -169,30 +168,6 @@ def _points(column: NumberColumn, name: str, leaves: Sequence[Comparison | IsIn]
 
 def _moved(secret: Secret, schema: Schema) -> int:
     """How many records lie between the two secrets of a pair, at most."""
-    if secret.of_cells:
-        if secret.pairs is None:
-            return schema.records
-        if not isinstance(secret.pairs, Apart):
-            raise SecretError(
-                "the counts of a histogram or crosstab are hidden by one distance: how many records lie in other cells",
-                found="chosen pairs",
-                remedy="Write pairs=apart(at_most=50).",
-            )
-        steps = min(schema.records, int(reach(secret.pairs.at_most)))
-        checks.positive("the number of records between two secrets", steps)
-        return steps
-    counts = Counts.of(normal_form(secret.property, schema).wholes()[0], schema.records, 0, 1)
-    return max(counts.apart(secret, counts.pairs(secret))[0])
-
-
-def _protected(secret: Secret, schema: Schema) -> ProtectedSecret:
-    if not secret.of_cells:
-        return property_secret(secret, schema)
-    columns = and_text([name_text(name) for name in sorted(secret.property.columns)])
-    apart = f"at most {_moved(secret, schema):,} records in other cells" if secret.pairs else "all pairs of values"
-    return ProtectedSecret(
-        attribute=secret.column,
-        secret=f"how many records of this table fall into each cell of {columns}",
-        pairs=apart,
-        bounds_belief=secret.pairs is None,
-    )
+    values = (-1, 0, 1) if isinstance(secret.property, Difference) else (0, 1)
+    counts = Counts.of(secret, schema, *values)
+    return min(schema.records, max(counts.apart(secret, counts.pairs(secret))[0]))

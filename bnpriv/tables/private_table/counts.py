@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
@@ -20,23 +19,6 @@ from bnpriv.errors import ParameterError, RefusedError
 # --------------------------------------------------------------------------------------------------
 # Noisy numbers of records, by one of two roads.
 # --------------------------------------------------------------------------------------------------
-
-
-class CountNoise(Protocol):
-    """What makes the numbers of records of the classes private."""
-
-    @property
-    def mean_moves(self) -> float:
-        """How many records are in another class, on average, by the noisy numbers than by the true ones."""
-        ...
-
-    def noisy(self, counts: Sequence[int], sampler: Sampler) -> tuple[int, ...]:
-        """Noisy numbers of the same sum; some may be negative."""
-        ...
-
-    def usual(self, counts: Sequence[int], number: int) -> IntArray:
-        """So many noisy vectors for expectations alone, the same ones every time."""
-        ...
 
 
 AT_ONCE = 8
@@ -386,3 +368,7 @@ class CalibratedCount:
         (value,) = self.calibration.noise.sample([float(counts[0])], sampler)
         first = min(total, max(0, round(value)))
         return first, total - first
+
+
+CountNoise = MoveNoise | CalibratedCount
+"""What makes the numbers of records of the classes private."""

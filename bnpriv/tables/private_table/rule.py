@@ -333,7 +333,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         models=1,
         source="any law",
         kind="certified",
-        models_text=ANY_LAW if len(classes.protected) == 1 else ONE_LAW,
+        models_text=ONE_LAW if classes.one_law else ANY_LAW,
         beyond_text=PERSONS,
         single_values=True,
         seen=SEEN,

@@ -17,7 +17,7 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.progress import tell
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.builtin import Count, Stack
+from bnpriv.core.queries.builtin import Count, Difference, Stack
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Apart, Secret, SecretPairs, apart, pairs
@@ -167,7 +167,8 @@ def _distance(secret: Secret, schema: Schema, share: float) -> float | None:
     width = float(upper[0] - lower[0])
     most = min(width, secret.pairs.at_most) if isinstance(secret.pairs, Apart) else width
     far = share * most
-    if isinstance(secret.property, Count):
+    counted = secret.property.parts[0] if isinstance(secret.property, Difference) else secret.property
+    if secret.of_cells or isinstance(counted, Count):
         return float(max(1, math.floor(far))) if most > 1 else None
     return float(f"{far:.1g}") if 0 < far < math.inf else None
 

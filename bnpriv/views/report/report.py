@@ -25,7 +25,7 @@ from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_netw
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Document, Paragraph, Section, Text
+from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -113,10 +113,6 @@ def report_data(report: Analysis) -> Json:
     }
 
 
-def _number(value: float) -> float | str:
-    return "inf" if math.isinf(value) else value
-
-
 def _network(network: Network) -> Json:
     return {
         "kind": network.kind_text,
@@ -157,12 +153,12 @@ def _posterior(drawn: Posterior) -> Json:
 def _influence(influence: Influence) -> Json:
     return {
         "columns": sorted(influence.columns),
-        "nats": _number(float(influence)),
+        "nats": json_number(float(influence)),
         "kind": influence.kind,
         "how": influence.how,
         "settled": influence.settled,
         **_witness(influence),
-        "mu": influence.mu if influence.mu is None else _number(influence.mu),
+        "mu": influence.mu if influence.mu is None else json_number(influence.mu),
         "deltas": _deltas(influence),
     }
 
@@ -198,7 +194,7 @@ def _attribute(report: AttributeReport) -> Json:
         "asked": None if report.asked is None else _asked(report.asked),
         "path": [{"parent": a, "child": b} for a, b in report.path],
         "edges": [
-            {"parent": parent, "child": child, "nats": None if told is None else _number(float(told))}
+            {"parent": parent, "child": child, "nats": None if told is None else json_number(float(told))}
             for (parent, child), told in ((effect.edge, effect.influence) for effect in report.edges)
         ],
         "more_edges": report.more_edges,
@@ -212,14 +208,16 @@ def _attribute(report: AttributeReport) -> Json:
                 "columns": sorted(columns),
                 "chance": found.chance,
                 "records": found.records,
-                "nats": _number(found.nats),
-                "at_95": _number(found.at_95),
+                "nats": json_number(found.nats),
+                "at_95": json_number(found.at_95),
                 **_witness(found.influence),
                 "dependence": found.dependence,
             }
             for columns, found in report.likely.items()
         ],
-        "draws": None if points is None else dict(zip(("at_50", "at_95", "at_100"), map(_number, points), strict=True)),
+        "draws": None
+        if points is None
+        else dict(zip(("at_50", "at_95", "at_100"), map(json_number, points), strict=True)),
     }
 
 
@@ -229,8 +227,8 @@ def _asked(influence: Influence) -> Json:
         {
             "pair": str(pair),
             "points": step.points,
-            "nats": _number(step.influence),
-            "change": _number(step.change),
+            "nats": json_number(step.influence),
+            "change": json_number(step.change),
             "lost": step.lost,
         }
         for pair, history in zip(influence.pairs, influence.history, strict=False)
@@ -252,14 +250,14 @@ def _quilt(row: RankedQuilt) -> Json:
             "queried_near": sorted(noise.queried_near),
             "sensitivity": noise.sensitivity.upper,
             "sensitivity_kind": noise.sensitivity.kind,
-            "scale": _number(noise.scale),
+            "scale": json_number(noise.scale),
             "wins": noise.wins,
         },
     }
 
 
 def _further(made: FurtherTable) -> Json:
-    rows = [[cell if isinstance(cell, str) else _number(cell) for cell in row] for row in made.rows]
+    rows = [[cell if isinstance(cell, str) else json_number(cell) for cell in row] for row in made.rows]
     return {"title": made.title, "header": list(made.header), "rows": rows}
 
 

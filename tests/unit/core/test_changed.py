@@ -262,7 +262,7 @@ def test_row_40_a_change_taken_back_is_none():
 
 
 def chain() -> bp.ValuePrivacy:
-    day = bp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 60, states=["rest", "walk"])
+    day = bp.types.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 60, states=["rest", "walk"])
     schema = bp.Schema(records=60, columns={"activity": bp.Categorical(["rest", "walk"])})
     return bp.ValuePrivacy(day, schema, "activity", source="a study")
 

@@ -379,10 +379,10 @@ HUGE = 10**400
 @pytest.mark.parametrize(
     ("error", "make"),
     [
-        (NetworkError, lambda: bp.MarkovChain([[HUGE, 0], [0, 1]], "stationary", 5)),
-        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [HUGE, 0], 5)),
-        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=7)),
-        (NetworkError, lambda: bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=[["a"], ["b"]])),
+        (NetworkError, lambda: bp.types.MarkovChain([[HUGE, 0], [0, 1]], "stationary", 5)),
+        (NetworkError, lambda: bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], [HUGE, 0], 5)),
+        (NetworkError, lambda: bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=7)),
+        (NetworkError, lambda: bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 5, states=[["a"], ["b"]])),
         (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[["a"], "b"])),
         (SchemaError, lambda: bp.Binned([0, 1, 2], labels=[{}, {}])),
         (SchemaError, lambda: bp.Binned([0, 1, HUGE])),

@@ -155,10 +155,10 @@ def _normal(mean: float, deviation: float) -> Any:
 @pytest.mark.parametrize("initial", ["stationary", "any", [0.1, 0.9 + 1e-10]])
 def test_chains_are_read_back(initial: object, tmp_path: Path) -> None:
     transition = [[[0.9, 0.1], [1 / 3 + 1e-11, 2 / 3]], [[0.5, 0.5], [0.25, 0.75]]]
-    chain = bp.MarkovChain(transition, initial, [3, 4], states=["not up", "up"])  # pyright: ignore[reportArgumentType]
+    chain = bp.types.MarkovChain(transition, initial, [3, 4], states=["not up", "up"])  # pyright: ignore[reportArgumentType]
     schema = bp.Schema(records=7, columns={"day x": bp.Categorical(["not up", "up"])})
     same(bp.ValuePrivacy(chain, schema, "day x", source="a book"), tmp_path)
-    numbers = bp.MarkovChain(transition, "any", 7, states=[0, 1])
+    numbers = bp.types.MarkovChain(transition, "any", 7, states=[0, 1])
     whole = bp.Schema(records=7, columns={"day": bp.Integer(0, 1)})
     same(bp.ValuePrivacy(numbers, whole, "day", source="a book"), tmp_path)
 

@@ -596,6 +596,14 @@ def test_how_many_useful_questions_there_are_in_words(example: str, query: bp.ty
     assert questions_text(bp.example(example), query, 1.0).startswith(text)
 
 
+def test_a_budget_that_is_no_epsilon_of_one_release_is_shown_as_well(place: Path) -> None:
+    session = bp.Session(HOSPITAL, PATIENTS, budget=500.0, ledger=place)
+    for shown in (session, session.release(OLD, epsilon=0.5)):
+        assert "Useful questions: about 7," in str(shown)
+    session = bp.Session(HOSPITAL, PATIENTS, budget=1e-9, ledger=place, name="little")
+    assert "Useful questions: no question like" in str(session)
+
+
 def test_a_session_and_a_release_say_how_many_useful_questions_there_are(ward: bp.Session) -> None:
     assert "Useful questions: about " in str(ward)
     assert 'questions like count(ward == "lungs") within epsilon 1' not in str(ward)

@@ -160,7 +160,7 @@ def test_vectors_and_several_models() -> None:
 
 
 def test_of_many_numbers_the_vector_counts() -> None:
-    """Thirteen counts have a grid of 8,192 points and as many atoms, too many to look at each: bounds close it."""
+    """Thirteen counts have a grid of 8,192 points and as many atoms, too many to look at each: bounds stand."""
     names, ones, others = [f"x{k}" for k in range(13)], np.linspace(0.3, 0.6, 13), np.linspace(0.55, 0.25, 13)
     tables = {"s": [0.5, 0.5]} | {
         name: [[1 - q, 1 - p], [q, p]] for name, p, q in zip(names, ones, others, strict=True)
@@ -175,7 +175,8 @@ def test_of_many_numbers_the_vector_counts() -> None:
     found = Record().calibrate(many, bp.stack(*(bp.total(name) for name in names)), epsilon=1.0)
     rates = np.array([1, -1])[:, None, None] / found.scale * np.array([1, -1])[:, None]
     moved = np.log((1 - ones + ones * np.exp(rates)) / (1 - others + others * np.exp(rates)))
-    assert found.guarantee.epsilon == pytest.approx(5 * max(moved[k].max(axis=0).sum() for k in (0, 1)), rel=1e-6)
+    exact = 5 * max(moved[k].max(axis=0).sum() for k in (0, 1))
+    assert exact * (1 - 1e-9) <= found.guarantee.epsilon <= 1.25 * exact
 
 
 def test_the_same_answer_in_another_unit_tells_as_much() -> None:

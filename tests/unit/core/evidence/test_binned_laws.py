@@ -185,7 +185,7 @@ def test_the_states_of_a_node_are_the_labels_of_the_bins():
     more = Schema(records=3, columns={"age": Binned([0, 1, 2, 4], labels=[*LABELS, "aged"]), "ill": ages})
     with pytest.raises(FrameworkError, match="found no state 'aged'"):
         bp.DatasetAttributePrivacy(network(), more, hidden, source=SOURCE)
-    day = bp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 3, states=LABELS)
+    day = bp.types.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 3, states=LABELS)
     alone = Schema(records=3, columns={"age": schema("uniform")["age"]})
     with pytest.raises(FrameworkError, match="not bins of them"):
         bp.ValuePrivacy(day, alone, "age", source=SOURCE)

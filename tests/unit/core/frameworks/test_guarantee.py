@@ -191,7 +191,7 @@ def test_a_value_of_one_record(epsilon: float) -> None:
 
 
 def test_a_value_of_one_step() -> None:
-    chain = bp.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "stationary", 5, states=["rest", "walk"])
+    chain = bp.types.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "stationary", 5, states=["rest", "walk"])
     schema = bp.Schema(records=5, columns={"activity": bp.Categorical(["rest", "walk"])})
     framework = bp.ValuePrivacy(chain, schema, "activity", source="a textbook")
     calibration = bp.plan(framework, bp.count(bp.col("activity") == "walk"), 1.0).best

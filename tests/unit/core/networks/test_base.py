@@ -105,9 +105,9 @@ def test_identity_tells_networks_apart() -> None:
         bp.DiscreteNetwork.from_intervals({"coin": [0.4, 0.4]}, {"coin": [0.6, 0.6]}, states={"coin": [0, 1]}),
         bp.types.GaussianNetwork(["coin"], [0.5], [[1.0]]),
         bp.types.GaussianNetwork(["coin"], [0.5], [[2.0]]),
-        bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "stationary", 1),
-        bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 1),
-        bp.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "stationary", 2),
+        bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "stationary", 1),
+        bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 1),
+        bp.types.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "stationary", 2),
     ]
     assert len({network.identity() for network in different}) == len(different)
 
@@ -129,7 +129,7 @@ def test_a_framework_hash_is_that_of_its_facts_and_the_identity() -> None:
 
 
 def test_a_chain_is_the_network_of_its_column() -> None:
-    chain = bp.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 10, states=["rest", "walk"])
+    chain = bp.types.MarkovChain([[0.9, 0.1], [0.2, 0.8]], "stationary", 10, states=["rest", "walk"])
     assert (chain.attributes, chain.graph.edges) == (("value",), ())
     named = chain.of_column("activity")
     assert (named.attributes, named.states) == (("activity",), {"activity": ("rest", "walk")})
@@ -139,7 +139,7 @@ def test_a_chain_is_the_network_of_its_column() -> None:
     framework = bp.ValuePrivacy(chain, schema, "activity", source="a test")
     assert framework.network.attributes == ("activity",)
     with pytest.raises(NetworkError, match="column"):
-        bp.MarkovChain([[1.0]], "stationary", 1, column="")
+        bp.types.MarkovChain([[1.0]], "stationary", 1, column="")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -105,7 +105,7 @@ def test_of_single_values_one_record_differs(query: Any) -> None:
 
 
 def test_answers_about_a_chain_follow_the_law_of_its_sequences() -> None:
-    chain = bp.MarkovChain(MATRIX, FIRST, [4, 2], states=[0, 1, 2])
+    chain = bp.types.MarkovChain(MATRIX, FIRST, [4, 2], states=[0, 1, 2])
     framework = bp.ValuePrivacy(chain, bp.Schema(records=6, columns={"x": bp.Integer(0, 2)}), "x", source="invented")
     found = scene(bp.ColumnMechanism().calibrate(framework, bp.total("x"), epsilon=1.0))
     for side, state in enumerate(found.pair.sides):
@@ -119,7 +119,7 @@ def test_answers_about_a_chain_follow_the_law_of_its_sequences() -> None:
 
 def test_the_step_and_states_of_a_chain_are_those_that_matter_most() -> None:
     sticky = [[0.9, 0.1, 0.0], [0.0, 0.9, 0.1], [0.1, 0.0, 0.9]]
-    chain = bp.MarkovChain(sticky, [0.5, 0.25, 0.25], 30, states=[0, 1, 5])
+    chain = bp.types.MarkovChain(sticky, [0.5, 0.25, 0.25], 30, states=[0, 1, 5])
     framework = bp.ValuePrivacy(chain, bp.Schema(records=30, columns={"x": bp.Integer(0, 5)}), "x", source="invented")
     calibration = bp.mechanisms.MarkovChainMechanism().calibrate(framework, bp.total("x"), epsilon=5.0)
     found = scene(calibration)

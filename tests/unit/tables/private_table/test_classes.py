@@ -7,6 +7,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.errors import QueryError, SecretError
 from bnpriv.tables.private_table.classes import MOST_CLASSES, classes_of
+from bnpriv.tables.private_table.rule import chosen_rule, hidden_by
 
 SCHEMA = bp.Schema(
     records=200,
@@ -139,12 +140,25 @@ def test_as_many_categories_as_classes_are_allowed() -> None:
     assert len(classes_of([secret("histogram(c)")], bp.Schema(records=10, columns=columns))) == MOST_CLASSES
 
 
-def test_frameworks_refuse_several_counts_at_once() -> None:
-    network = bp.example("hospital").network
+def test_frameworks_without_cells_refuse_several_counts_at_once() -> None:
+    network = bp.networks.GaussianNetwork(["x", "y"], mean=[0, 0], covariance=[[1, 0.5], [0.5, 1]], level="records")
+    schema = bp.Schema(records=9, columns={"x": bp.Real(-9, 9), "y": bp.Real(-9, 9)})
     with pytest.raises(SecretError, match="private table"):
-        bp.DatasetAttributePrivacy(
-            network, bp.example("hospital").schema, {"ward": secret("histogram(ward)")}, source="a test"
-        )
+        bp.DatasetAttributePrivacy(network, schema, {"x": secret("histogram(x, [-9, 0, 9])")}, source="a test")
+
+
+def test_a_difference_has_three_classes_and_needs_one_law() -> None:
+    columns = {"race": bp.Categorical(["A", "B", "C"])}
+    difference = secret('count(race == "A") - count(race == "B")')
+    found = classes_of([difference], bp.Schema(records=1000, columns=columns))
+    assert found.labels == ("race = A", "race = B", "other records")
+    assert (found.moved, found.one_law) == (classes_of([secret("histogram(race)")], found.schema).moved, True)
+    assert not classes_of([secret("histogram(race)")], found.schema).one_law
+    # what both conditions hold of, and what neither does, adds nothing
+    overlap = secret('count(race in ["A", "B"]) - count(race in ["B", "C"])')
+    assert classes_of([overlap], found.schema).labels[2] == "other records"
+    rule = chosen_rule(hidden_by(difference, found.schema, None, None), "trim", 1.0, 1e-6)
+    assert "drawn independently of each other from the same law" in str(rule.guarantee.models_text)
 
 
 @pytest.mark.parametrize(
