@@ -1,4 +1,4 @@
-"""Ledgers of the version before releases of independent records were counted together: they open, and count the same."""
+"""Ledgers of the version before answers of independent records counted together: they open, and count the same."""
 
 from __future__ import annotations
 
