@@ -39,7 +39,7 @@ from bnpriv.core.queries.sensitivity import record_sensitivity
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.core.whole_numbers import WholeLaw, summed, sums_bound
-from bnpriv.errors import BnprivError, LawError, Refusal, SizeError
+from bnpriv.errors import BnprivError, LawError, Refusal, SecretError, SizeError
 from bnpriv.kind import NOT_BY_RECORDS
 from bnpriv.kinds.public_records import BITS
 
@@ -310,7 +310,7 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # --------------------------------------------------------------------------------------------------
 
 MOST_CELLS = 2**20
-"""The most combinations of values times models that are searched together."""
+"""The most combinations of values, times models or numbers, that are searched together."""
 
 
 class Swap(NamedTuple):
@@ -372,15 +372,22 @@ class Classes:
 def swaps(secret: Secret, schema: Schema, classes: Classes) -> list[Swap] | None:
     """The exchanges of records between two secrets of a pair; None for a sum of many values."""
     found: list[Swap] = []
+    refused: list[SecretError] = []
     possible = np.any(classes.logs > -math.inf, axis=2)
     # which classes there are may differ between models, and with them the ways in which records change
     for pattern in np.unique(possible, axis=1).T:
-        ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        try:
+            ways = moves(secret, schema, [value for value, kept in zip(classes.values, pattern, strict=True) if kept])
+        except SecretError as error:  # under these models no two values that are to be hidden are possible
+            refused.append(error)
+            continue
         if ways is None:
             return None
         models, only = np.flatnonzero(np.all(pattern == possible.T, axis=1)), len(ways.classes) == 1
         for pair, both in ways.classes.items():
             found.append(Swap(pair, ways.distances, both, models, only, secret.of_cells))
+    if refused and not found:
+        raise refused[0]
     return found
 
 
@@ -447,10 +454,10 @@ def classes_of(
     axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
     cells = math.prod(shape)
-    if cells * framework.models > MOST_CELLS:
+    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_CELLS:
         raise SizeError(
-            f"the laws of one record may have at most {MOST_CELLS:,} combinations of values under all models",
-            found=f"{cells:,} under {framework.models:,}",
+            f"the laws of one record may have at most {MOST_CELLS:,} combinations of values, times models or numbers",
+            found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )
     needed = network.graph.ancestral(axes)
@@ -607,19 +614,20 @@ def over(distances: Sequence[int], bounds: Mapping[int, float]) -> float:
 
 
 def linear_parts(laws: LawPairs, error: float) -> tuple[FloatArray, FloatArray, float]:
-    """What an answer adds to the bound that is linear in u: gains, a standard deviation, and the span of weights."""
-    p, q = np.exp(laws.above), np.exp(laws.below)
-    gains, deviation, span = np.zeros(p.shape[1]), np.zeros(p.shape[1]), 0.0
-    for places, steps in zip(laws.places.T, laws.steps, strict=True):
-        if len(steps):
-            beyond = places[:, np.newaxis] > np.arange(len(steps))
-            tails, others = beyond.T.astype(np.float64) @ p, beyond.T.astype(np.float64) @ q
-            gain = np.cumsum(steps[:, np.newaxis] * (tails - others), axis=0)
-            gains += np.maximum(np.max(2 * gain - gain[-1], axis=0), -gain[-1])
-            deviation += (steps[:, np.newaxis] * np.sqrt(np.maximum(tails * (1 - tails), 0))).sum(axis=0)
-            span += float(steps.sum())
+    """What answers add to the bound that is linear in u: gains, a standard deviation, and the span of weights."""
+    p, q, reach, span = np.exp(laws.above), np.exp(laws.below), np.zeros(len(laws.above)), 0.0
+    gains, deviation = np.zeros((2, p.shape[1]))
+    for places, steps in zip(laws.places.T[1:], laws.steps[1:], strict=True):
+        beyond = (places > np.arange(len(steps))[:, np.newaxis]).astype(np.float64)
+        tails, length = beyond @ p, steps[:, np.newaxis]
+        gain = np.cumsum(length * (tails - beyond @ q), axis=0)
+        gains += np.maximum(np.max(2 * gain - gain[-1], axis=0), -gain[-1])
+        deviation += (length * np.sqrt(np.maximum(tails * (1 - tails), 0))).sum(axis=0)
+        line, span = np.append(0.0, np.cumsum(steps)), span + float(steps.sum())
+        reach += np.abs(line[places] - line[np.sort(places)[len(places) // 2]])
     rounding = span * (4 * error + UNIT_ROUNDOFF * (8 * len(p) + 16 * FUNCTION_ERROR))
-    return gains + rounding, deviation * (1 + 2**-30) + rounding, up(span, 64)
+    deviation = np.minimum(deviation, np.sqrt(reach**2 @ p)) * (1 + 2**-30) + rounding
+    return gains + rounding, deviation, up(min(span, 2 * float(reach.max())), 64)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -629,7 +637,7 @@ def linear_parts(laws: LawPairs, error: float) -> tuple[FloatArray, FloatArray, 
 MOST_KEPT = 256
 """The most results of a kind that are cached with a framework."""
 
-MOST_LAWS = 4
+MOST_LAWS = 32
 """The most laws of one record, of several answers together, that are cached with it."""
 
 MOST_EPSILON, MOST_EXPONENT = 8.0, 700.0
@@ -918,21 +926,26 @@ class SwappedRecords:
         return spread.reshape(len(values), -1)
 
     def _linear(self, secret: Secret, swap: Swap, releases: Sequence[Release]) -> FloatArray:
-        """The same, where laws of all answers together are too large: the bound that is linear in u needs single ones.
+        """The same where laws of all answers are too large: the bound that is linear in u needs those of few columns.
 
         What cannot be in it, as it has no noise or is too large by itself, is counted alone.
         """
         first, deviation, spans, ends = np.zeros((4, 2 * self.framework.models))
-        beside, alone = 0.0, up(math.fsum(map(self._alone, releases)))
-        for release in releases:
+        beside, alone, by_columns = 0.0, up(math.fsum(map(self._alone, releases))), dict[Any, list[Release]]()
+        for each in releases:
+            by_columns.setdefault(each.entry.columns if each.rates else each.entry, []).append(each)
+        left = list(by_columns.values())
+        while left:
+            part = left.pop()
             try:
-                classes = self._classes(secret, [release]) if release.rates else None
-            except SizeError:
+                classes = self._classes(secret, part) if part[0].rates else None
+            except (SizeError, LawError):
                 classes = None
             if classes is None:
-                beside = up(beside + self._alone(release))
+                left += [[each] for each in part] if len(part) > 1 else []
+                beside = up(beside + self._alone(part[0])) if len(part) == 1 else beside
                 continue
-            models, laws, _ = self._pairs(swap, classes, [release])
+            models, laws, _ = self._pairs(swap, classes, part)
             gains, spread, span = linear_parts(laws, classes.error)
             added = self._spread(models, (gains, spread, np.full_like(gains, span), laws.ends[0] + laws.ends[1]))
             first, deviation, spans = first + added[0], deviation + added[1], spans + added[2]
