@@ -115,14 +115,6 @@ def test_the_page_on_what_adds_up_runs() -> None:
     assert found["both"].epsilon == math.inf
 
 
-def test_the_page_on_sessions_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    found = run("sessions.md")
-    assert found["smokers"].calibration.useful.verdict in ("sharp", "useful")
-    assert len(found["session"].history) == 1 + len(found["plan"].calibrations)
-    assert 0 < found["session"].remaining < 1
-
-
 def test_a_newcomer_gets_many_useful_answers() -> None:
     printed = (ROOT / "docs" / "benchmarks" / "useful_answers.txt").read_text(encoding="utf-8")
     rows = re.findall(r"^useful, of 30 +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -183,10 +184,15 @@ def test_row_35_nothing_shown_holds_the_table(shared: bp.Session) -> None:
 def test_the_page_on_sessions_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = (ROOT / "docs" / "sessions.md").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "page"}
+    found: dict[str, Any] = {"__name__": "page"}
     for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        exec(compile(body, "docs/sessions.md", "exec"), namespace)
+        exec(compile(body, "docs/sessions.md", "exec"), found)
     assert (tmp_path / "ledger.db").exists()
+    assert found["smokers"].calibration.useful.verdict == "useful"
+    planned, chosen = found["plan"].calibrations, found["chosen"].calibrations
+    assert len(found["session"].history) == 1 + len(planned) + len(chosen)
+    assert found["session"].remaining == pytest.approx(0, abs=1e-6)
+    assert sum(answer.value for answer in found["answers"]) == pytest.approx(10_000)
 
 
 def test_a_ledger_in_the_working_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
