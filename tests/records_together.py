@@ -87,10 +87,11 @@ def given_difference(laws: Sequence[Law], shares: Sequence[Number], n: int, diff
         if first < 0 or rest < 0:
             continue
         ways = math.comb(n, first) * math.comb(n - first, second)
-        chance = ways * shares[0] ** first * shares[1] ** second * shares[2] ** rest
+        numbers = first, second, rest
+        chance = ways * math.prod(share**number for share, number in zip(shares, numbers, strict=True) if number)
         if not chance:
             continue
-        for table, mass in drawn(list(zip(laws, (first, second, rest), strict=True))).items():
+        for table, mass in drawn(list(zip(laws, numbers, strict=True))).items():
             found[table] = found.get(table, 0) + chance * mass
     whole = sum(found.values())
     return {table: mass / whole for table, mass in found.items()} if whole else {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -66,8 +66,7 @@ LARGEST_LOG, FLAT = 300.0, 2.0**-7
 """Weights whose logs may differ by more, and bounds whose curvature is a smaller share, need no second bound."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LawPairs:
+class LawPairs(NamedTuple):
     """Pairs of laws of one record, of which log ratios are sought; B pairs along the last axis.
 
     Parameters
@@ -327,8 +326,7 @@ class Swap(NamedTuple):
     cells: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Classes:
+class Classes(NamedTuple):
     """The laws of one record by its class.
 
     Parameters
@@ -566,16 +564,9 @@ def law_pairs(
             found[key] = own, steps + found[key][1] if key in found else steps
     apart = _ranked([np.zeros(len(places), dtype=np.int64), *(places[:, column] for column in bare)])[0]
     nowhere, nothing = np.zeros(logs[0].shape, dtype=np.bool_), np.zeros(logs[0].shape[1])
-    return LawPairs(
-        places=np.stack([own for own, _ in found.values()], axis=1),
-        steps=[steps for _, steps in found.values()],
-        above=logs[0],
-        below=logs[1],
-        bare=apart,
-        ends=(nothing, nothing),
-        possible=(nowhere, nowhere),
-        bands=np.zeros(len(places), dtype=np.int64),
-    )
+    stacked, steps = np.stack([own for own, _ in found.values()], axis=1), [steps for _, steps in found.values()]
+    bands = np.zeros(len(places), dtype=np.int64)
+    return LawPairs(stacked, steps, *logs, apart, (nothing, nothing), (nowhere, nowhere), bands)
 
 
 def bounds_of_sums(pair: Sequence[WholeLaw], noises: Noises, bare: Sequence[int], most: int) -> dict[int, float]:
@@ -899,7 +890,7 @@ class SwappedRecords:
         )
         ended = np.concatenate(ends), np.concatenate(ends[::-1])
         both = np.hstack([first, second]), np.hstack([second, first])
-        laws = replace(laws, ends=ended, possible=both, bands=classes.bands, band=band)
+        laws = laws._replace(ends=ended, possible=both, bands=classes.bands, band=band)
         return models, laws, (noises, bare)
 
     def _of_part(self, secret: Secret, swap: Swap, releases: Sequence[Release], together: bool = False) -> FloatArray:

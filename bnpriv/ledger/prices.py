@@ -504,7 +504,8 @@ class Price(Shown):
     def _lead(self) -> str:
         if self.cost.refusal is not None:
             return str(self.cost.refusal)
-        if self.fits and (self.cost.lasting is None or self.cost.lasting > self.cost.budget.epsilon):
+        followed = self.cost.lasting is not None and self.cost.lasting <= self.cost.budget.epsilon
+        if self.fits and not followed and not isinstance(self.calibration.mechanism, ColumnMechanism):
             return (
                 "No other release can follow it within the budget, but of ColumnMechanism: ask all at once, as a stack."
             )
