@@ -98,7 +98,7 @@ class LawPairs(NamedTuple):
     band: float = 0.0
 
 
-class LargestRatios(NamedTuple):
+class FoundRatios(NamedTuple):
     """For each pair of laws a bound of the largest log ratio, what some weight reaches, and whether at a corner."""
 
     bound: FloatArray
@@ -149,7 +149,7 @@ class RatioSearch:
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
-    def largest(self) -> LargestRatios:
+    def largest(self) -> FoundRatios:
         """The largest log ratio of every pair of laws."""
         laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
         pair: IntArray = np.repeat(np.arange(pairs), len(values))
@@ -186,7 +186,7 @@ class RatioSearch:
         # of weights, which both laws share, of exponentials and of sums
         steps = 8 * (len(laws.above) + 8 * FUNCTION_ERROR) + 4 * (len(self.place) + 4) * float(self.length.sum())
         steps += 4 * (magnitude(laws.above) + magnitude(laws.below) + laws.band)
-        return LargestRatios(bound + CLOSED_LOG + UNIT_ROUNDOFF * steps, best, corner)
+        return FoundRatios(bound + CLOSED_LOG + UNIT_ROUNDOFF * steps, best, corner)
 
     def _bounded(self, boxes: Boxes) -> tuple[Boxes, FloatArray, FloatArray]:
         """Boxes with their bounds, the one of them that is linear in u, and what each place of u adds to it."""
@@ -314,7 +314,7 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
-MOST_COMBINATIONS = 2**20
+MOST_RECORD_CELLS = 2**20
 """The most combinations of values, times models or numbers, that are searched together."""
 
 
@@ -458,9 +458,9 @@ def classes_of(
     axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
     cells = math.prod(shape)
-    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_COMBINATIONS:
+    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_RECORD_CELLS:
         raise SizeError(
-            f"laws of one record may have {MOST_COMBINATIONS:,} combinations of values, times models or numbers",
+            f"laws of one record may have {MOST_RECORD_CELLS:,} combinations of values, times models or numbers",
             found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )
