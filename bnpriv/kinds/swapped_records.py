@@ -53,16 +53,16 @@ Array = NDArray[Any]
 # above it by rate * length, one above u lowers them.
 # --------------------------------------------------------------------------------------------------
 
-MOST_WORK = 2**25
+MOST_BOX_WORK = 2**25
 """The most boxes times atoms times numbers that are looked at; then the bounds of those that are left count."""
 
-AT_ONCE, MOST_CLIMBS = 2**21, 16
+BOXES_AT_ONCE, MOST_CLIMBS = 2**21, 16
 """Boxes times atoms that are looked at in one step, and boxes where a grid point is tried if one for all will do."""
 
-CLOSED = 2.0**-46
+CLOSED_LOG = 2.0**-46
 """Log ratios closer than this are taken for one; it is added to the result."""
 
-LARGEST_LOG, FLAT = 300.0, 2.0**-7
+LARGEST_REACH, FLAT_SPAN = 300.0, 2.0**-7
 """Weights whose logs may differ by more, and bounds whose curvature is a smaller share, need no second bound."""
 
 
@@ -98,7 +98,7 @@ class LawPairs(NamedTuple):
     band: float = 0.0
 
 
-class Found(NamedTuple):
+class FoundRatios(NamedTuple):
     """For each pair of laws a bound of the largest log ratio, what some weight reaches, and whether at a corner."""
 
     bound: FloatArray
@@ -120,7 +120,7 @@ class Boxes(NamedTuple):
         return Boxes(*cast(Any, [each[chosen] for each in self]))
 
 
-class Search:
+class RatioSearch:
     """The search for the largest log ratio of pairs of laws, by branch and bound.
 
     Parameters
@@ -149,7 +149,7 @@ class Search:
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
-    def largest(self) -> Found:
+    def largest(self) -> FoundRatios:
         """The largest log ratio of every pair of laws."""
         laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
         pair: IntArray = np.repeat(np.arange(pairs), len(values))
@@ -157,9 +157,9 @@ class Search:
         low = np.zeros((len(pair), len(self.last)), dtype=np.int64)
         left = Boxes(pair, bare, low, low + self.last, np.full(len(pair), math.inf))
         best, closed, corner, work = np.zeros(pairs), np.zeros(pairs), np.ones(pairs, dtype=np.bool_), 0
-        while len(left.pair) and (work <= MOST_WORK or np.isinf(left.bound).any()):
+        while len(left.pair) and (work <= MOST_BOX_WORK or np.isinf(left.bound).any()):
             order = np.argsort(best[self.rival[left.pair]] - left.bound, kind="stable")
-            size = max(1, AT_ONCE // len(laws.above))
+            size = max(1, BOXES_AT_ONCE // len(laws.above))
             boxes, left = left.some(order[:size]), left.some(order[size:])
             work += len(boxes.pair) * len(laws.above) * (len(self.last) + 16)
             boxes, linear, gains = self._bounded(boxes)
@@ -172,8 +172,10 @@ class Search:
             at_end &= np.all((points.low == 0) | (points.low == self.last), axis=1)
             found = (points.bound >= reached[points.pair]) & (points.bound > best[points.pair])
             corner[points.pair[found]] = at_end[found]
-            best = np.maximum(best, reached)
-            enough = _most_of(best, self.rival, pairs)[self.rival] + CLOSED
+            # a box of one point is as large as its bound, whether that point was among those that were tried or not
+            single = np.all(boxes.low == boxes.high, axis=1)
+            best = np.maximum(best, np.maximum(reached, _most_of(boxes.bound[single], boxes.pair[single], pairs)))
+            enough = _most_of(best, self.rival, pairs)[self.rival] + CLOSED_LOG
             closed = np.maximum(closed, _most_of(np.minimum(boxes.bound, enough[boxes.pair]), boxes.pair, pairs))
             over = boxes.bound > enough[boxes.pair]
             boxes = boxes.some(over)
@@ -184,7 +186,7 @@ class Search:
         # of weights, which both laws share, of exponentials and of sums
         steps = 8 * (len(laws.above) + 8 * FUNCTION_ERROR) + 4 * (len(self.place) + 4) * float(self.length.sum())
         steps += 4 * (magnitude(laws.above) + magnitude(laws.below) + laws.band)
-        return Found(bound + CLOSED + UNIT_ROUNDOFF * steps, best, corner)
+        return FoundRatios(bound + CLOSED_LOG + UNIT_ROUNDOFF * steps, best, corner)
 
     def _bounded(self, boxes: Boxes) -> tuple[Boxes, FloatArray, FloatArray]:
         """Boxes with their bounds, the one of them that is linear in u, and what each place of u adds to it."""
@@ -219,8 +221,12 @@ class Search:
             linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
             linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
-            near = np.flatnonzero((furthest <= LARGEST_LOG) & ((curved > FLAT * linear) | (laws.band > 0)))
-            grown, shrunk, band = np.exp(reach[:, near]), np.exp(-reach[:, near]), math.exp(min(laws.band, LARGEST_LOG))
+            near = np.flatnonzero((furthest <= LARGEST_REACH) & ((curved > FLAT_SPAN * linear) | (laws.band > 0)))
+            grown, shrunk, band = (
+                np.exp(reach[:, near]),
+                np.exp(-reach[:, near]),
+                math.exp(min(laws.band, LARGEST_REACH)),
+            )
             p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read
@@ -308,7 +314,7 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
-MOST_CELLS = 2**20
+MOST_RECORD_CELLS = 2**20
 """The most combinations of values, times models or numbers, that are searched together."""
 
 
@@ -326,7 +332,7 @@ class Swap(NamedTuple):
     cells: bool
 
 
-class Classes(NamedTuple):
+class RecordClasses(NamedTuple):
     """The laws of one record by its class.
 
     Parameters
@@ -367,7 +373,7 @@ class Classes(NamedTuple):
         return logs - totals[:, :, np.newaxis], np.exp(ends - totals)
 
 
-def swaps(secret: Secret, schema: Schema, classes: Classes) -> list[Swap] | None:
+def swaps(secret: Secret, schema: Schema, classes: RecordClasses) -> list[Swap] | None:
     """The exchanges of records between two secrets of a pair; None for a sum of many values."""
     found: list[Swap] = []
     refused: list[SecretError] = []
@@ -427,7 +433,7 @@ def told(framework: DatasetAttributePrivacy, forms: Iterable[NormalForm], seen: 
 
 def classes_of(
     framework: DatasetAttributePrivacy, secret: Secret, forms: Sequence[NormalForm], seen: frozenset[str]
-) -> Classes:
+) -> RecordClasses:
     """The laws of one record of each class that a secret tells apart.
 
     Parameters
@@ -452,9 +458,9 @@ def classes_of(
     axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
     cells = math.prod(shape)
-    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_CELLS:
+    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_RECORD_CELLS:
         raise SizeError(
-            f"the laws of one record may have at most {MOST_CELLS:,} combinations of values, times models or numbers",
+            f"laws of one record may have {MOST_RECORD_CELLS:,} combinations of values, times models or numbers",
             found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )
@@ -499,7 +505,9 @@ def classes_of(
     chosen = np.stack([each[first] for each in places], axis=1)
     found = list(map(int, values))
     bands = bands[first]
-    return Classes(values=found, places=chosen, levels=levels, logs=laws, further=further, bands=bands, error=error)
+    return RecordClasses(
+        values=found, places=chosen, levels=levels, logs=laws, further=further, bands=bands, error=error
+    )
 
 
 def _with_records(public: Any, own: FloatArray, where: IntArray, models: int) -> tuple[FloatArray, FloatArray, float]:
@@ -539,10 +547,10 @@ def _ranked(columns: Iterable[IntArray]) -> tuple[IntArray, IntArray]:
 SWAPPED_AT_ONCE = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 """The numbers of records whose sums are compared; other numbers are put together from these."""
 
-MOST_SUMS, MOST_SUMMED = 2**12, 8
+MOST_SUM_ATOMS, MOST_MODELS_SUMMED = 2**12, 8
 """The most values of a sum of records, and the most models under which sums are compared."""
 
-MOST_DISTANCES = 2**12
+MOST_SWAPPED = 2**12
 """More distances of secrets are bounded by the largest one alone."""
 
 Noises = Sequence[tuple[int, float]]
@@ -573,7 +581,7 @@ def bounds_of_sums(pair: Sequence[WholeLaw], noises: Noises, bare: Sequence[int]
     """What swaps of several records at once tell, at most, while their sums are few."""
     found: dict[int, float] = {}
     for records in SWAPPED_AT_ONCE:
-        if records > most or sums_bound(pair, records) > MOST_SUMS:
+        if records > most or sums_bound(pair, records) > MOST_SUM_ATOMS:
             break
         sums = [summed((law, records)) for law in pair]
         both = [np.concatenate(each) for each in zip(*(law.columns for law in sums), strict=True)]
@@ -584,7 +592,7 @@ def bounds_of_sums(pair: Sequence[WholeLaw], noises: Noises, bare: Sequence[int]
             side[own, 0] = law.logs
         places = np.stack([each.ravel()[first] for _, each in joined], axis=1)
         laws = law_pairs(places, [levels for levels, _ in joined], noises, bare, (logs[0], logs[1]))
-        found[records] = float(Search(laws, together=True).largest().bound[0]) + sum(law.error for law in sums)
+        found[records] = float(RatioSearch(laws, together=True).largest().bound[0]) + sum(law.error for law in sums)
     return found
 
 
@@ -597,7 +605,7 @@ def over(distances: Sequence[int], bounds: Mapping[int, float]) -> float:
     (5.5, 3.0)
     """
     least, most = [0.0], max(bounds)
-    if len(distances) > MOST_DISTANCES or most == 1:
+    if len(distances) > MOST_SWAPPED or most == 1:
         return distances[-1] * bounds[1]
     for records in range(1, most):
         least.append(min(least[records - j] + bound for j, bound in bounds.items() if j <= records))
@@ -625,13 +633,13 @@ def linear_parts(laws: LawPairs, error: float) -> tuple[FloatArray, FloatArray, 
 # What several releases tell together.
 # --------------------------------------------------------------------------------------------------
 
-MOST_KEPT = 256
+MOST_KEPT_LAWS = 256
 """The most results of a kind that are cached with a framework."""
 
-MOST_LAWS = 32
+MOST_CLASS_LAWS = 32
 """The most laws of one record, of several answers together, that are cached with it."""
 
-MOST_EPSILON, MOST_EXPONENT = 8.0, 700.0
+MOST_WITH_DELTA, MOST_EXPONENT = 8.0, 700.0
 """Theorem 5 counts up to this epsilon; above the other one a sum of epsilons has an infinite exponential."""
 
 
@@ -677,7 +685,7 @@ class RecordsTotal:
         return RecordsTotal(epsilon=ordered[0].total if ordered else Fraction(0), kind=kind, shares=ordered)
 
 
-class Release(NamedTuple):
+class CountedRelease(NamedTuple):
     """A release as theorem 4 sees it.
 
     The form is None of what counts as private for single records; `rates` are what one more of each numerator costs,
@@ -739,7 +747,7 @@ class SwappedRecords:
         make = (lambda: self._with_delta(entries, delta, columns)) if delta else (lambda: self._without_delta(entries))
         return self._kept("totals of records", (*asked, delta, columns), make)
 
-    def _kept(self, table: str, key: Any, make: Callable[[], Any], most: int = MOST_KEPT) -> Any:
+    def _kept(self, table: str, key: Any, make: Callable[[], Any], most: int = MOST_KEPT_LAWS) -> Any:
         """What was worked out before, or is now; the last few are kept."""
         kept = self.framework.kept.table(table)
         if key not in kept:
@@ -777,10 +785,10 @@ class SwappedRecords:
             found += [(name, secret, swap) for swap in own]
         return found
 
-    def _release(self, entry: Entry) -> Release | None:
+    def _release(self, entry: Entry) -> CountedRelease | None:
         """An entry as theorem 4 sees it; None where it does not count it."""
         if entry.record is not None:
-            return None if entry.record[1] else Release(entry)
+            return None if entry.record[1] else CountedRelease(entry)
         if entry.query is None or entry.noise == "gaussian":
             return None
 
@@ -790,12 +798,14 @@ class SwappedRecords:
 
         form, rounding, below = self._kept("forms of records", entry.text, facts)
         if not entry.noise:
-            return Release(entry, form)
+            return CountedRelease(entry, form)
         weights = entry.weights or (1.0,) * len(below)
         moved = Fraction(rounding) * Fraction(max(weights)) / Fraction(entry.scale) if rounding else Fraction(0)
-        return Release(entry, form, tuple(w / entry.scale / d for w, d in zip(weights, below, strict=True)), moved)
+        return CountedRelease(
+            entry, form, tuple(w / entry.scale / d for w, d in zip(weights, below, strict=True)), moved
+        )
 
-    def _alone(self, release: Release) -> float:
+    def _alone(self, release: CountedRelease) -> float:
         """What a release tells of one record whatever the laws, rounded up."""
         entry = release.entry
         if entry.record is not None:
@@ -809,18 +819,18 @@ class SwappedRecords:
         make = lambda: record_sensitivity(query, entry.columns, schema, norm).upper  # noqa: E731
         return float(self._kept("moves of records", key, make))
 
-    def _laws(self, secret: Secret, forms: Mapping[str, NormalForm], seen: frozenset[str]) -> Classes:
+    def _laws(self, secret: Secret, forms: Mapping[str, NormalForm], seen: frozenset[str]) -> RecordClasses:
         make = lambda: classes_of(self.framework, secret, list(forms.values()), seen)  # noqa: E731
-        table, most = ("laws of records", MOST_LAWS) if len(forms) > 1 else ("laws of one answer", MOST_KEPT)
+        table, most = ("laws of records", MOST_CLASS_LAWS) if len(forms) > 1 else ("laws of one answer", MOST_KEPT_LAWS)
         return self._kept(table, (secret, tuple(forms), seen), make, most)
 
-    def _classes(self, secret: Secret, releases: Iterable[Release]) -> Classes:
+    def _classes(self, secret: Secret, releases: Iterable[CountedRelease]) -> RecordClasses:
         """The laws of one record on what some releases tell apart."""
         forms = {each.entry.text: each.form for each in releases if each.form is not None}
         seen = frozenset[str]().union(*(each.entry.columns for each in releases if not each.form))
         return self._laws(secret, forms, seen)
 
-    def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[Release]) -> RecordShare:
+    def _share(self, name: str, secret: Secret, swap: Swap, releases: Sequence[CountedRelease]) -> RecordShare:
         """What all releases tell about one property by one exchange of records."""
         seen = [each for each in releases if each.form or self._is_seen(each.entry.columns)]
         beside = [self._alone(each) for each in releases if each not in seen]
@@ -854,7 +864,7 @@ class SwappedRecords:
             return names <= set(self.framework.network.attributes)
         return all(isinstance(schema[name], Categorical) and name not in laws for name in names)
 
-    def _parts(self, name: str, secret: Secret, releases: Sequence[Release]) -> list[list[Release]]:
+    def _parts(self, name: str, secret: Secret, releases: Sequence[CountedRelease]) -> list[list[CountedRelease]]:
         """The releases in groups of which the columns are independent of those of other groups in either class."""
         network, several = _network(self.framework), self.framework.public_records or name in self.framework.column_laws
         columns = set[str]().union(*(each.entry.columns for each in releases))
@@ -862,7 +872,7 @@ class SwappedRecords:
         # a class is one state of the protected column; in draws of public records nothing is independent
         if not several and len(network.states[name]) == 2 and secret.property.columns == frozenset({name}):
             parts = list(map(frozenset, independent_parts(network.graph, name, sorted(columns - {name}))))
-        found: list[tuple[frozenset[str], list[Release]]] = []
+        found: list[tuple[frozenset[str], list[CountedRelease]]] = []
         for release in releases:
             read = frozenset[str]().union(*(part for part in parts if part & release.entry.columns))
             near = [each for each in found if each[0] & read or each[0] == read]
@@ -870,7 +880,9 @@ class SwappedRecords:
             found.append((read.union(*(names for names, _ in near)), [*(r for _, rs in near for r in rs), release]))
         return [releases for _, releases in found]
 
-    def _pairs(self, swap: Swap, classes: Classes, releases: Sequence[Release]) -> tuple[IntArray, LawPairs, Any]:
+    def _pairs(
+        self, swap: Swap, classes: RecordClasses, releases: Sequence[CountedRelease]
+    ) -> tuple[IntArray, LawPairs, Any]:
         """The models with both classes, the laws of both directions, and the columns of numbers with noise or none."""
         columns, noises, bare, band = dict[str, range](), list[tuple[int, float]](), list[int](), 0.0
         for each in releases:
@@ -893,16 +905,18 @@ class SwappedRecords:
         laws = laws._replace(ends=ended, possible=both, bands=classes.bands, band=band)
         return models, laws, (noises, bare)
 
-    def _of_part(self, secret: Secret, swap: Swap, releases: Sequence[Release], together: bool = False) -> FloatArray:
+    def _of_part(
+        self, secret: Secret, swap: Swap, releases: Sequence[CountedRelease], together: bool = False
+    ) -> FloatArray:
         """What one swap and all tell, at most, and one at least: 3 rows, for both directions of all models."""
         classes = self._classes(secret, releases)
         models, laws, (noises, bare) = self._pairs(swap, classes, releases)
-        found = Search(laws, together=together and len(models) > MOST_SUMMED).largest()
+        found = RatioSearch(laws, together=together and len(models) > MOST_MODELS_SUMMED).largest()
         ones, k, public = found.bound + 2 * classes.error, swap.distances[-1], self.framework.public_records
         totals, used = k * ones, sorted({*bare, *(column for column, _ in noises)})
         places, at = classes.places[:, used].T, {column: place for place, column in enumerate(used)}
         sought = np.flatnonzero(~found.corner & (ones < math.inf))
-        few = k > 1 and swap.only and not laws.band and public is None and len(models) <= MOST_SUMMED
+        few = k > 1 and swap.only and not laws.band and public is None and len(models) <= MOST_MODELS_SUMMED
         for pair in sought if few else ():
             added: list[Array] = [classes.levels[column][own] for column, own in zip(used, places, strict=True)]
             both = [WholeLaw.of(added, each[:, pair], classes.error) for each in (laws.above, laws.below)]
@@ -916,13 +930,13 @@ class SwappedRecords:
         spread[:, :, models] = np.reshape(values, (len(values), 2, len(models)))
         return spread.reshape(len(values), -1)
 
-    def _linear(self, secret: Secret, swap: Swap, releases: Sequence[Release]) -> FloatArray:
+    def _linear(self, secret: Secret, swap: Swap, releases: Sequence[CountedRelease]) -> FloatArray:
         """The same where laws of all answers are too large: the bound that is linear in u needs those of few columns.
 
         What cannot be in it, as it has no noise or is too large by itself, is counted alone.
         """
         first, deviation, spans, ends = np.zeros((4, 2 * self.framework.models))
-        beside, alone, by_columns = 0.0, up(math.fsum(map(self._alone, releases))), dict[Any, list[Release]]()
+        beside, alone, by_columns = 0.0, up(math.fsum(map(self._alone, releases))), dict[Any, list[CountedRelease]]()
         for each in releases:
             by_columns.setdefault(each.entry.columns if each.rates else each.entry, []).append(each)
         left = list(by_columns.values())
@@ -953,7 +967,7 @@ class SwappedRecords:
         shares: list[RecordShare] = []
         for name, secret, swap in self.ways() or ():
             k, apart = swap.distances[-1], self._apart(secret, swap, fixed)
-            grown = up(up(math.expm1(MOST_EPSILON) / math.expm1(MOST_EPSILON / k)) * apart)
+            grown = up(up(math.expm1(MOST_WITH_DELTA) / math.expm1(MOST_WITH_DELTA / k)) * apart)
             epsilons, deltas = list[float](), list[Fraction]()
             for entry in entries:
                 own = entry.delta if entry.record is None else entry.record[1] * Fraction(grown)
@@ -962,11 +976,11 @@ class SwappedRecords:
                     shift = up(self._moved(entry, 2) / entry.scale)
                     epsilons.append(gaussian_epsilon(shift, down(float(own) / grown, 8)))
                 else:
-                    epsilons.append(self._alone(Release(entry)))
+                    epsilons.append(self._alone(CountedRelease(entry)))
             one = up(math.fsum(epsilons))
             if one < MOST_EXPONENT:
                 one = min(one, up(math.log1p(up(apart * math.expm1(one), 16)), 16))
-            if not k * one <= MOST_EPSILON or sum(deltas) > delta:
+            if not k * one <= MOST_WITH_DELTA or sum(deltas) > delta:
                 return unbounded
             total = Fraction(up(k * one))
             shares.append(RecordShare(protected=name, pair=swap.pair, model=0, distance=k, one=one, total=total))

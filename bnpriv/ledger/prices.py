@@ -44,7 +44,7 @@ CLOSE = 1e-6
 MOST_CALIBRATED = 60
 """Calibrations of one mechanism for one question."""
 
-MOST_SHRUNK = 3
+MOST_QUESTIONS_SHRUNK = 3
 """Tries to make a release add no more than its own epsilon."""
 
 
@@ -182,7 +182,7 @@ class Chooser:
         _ = made.best
         best, most = min(self._costs(made.calibrations), key=_preferred), typed(epsilon)
         # answers may tell a little more together than apart: a little more noise keeps what was asked for
-        for _ in range(MOST_SHRUNK):
+        for _ in range(MOST_QUESTIONS_SHRUNK):
             if best.after is not None and most < (added := best.after - best.before) <= TOLERATED * most:
                 less = float(most / added) * (1 - CLOSE) * best.calibration.epsilon
                 best = self.cost(best.calibration.mechanism.calibrate(framework, query, epsilon=less, delta=delta))

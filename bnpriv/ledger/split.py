@@ -221,19 +221,19 @@ def rate_of(made: Calibration) -> float:
 MOST_TOTALS = 300
 """Totals that are worked out for one choice of questions."""
 
-MOST_WORK = 10_000
+MOST_RATES_TRIED = 10_000
 """The same times the number of questions."""
 
 FACTORS = (2.0, 1.3, 1.1, 1.03, 1.01, 1.003)
 """Factors by which rates are varied one by one, the largest first."""
 
-ROUNDS = 4
+PLAN_ROUNDS = 4
 """Times that all rates are set anew by what they cost."""
 
 NEAR_LIMIT = 1e-5
 """Share of the limit that a search may leave."""
 
-GAIN = 1e-6
+LEAST_GAIN = 1e-6
 """Relative gain below which an error is no less."""
 
 RatedQuestion = tuple[AskedQuestion, float]
@@ -266,7 +266,7 @@ class PlannedCosts:
     _terms: dict[tuple[tuple[str, bool], ...], NoiseCosts] = field(default_factory=dict[Any, NoiseCosts])
 
     def __post_init__(self) -> None:
-        self.left = min(MOST_TOTALS, MOST_WORK // len(self.questions))
+        self.left = min(MOST_TOTALS, MOST_RATES_TRIED // len(self.questions))
         self.most = self.most if len(self.most) else np.array([each.most for each in self.questions])
 
     def fit(self, rates: FloatArray) -> FloatArray:
@@ -373,7 +373,7 @@ def best_sharing(
     quick : bool
         Whether to take the best of these, scaled.
     """
-    search = _Search(errors=errors, costs=costs, limit=limit)
+    search = _PlanSearch(errors=errors, costs=costs, limit=limit)
     for start in starts:
         search.offer(start)
     if search.best is not None and not quick:
@@ -384,7 +384,7 @@ def best_sharing(
 
 
 @dataclass(kw_only=True)
-class _Search:
+class _PlanSearch:
     """The best rates so far, and the steps that better them."""
 
     errors: Errors
@@ -398,7 +398,7 @@ class _Search:
         if found is None:
             return False
         error = self.errors(found)[0]
-        if self.best is not None and not error < self.best.error * (1 - GAIN):
+        if self.best is not None and not error < self.best.error * (1 - LEAST_GAIN):
             return False
         self.best = Sharing(rates=found, error=error)
         return True
@@ -415,7 +415,7 @@ class _Search:
 
     def follow_costs(self) -> None:
         """Set each rate to the root of what it helps over what it costs, which is best where costs are sums."""
-        for _ in range(ROUNDS):
+        for _ in range(PLAN_ROUNDS):
             rates, noisy = self.rates, self.noisy
             if self.costs.left < len(noisy):
                 return
@@ -453,7 +453,7 @@ class _Search:
                     tried = _changed(self.rates, k, change)
                     # by a straight line first: most changes are no gain, and a look at the total is enough
                     fit = min(max(1 + (self.limit - self.costs(tried)) / slope, 0.5), 2.0)
-                    if self.errors(tried * fit)[0] < self.rate_error * (1 - GAIN):
+                    if self.errors(tried * fit)[0] < self.rate_error * (1 - LEAST_GAIN):
                         improved |= self.offer(tried * fit)
 
     @property

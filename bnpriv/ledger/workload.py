@@ -171,10 +171,10 @@ class QueryMatrix:
 # Least squares: the best linear answers, their exact mean errors, and answers that no table contradicts.
 # --------------------------------------------------------------------------------------------------
 
-SMALL = 1e-9
+SMALL_NUMBER = 1e-9
 """Relative size below which a number of a matrix is rounding."""
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
+QUADRATURE_NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
 """Of the integral of a mean error."""
 
 
@@ -189,11 +189,11 @@ def estimator(wanted: FloatArray, asked: FloatArray, deviations: FloatArray) -> 
         Of the noise of each number; 0 for an exact one.
     """
     exact = deviations == 0
-    inverse = np.linalg.pinv(asked[exact], rcond=SMALL)
+    inverse = np.linalg.pinv(asked[exact], rcond=SMALL_NUMBER)
     free = np.eye(asked.shape[1]) - inverse @ asked[exact]  # of unknowns, what exact numbers leave open
     weighted = asked[~exact] @ free / deviations[~exact, None]
     values, vectors = np.linalg.eigh(weighted.T @ weighted)
-    kept = values > SMALL**1.5 * float(values[-1])
+    kept = values > SMALL_NUMBER**1.5 * float(values[-1])
     basis = vectors[:, kept]
     left = wanted @ free
     known = left @ basis
@@ -221,7 +221,7 @@ def mean_errors(found: FloatArray, scales: FloatArray) -> FloatArray:
     """
     sizes = np.abs(found) * scales
     length = np.sqrt(np.sum(sizes**2, axis=1))
-    angle = (NODES + 1) * math.pi / 4
+    angle = (QUADRATURE_NODES + 1) * math.pi / 4
     parts = np.divide(sizes, length[:, None], out=np.zeros_like(sizes), where=length[:, None] > 0)
     logs = np.stack([np.sum(np.log1p((parts * math.tan(each)) ** 2), axis=1) for each in angle], axis=1)
     return length / 2 * np.sum(WEIGHTS * -np.expm1(-logs) / np.sin(angle) ** 2, axis=1)
@@ -246,7 +246,7 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
     size = max(1.0, float(np.abs(missing).max()))
     # the least change is in the cone of the sides: nonnegative least squares finds it (Lawson and Hanson, chapter 23)
     left, sizes, _ = np.linalg.svd(spread, full_matrices=False)
-    kept, scaling = sizes > SMALL * float(sizes[0]), float(sizes[0])
+    kept, scaling = sizes > SMALL_NUMBER * float(sizes[0]), float(sizes[0])
     moves = left[:, kept] * sizes[kept]
     sides = np.concatenate([moves, -moves])
     system = np.concatenate([sides.T / scaling, missing[None] / size])
@@ -261,19 +261,19 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
 # What to ask instead: tables of which the questions are sums, with the noise that suits all answers.
 # --------------------------------------------------------------------------------------------------
 
-MOST_NUMBERS = 128
+MOST_ANSWERS = 128
 """Numbers of one table that is asked."""
 
 MOST_WHOLE = 64
 """Numbers of a table of all columns that are asked about."""
 
-MOST_LETTERS = 9_000
+MOST_LISTED_LETTERS = 9_000
 """Of the text of one stack: a longer one is not stored."""
 
-STEPS = 60
+WEIGHT_STEPS = 60
 """Steps of the search for rates that takes what each number costs alone."""
 
-LEAST_SHARE = 1e-5
+LEAST_WEIGHT = 1e-5
 """Share of the budget below which a number is not asked."""
 
 
@@ -298,7 +298,7 @@ def tables(schema: Schema, queries: Sequence[Query]) -> list[Query]:
         edges = sum(not isinstance(schema[name], Categorical) for name in names)  # one more than bins
         if (
             math.prod(map(len, given.values()))
-            > (MOST_NUMBERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
+            > (MOST_ANSWERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
         ):
             continue
         query = _table(given, schema)
@@ -402,14 +402,14 @@ class _Choice:
     def rates(self, costs: FloatArray) -> FloatArray | None:
         """Return rates of the least error for their cost, if each costs what it costs alone."""
         rates = 1 / costs
-        for _ in range(STEPS):
+        for _ in range(WEIGHT_STEPS):
             worths = self.worths(rates)
             if worths is None:
                 return None
             # the error never rises by this step: a root is below its tangent
             rates = np.cbrt(worths * rates / costs)
             rates /= float(rates @ costs)
-        few = np.where(rates * costs < LEAST_SHARE, 0.0, rates)
+        few = np.where(rates * costs < LEAST_WEIGHT, 0.0, rates)
         return rates if self.worths(few) is None else few
 
 
@@ -516,7 +516,7 @@ def _groups(asked: Sequence[AskedQuestion], schema: Schema) -> Iterable[list[Ask
     group, numbers, letters = list[AskedQuestion](), 0, 0
     for each in asked:
         size, length = each.query.dimension(schema), len(str(each.query)) + 2
-        if group and (numbers + size > MOST_NUMBERS or letters + length > MOST_LETTERS):
+        if group and (numbers + size > MOST_ANSWERS or letters + length > MOST_LISTED_LETTERS):
             yield group
             group, numbers, letters = [], 0, 0
         group.append(each)
