@@ -59,6 +59,9 @@ MOST_BOX_WORK = 2**25
 BOXES_AT_ONCE, MOST_CLIMBS = 2**21, 16
 """Boxes times atoms that are looked at in one step, and boxes where a grid point is tried if one for all will do."""
 
+TINY = 2.0**-1000
+"""A length of a step that is shorter than any other."""
+
 CLOSED_LOG = 2.0**-46
 """Log ratios closer than this are taken for one; it is added to the result."""
 
@@ -258,14 +261,20 @@ class RatioSearch:
 
     def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> tuple[Boxes, Boxes]:
         """Boxes without ends of u that cannot pass what was reached; in halves where that takes little away."""
-        kept = gains >= least[self.of]
+        kept = (gains >= least[self.of]) & (gains > -math.inf)
         low = np.minimum.reduceat(np.where(kept, self.place, 2**31), self.starts, axis=0).T
         high = np.maximum.reduceat(np.where(kept, self.place, -1), self.starts, axis=0).T
         some = np.all(low <= high, axis=1) & np.any(boxes.low < boxes.high, axis=1)
         before, boxes = boxes.some(some), boxes._replace(low=low, high=high).some(some)
         sums = np.cumsum(self.length[:, 0])
-        was, span = (sums[self.starts + each.high] - sums[self.starts + each.low] for each in (before, boxes))
-        half = np.flatnonzero(2 * span.sum(axis=1) > was.sum(axis=1))
+        # short steps may be absorbed by long ones: they count by their number
+        was, span = (
+            sums[self.starts + each.high] - sums[self.starts + each.low] + (each.high - each.low) * TINY
+            for each in (before, boxes)
+        )
+        same = np.all((before.low == boxes.low) & (before.high == boxes.high), axis=1)
+        half = np.flatnonzero((2 * span.sum(axis=1) > was.sum(axis=1)) | same)
+        half = half[np.any(boxes.low[half] < boxes.high[half], axis=1)]
         widest = np.argmax(span, axis=1)[half]
         middle = (boxes.low[half, widest] + boxes.high[half, widest]) // 2
         second = boxes.some(half)
