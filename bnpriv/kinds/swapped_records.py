@@ -224,12 +224,10 @@ class RatioSearch:
             linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
             linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
-            near = np.flatnonzero((furthest <= LARGEST_REACH) & ((curved > FLAT_SPAN * linear) | (laws.band > 0)))
-            grown, shrunk, band = (
-                np.exp(reach[:, near]),
-                np.exp(-reach[:, near]),
-                math.exp(min(laws.band, LARGEST_REACH)),
-            )
+            near = (furthest <= LARGEST_REACH) & (laws.band <= LARGEST_REACH)
+            near = np.flatnonzero(near & ((curved > FLAT_SPAN * linear) | (laws.band > 0)))
+            grown, shrunk = np.exp(reach[:, near]), np.exp(-reach[:, near])
+            band = math.exp(min(laws.band, LARGEST_REACH))
             p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read

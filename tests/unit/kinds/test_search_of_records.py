@@ -110,9 +110,7 @@ def test_columns_that_are_independent_given_a_state_are_counted_together_where_a
 ) -> None:
     states = {"x": ["low", "high"], "a": ["n", "y"], "b": ["n", "y"]}
     tables = {"x": [0.5, 0.5], "a": [[0.9, 0.1], [0.1, 0.9]], "b": [[0.9, 0.1], [0.1, 0.9]]}
-    network = bp.DiscreteNetwork.from_tables(
-        tables, states=states, parents={"a": ["x"], "b": ["x"]}, level="records"
-    )
+    network = bp.DiscreteNetwork.from_tables(tables, states=states, parents={"a": ["x"], "b": ["x"]}, level="records")
     columns = {"x": bp.Integer(0, 3), "a": bp.Categorical(["n", "y"]), "b": bp.Categorical(["n", "y"])}
     secret = bp.Secret(bp.parse_query(hidden), pairs=bp.apart(at_most=1))
     framework = bp.DatasetAttributePrivacy(
@@ -129,3 +127,22 @@ def test_columns_that_are_independent_given_a_state_are_counted_together_where_a
             sums[side + 1] += mass * weight
         truth = max(truth, abs(math.log(sums[3] / sums[2]) - math.log(sums[1] / sums[0])))
     assert truth - 1e-12 <= float(counted.epsilon) <= truth + 1e-9
+
+
+def test_a_large_epsilon_of_another_tool_counts_in_full() -> None:
+    """Beside a query, and where the class is nearly never seen: log(1 + tau (exp(epsilon) - 1)) is at least 54."""
+    rare = 1e-150
+    network = bp.DiscreteNetwork.from_tables(
+        {"u": [0.5, 0.5], "a": [[1, 1 - rare], [0, rare]]},
+        states={"u": ["n", "y"], "a": ["n", "y"]},
+        parents={"a": ["u"]},
+        level="records",
+    )
+    yes = bp.Categorical(["n", "y"])
+    secret = bp.Secret('count(u == "y")', pairs=bp.apart(at_most=1))
+    framework = bp.DatasetAttributePrivacy(
+        network, bp.Schema(records=9, columns={"u": yes, "a": yes}), {"u": secret}, source="a test"
+    )
+    other = bp.from_differential_privacy(400.0, columns=["a"]).entry_for(framework)
+    found = swapped_records.swapped_records(framework).total([other, entry('count(a == "y")', 1.0)])
+    assert float(found.epsilon) >= 54.6
