@@ -140,6 +140,8 @@ def test_answers_are_of_the_releases_of_a_workload(session: bp.Session) -> None:
         chosen.answers([other])
     answers = session.release_workload(chosen)
     assert answers[1].value == answers[1].values[0]
+    assert "(mean error at most " in str(answers[1])
+    assert "Release them in any order" not in str(chosen)
     assert sum(answers[0].values) == pytest.approx(HOSPITAL.schema.records)
 
 
