@@ -214,7 +214,7 @@ def _refuse_column(name: str, columns: Iterable[str], secret: Secret) -> NoRetur
         raise SecretError(
             "a secret bears the name of the column that it is about",
             found=checks.cut(name),
-            remedy=f"This one is about {about!r}: write [protect.{about}], in Python protect={{{about!r}: Secret(...)}}.",
+            remedy=f"This one is about {about!r}: write [protect.{about}], in Python protect={{{about!r}: ...}}.",
         )
     checks.member("a protected column", name, columns, error=SecretError)
     raise AssertionError(name)
