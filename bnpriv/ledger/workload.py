@@ -414,11 +414,17 @@ class _Choice:
 
 
 def single_numbers(queries: Iterable[Query], matrix: QueryMatrix) -> list[Query]:
-    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole."""
+    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole.
+
+    Of a number and its complement, which is the number of records less it, the first alone is asked.
+    """
     found: dict[bytes, Query] = {}
     for query in queries:
         for each in _apart(query, matrix.schema):
-            found.setdefault(matrix.matrix([each])[1].round(9).tobytes(), each)
+            rows = matrix.matrix([each])[1].round(9) + 0.0  # no negative zeros
+            if len(rows) == 1 and rows.any() and rows[rows != 0][0] < 0:
+                rows = 0.0 - rows
+            found.setdefault(rows.tobytes(), each)
     return list(found.values())
 
 
