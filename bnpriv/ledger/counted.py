@@ -19,7 +19,7 @@ from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import LOST_TABLE, Admit
+from bnpriv.ledger.rules import LOST_TABLE, Admit, is_slip
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
 from bnpriv.views.accountant import PRIVATE_TABLE
 
@@ -346,13 +346,16 @@ def mark_of(receipt: Receipt, head: str) -> Mark:
 
 
 def _known_budget(ledger: Ledger, name: str) -> Budget:
-    for account in ledger.accounts():
+    accounts = ledger.accounts()
+    for account in accounts:
         if account.name == name:
             return account.budget
+    near = next((account.name for account in accounts if is_slip(name, account.name)), None)
+    meant = "" if near is None else f"Did you mean {checks.cut(near)}? Else pass"
     raise LedgerError(
         "a new account needs a budget",
         found=f"no account {name!r} in the ledger",
-        remedy="Pass budget=..., what all releases may tell together, for example 2.0.",
+        remedy=f"{meant or 'Pass'} budget=... (--budget), what all releases may tell together, for example 2.0.",
     )
 
 

@@ -642,7 +642,9 @@ class BudgetSplit(Shown):
                 fact("What to stack", *(self._stacks() or ("nothing",))),
                 *([fact("Not used", self.unspent)] if self.unspent else []),
             ),
-            sections=(Section(title="What each question gets", blocks=(self._table(), Paragraph(ORDER, soft=True))),),
+            sections=(
+                Section(title="What each question gets", blocks=(self.releases_table(), Paragraph(ORDER, soft=True))),
+            ),
             data={
                 "epsilon": self.epsilon,
                 "total": rounded_up(self.total),
@@ -669,9 +671,10 @@ class BudgetSplit(Shown):
     def _stacks(self) -> list[tuple[Inline, ...]]:
         return [(Code(f"stack({', '.join(asked)})"),) for asked in self.stacked]
 
-    def _table(self) -> Table:
+    def releases_table(self, caption: str = "In the order in which they were asked") -> Table:
+        """Return what each release costs, and how much it errs."""
         return Table(
-            caption="In the order in which they were asked",
+            caption=caption,
             header=("release", "epsilon alone", "scale", "19 of 20 releases err by at most", "verdict"),
             rows=[
                 (
@@ -692,7 +695,7 @@ class BudgetSplit(Shown):
 
 ORDER = (
     "Release them in any order: session.release(calibration) for each. The sum of their epsilons alone may be above "
-    "the budget, because what their columns tell is paid once."
+    "the budget: together they may tell less than that."
 )
 
 

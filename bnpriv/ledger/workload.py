@@ -36,7 +36,7 @@ from bnpriv.ledger.split import AskedQuestion, BudgetSplit, PlannedCosts, rate_o
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Section, Table, fact
 from bnpriv.shown import Shown
-from bnpriv.text import upper_percent, upper_text
+from bnpriv.text import number_text, upper_percent, upper_text
 
 # --------------------------------------------------------------------------------------------------
 # Queries as rows of one matrix: over counts of records, of which some add up to others.
@@ -414,11 +414,17 @@ class _Choice:
 
 
 def single_numbers(queries: Iterable[Query], matrix: QueryMatrix) -> list[Query]:
-    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole."""
+    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole.
+
+    Of a number and its complement, which is the number of records less it, the first alone is asked.
+    """
     found: dict[bytes, Query] = {}
     for query in queries:
         for each in _apart(query, matrix.schema):
-            found.setdefault(matrix.matrix([each])[1].round(9).tobytes(), each)
+            rows = matrix.matrix([each])[1].round(9) + 0.0  # no negative zeros
+            if len(rows) == 1 and rows.any() and rows[rows != 0][0] < 0:
+                rows = 0.0 - rows
+            found.setdefault(rows.tobytes(), each)
     return list(found.values())
 
 
@@ -554,6 +560,16 @@ class WorkloadAnswer:
         """The number if there is one, else the tuple of all."""
         return self.values[0] if len(self.values) == 1 else self.values
 
+    def __str__(self) -> str:
+        if len(self.values) == len(self.errors):
+            numbers = [
+                f"{label} = {number_text(value)} (mean error at most {upper_text(error)})"
+                for label, value, error in zip(self.labels, self.values, self.errors, strict=True)
+            ]
+        else:
+            numbers = [f"{label} = {number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
+        return "\n".join(numbers)
+
 
 @final
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -682,7 +698,10 @@ class Workload(Shown):
                         ),
                     ),
                 ),
-                *self.split.document.sections,
+                Section(
+                    title="What is released for it",
+                    blocks=(self.split.releases_table("The answers are worked out of these"),),
+                ),
             ),
             data={
                 "epsilon": self.split.epsilon,

@@ -133,6 +133,17 @@ def test_overlapping_counts_are_asked_apart_and_added(session: bp.Session) -> No
 
 
 @pytest.mark.unhurried
+def test_a_count_and_its_complement_are_asked_once(session: bp.Session) -> None:
+    chosen = session.workload(["count(age_group == 'old')", "count(age_group != 'old')"])
+    (asked,) = chosen.calibrations
+    assert asked.query.dimension(HOSPITAL.schema) == 1
+    once = bp.TightMechanism().calibrate(HOSPITAL, "count(age_group == 'old')", epsilon=1.0)
+    assert chosen.errors.tolist() == pytest.approx([once.scale] * 2, rel=1e-6)
+    old, others = (answer.value for answer in session.release_workload(chosen))
+    assert old + others == pytest.approx(HOSPITAL.schema.records)
+
+
+@pytest.mark.unhurried
 def test_answers_are_of_the_releases_of_a_workload(session: bp.Session) -> None:
     chosen = session.workload(MIXED[1:4], budget=0.5)
     other = session.release("mean(days)", epsilon=0.1)
@@ -140,6 +151,8 @@ def test_answers_are_of_the_releases_of_a_workload(session: bp.Session) -> None:
         chosen.answers([other])
     answers = session.release_workload(chosen)
     assert answers[1].value == answers[1].values[0]
+    assert "(mean error at most " in str(answers[1])
+    assert "Release them in any order" not in str(chosen)
     assert sum(answers[0].values) == pytest.approx(HOSPITAL.schema.records)
 
 
