@@ -59,6 +59,9 @@ MOST_BOX_WORK = 2**25
 BOXES_AT_ONCE, MOST_CLIMBS = 2**21, 16
 """Boxes times atoms that are looked at in one step, and boxes where a grid point is tried if one for all will do."""
 
+TINY = 2.0**-1000
+"""A length of a step that is shorter than any other."""
+
 CLOSED_LOG = 2.0**-46
 """Log ratios closer than this are taken for one; it is added to the result."""
 
@@ -98,7 +101,7 @@ class LawPairs(NamedTuple):
     band: float = 0.0
 
 
-class LargestRatios(NamedTuple):
+class FoundRatios(NamedTuple):
     """For each pair of laws a bound of the largest log ratio, what some weight reaches, and whether at a corner."""
 
     bound: FloatArray
@@ -149,7 +152,7 @@ class RatioSearch:
             self.most = np.max(np.where(np.isneginf(ended), -math.inf, ended - laws.below), axis=0)
         self.bands = np.flatnonzero(np.diff(laws.bands, prepend=-1))
 
-    def largest(self) -> LargestRatios:
+    def largest(self) -> FoundRatios:
         """The largest log ratio of every pair of laws."""
         laws, pairs, values = self.laws, int(self.laws.above.shape[1]), np.unique(self.laws.bare)
         pair: IntArray = np.repeat(np.arange(pairs), len(values))
@@ -186,7 +189,7 @@ class RatioSearch:
         # of weights, which both laws share, of exponentials and of sums
         steps = 8 * (len(laws.above) + 8 * FUNCTION_ERROR) + 4 * (len(self.place) + 4) * float(self.length.sum())
         steps += 4 * (magnitude(laws.above) + magnitude(laws.below) + laws.band)
-        return LargestRatios(bound + CLOSED_LOG + UNIT_ROUNDOFF * steps, best, corner)
+        return FoundRatios(bound + CLOSED_LOG + UNIT_ROUNDOFF * steps, best, corner)
 
     def _bounded(self, boxes: Boxes) -> tuple[Boxes, FloatArray, FloatArray]:
         """Boxes with their bounds, the one of them that is linear in u, and what each place of u adds to it."""
@@ -221,12 +224,10 @@ class RatioSearch:
             linear = middle + np.maximum.reduceat(gains, self.starts, axis=0).sum(axis=0) + laws.band
             linear += (p_end + q_end) * furthest + curved
             bound = np.fmin(np.fmin(boxes.bound, linear), self.most[boxes.pair])
-            near = np.flatnonzero((furthest <= LARGEST_REACH) & ((curved > FLAT_SPAN * linear) | (laws.band > 0)))
-            grown, shrunk, band = (
-                np.exp(reach[:, near]),
-                np.exp(-reach[:, near]),
-                math.exp(min(laws.band, LARGEST_REACH)),
-            )
+            near = (furthest <= LARGEST_REACH) & (laws.band <= LARGEST_REACH)
+            near = np.flatnonzero(near & ((curved > FLAT_SPAN * linear) | (laws.band > 0)))
+            grown, shrunk = np.exp(reach[:, near]), np.exp(-reach[:, near])
+            band = math.exp(min(laws.band, LARGEST_REACH))
             p, q = p[:, near], q[:, near]
             ends = p_end[near] * np.exp(furthest[near]) * band, q_end[near] * np.exp(-furthest[near])
             # whatever weights lie within the reach of each atom, and values of what other releases read
@@ -258,14 +259,20 @@ class RatioSearch:
 
     def _divided(self, boxes: Boxes, gains: FloatArray, least: FloatArray) -> tuple[Boxes, Boxes]:
         """Boxes without ends of u that cannot pass what was reached; in halves where that takes little away."""
-        kept = gains >= least[self.of]
+        kept = (gains >= least[self.of]) & (gains > -math.inf)
         low = np.minimum.reduceat(np.where(kept, self.place, 2**31), self.starts, axis=0).T
         high = np.maximum.reduceat(np.where(kept, self.place, -1), self.starts, axis=0).T
         some = np.all(low <= high, axis=1) & np.any(boxes.low < boxes.high, axis=1)
         before, boxes = boxes.some(some), boxes._replace(low=low, high=high).some(some)
         sums = np.cumsum(self.length[:, 0])
-        was, span = (sums[self.starts + each.high] - sums[self.starts + each.low] for each in (before, boxes))
-        half = np.flatnonzero(2 * span.sum(axis=1) > was.sum(axis=1))
+        # short steps may be absorbed by long ones: they count by their number
+        was, span = (
+            sums[self.starts + each.high] - sums[self.starts + each.low] + (each.high - each.low) * TINY
+            for each in (before, boxes)
+        )
+        same = np.all((before.low == boxes.low) & (before.high == boxes.high), axis=1)
+        half = np.flatnonzero((2 * span.sum(axis=1) > was.sum(axis=1)) | same)
+        half = half[np.any(boxes.low[half] < boxes.high[half], axis=1)]
         widest = np.argmax(span, axis=1)[half]
         middle = (boxes.low[half, widest] + boxes.high[half, widest]) // 2
         second = boxes.some(half)
@@ -314,7 +321,7 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
-MOST_COMBINATIONS = 2**20
+MOST_RECORD_CELLS = 2**20
 """The most combinations of values, times models or numbers, that are searched together."""
 
 
@@ -458,9 +465,9 @@ def classes_of(
     axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
     cells = math.prod(shape)
-    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_COMBINATIONS:
+    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_RECORD_CELLS:
         raise SizeError(
-            f"laws of one record may have {MOST_COMBINATIONS:,} combinations of values, times models or numbers",
+            f"laws of one record may have {MOST_RECORD_CELLS:,} combinations of values, times models or numbers",
             found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )

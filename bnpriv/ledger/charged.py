@@ -173,12 +173,39 @@ def charged_release(
             if not waived and key is None:  # no ledger is made for nothing
                 refuse_useless(calibration)
             account = CountedAccount.opened(calibration.framework, account, budget, name)
-        if not (waived or (isinstance(key, str) and key in account.ledger.book(account.account).keys)):
-            refuse_useless(calibration, account.accountant.entries)
+        _require_useful(calibration, account, key, waived=waived)
         return _charged(calibration, data, sampler, account, key)
     except BaseException as error:
         name_charge(error, name, None)
         raise
+
+
+def require_releasable(
+    calibration: Calibration,
+    data: object,
+    sampler: Sampler | None,
+    account: CountedAccount,
+    key: str | None,
+    *,
+    waived: bool,
+) -> None:
+    """Refuse all that a release refuses before its charge, but for the budget.
+
+    Parameters
+    ----------
+    calibration, data, sampler, account, key
+        As of `charged_release`.
+    waived : bool
+        Whether a useless answer is released all the same.
+    """
+    _check(calibration, data, sampler)
+    _require_useful(calibration, account, key, waived=waived)
+
+
+def _require_useful(calibration: Calibration, account: CountedAccount, key: str | None, *, waived: bool) -> None:
+    """Refuse a useless answer, unless it is waived or was charged before."""
+    if not (waived or (isinstance(key, str) and key in account.ledger.book(account.account).keys)):
+        refuse_useless(calibration, account.accountant.entries)
 
 
 def _check(calibration: Calibration, data: object, sampler: Sampler | None) -> None:

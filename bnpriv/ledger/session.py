@@ -20,6 +20,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.release import Release, release
 from bnpriv.errors import ParameterError
+from bnpriv.ledger.charged import require_releasable
 from bnpriv.ledger.counted import CountedAccount, spent_of
 from bnpriv.ledger.history import History, ReleaseCost, left, left_text
 from bnpriv.ledger.ledger import NOTHING_CHARGED
@@ -388,7 +389,12 @@ class Session(Uncopied, Shown):
         return workload(*self._left_for(queries, budget))
 
     def release_workload(
-        self, chosen: Workload, *, key: str | None = None, sampler: Sampler | None = None
+        self,
+        chosen: Workload,
+        *,
+        key: str | None = None,
+        sampler: Sampler | None = None,
+        even_if_useless: bool = False,
     ) -> tuple[WorkloadAnswer, ...]:
         """Charge what a workload asks, and answer all of its questions.
 
@@ -399,7 +405,8 @@ class Session(Uncopied, Shown):
         key : str, optional
             Names it: called again with the same key, what was released comes back and nothing is charged for it.
         sampler : Sampler, optional
-            As of `release`.
+        even_if_useless : bool
+            As of `release`; of each number that is asked.
 
         Returns
         -------
@@ -409,16 +416,26 @@ class Session(Uncopied, Shown):
         Raises
         ------
         RefusedError
-            If the budget does not allow all of it; nothing is charged.
+            If the budget does not allow all of it, or what is asked is useless; nothing is charged.
+        ParameterError
+            If it is no workload, or the key is none.
         DataError, FileError, LedgerError, QueryError, SchemaError
             As `release`.
         """
         self._require_open()
-        keys = [None if key is None else f"{key} {k + 1}" for k in range(len(chosen.calibrations))]
+        if not isinstance(chosen, Workload):
+            found, remedy = checks.type_text(chosen), "Pass what Session.workload(questions) returned."
+            raise ParameterError("a workload is released", found=found, remedy=remedy)
+        text = None if key is None else checks.text("key", key, error=ParameterError)
+        keys = [None if text is None else f"{text} {k + 1}" for k in range(len(chosen.calibrations))]
+        # all that can be refused is refused before the first is charged: no charge is without the answers
         with noting(lambda: NOTHING_CHARGED):
+            waived = checks.flag("even_if_useless", even_if_useless)
             chosen.require_room(self._account.before(keys[0]), self._account.budget)
+            for made, each in zip(chosen.calibrations, keys, strict=True):
+                require_releasable(made, self.data, sampler, self._account, each, waived=waived)
         released = [
-            release(made, self.data, sampler=sampler, ledger=self._account, key=each)
+            release(made, self.data, sampler=sampler, ledger=self._account, key=each, even_if_useless=True)
             for made, each in zip(chosen.calibrations, keys, strict=True)
         ]
         return chosen.answers(released)

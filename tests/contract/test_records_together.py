@@ -100,10 +100,11 @@ def setting(rng: Random, most_records: int = 4, shares: Sequence[Sequence[float]
             odd = rng.choice((0.0, 1 / 16, 1 / 4))
             cells = {(x, k): [odd, 1 - odd] if (x + k) % 2 else [1 - odd, odd] for x, k in cells}
         tables[2].append([[[cells[x, k][y] for k in range(kinds)] for x in range(numbers)] for y in range(2)])
+    alone = (0,) if how == "apart" else ()
     network = bp.DiscreteNetwork.from_tables(
-        {"kind": np.array(tables[0]), "x": np.array(tables[1]), "colour": np.array(tables[2])},
+        {"kind": np.array(tables[0]), "x": np.array(tables[1]), "colour": np.array(tables[2])[:, :, *alone]},
         states={"kind": KINDS[:kinds], "x": [str(x) for x in range(numbers)], "colour": COLOURS},
-        parents={"x": ["kind"], "colour": ["x", "kind"]},
+        parents={"x": ["kind"], "colour": ["kind"] if alone else ["x", "kind"]},
         level="records",
     )
     schema = bp.Schema(
@@ -251,7 +252,7 @@ def elsewhere(rng: Random, where: Setting, beside: Sequence[Step]) -> Step:
     if rng.random() < 0.25:
         half = decimal(epsilon / 2).exp()
         maps = [{cell: rng.choice((Decimal(1), half)) for cell in cells} for _ in range(3)]
-        weights = tuple(lambda record, of=of: of[seen(record)] for of in maps)
+        weights = tuple(lambda record, of=of: of.get(seen(record), Decimal(1)) for of in maps)
         return Step(Chosen(weights), entry, seen)
     most = decimal(epsilon).exp()
 
@@ -326,7 +327,9 @@ def said(framework: bp.DatasetAttributePrivacy, steps: Sequence[Step]) -> Accoun
         entries.append(external(["x"], 0.0))
     counted = Accountant(framework)
     for entry in entries:
-        found = counted.with_entry(Entry.from_json(entry.to_json()))  # as a ledger keeps it
+        stored = Entry.from_json(entry.to_json())
+        assert stored.record == entry.record
+        found = counted.with_entry(stored)  # as a ledger keeps it
         assert isinstance(found, Accountant), found
         counted = found
     return counted
@@ -513,7 +516,7 @@ def public_laws(where: Setting, public: PublicRecords, records: Sequence[Record]
 def with_public_records(rng: Random, *, alike: bool = False, **options: Any) -> tuple[Setting, tuple[Law, ...]]:
     """A setting of one model beside public records, and all laws that a record may then have.
 
-    Of records that are alike the colour says in each whether x is 0.
+    Of records that are alike the colour and x together say the kind.
     """
     while True:
         where = setting(rng, 2, **options)
@@ -523,7 +526,7 @@ def with_public_records(rng: Random, *, alike: bool = False, **options: Any) -> 
     kinds, most = schema["kind"].categories, schema["x"].upper
     records = [(rng.randrange(len(kinds)), rng.randint(0, most), rng.randint(0, 1)) for _ in range(rng.randint(2, 6))]
     if alike:
-        records = [(k, x, int(x > 0)) for k, x, _ in records * 3]
+        records = [(k, x, int((x > 0) == (k == 0))) for k, x, _ in records * 3]
     kind, x, colour = zip(*records, strict=True)
     values = {"kind": [kinds[k] for k in kind], "x": list(map(float, x)), "colour": [COLOURS[y] for y in colour]}
     public = public_records_of(values, schema.columns, draws=2, seed=rng.randrange(100))

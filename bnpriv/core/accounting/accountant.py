@@ -290,6 +290,9 @@ class Accountant(Shown):
         tally = self._tally.plus(entry)
         if isinstance(tally, Refusal):
             return tally
+        together = notion_of(self.framework).together(self.framework) if entry.family == "records" else None
+        if isinstance(together, Refusal):
+            return together
         counted = self._with(entry) if entry.family == "quilt" else self._counted
         found = replace(self, entries=(*self.entries, entry), _counted=counted, _tally=tally)
         # an estimate is never added to another release that counts by the model

@@ -66,8 +66,9 @@ def twice(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
     >>> twice(Fraction(1, 2), Fraction(0))
     (Fraction(1, 1), Fraction(0, 1))
     """
-    factor = 1 + math.exp(epsilon) if epsilon < 700 else math.inf
-    return 2 * epsilon, Fraction(min(1.0, up(factor * float(delta)))) if delta else delta
+    # each of four roundings, and that of exp, by an ulp or two
+    factor = 1 + math.exp(up(float(epsilon))) if epsilon < 700 else math.inf
+    return 2 * epsilon, Fraction(min(1.0, up(factor * float(delta), 8))) if delta else delta
 
 
 def loss_of_counts(rule: TableRule) -> RecordLoss:

@@ -282,7 +282,7 @@ def test_what_is_too_large_is_bounded_from_single_answers(monkeypatch: pytest.Mo
     entries = [entry(bp.count(bp.col("ward") == ward), 400.0) for ward in WARDS]
     entries += [entry(bp.count(bp.col("smoker") == "yes"), 400.0), entry(bp.mean("days"), 0.2)]
     exact = counted(bp.example("hospital")).total(entries).epsilon
-    monkeypatch.setattr(swapped, "MOST_COMBINATIONS", 30)
+    monkeypatch.setattr(swapped, "MOST_RECORD_CELLS", 30)
     bound = counted(bp.example("hospital")).total(entries).epsilon
     assert exact is not None
     assert bound is not None
@@ -366,3 +366,65 @@ def test_sums_of_records_may_tell_less_than_single_ones() -> None:
     assert over(range(1, 8), {1: 1.0, 2: 1.5}) == 5.5
     assert over([3], {1: 1.0}) == 3.0
     assert over([5], {1: 1.0, 2: 1.5, 4: 2.0}) == 3.0
+
+
+def mixed_exchanges(laws: Sequence[Sequence[float]], scale: float) -> float:
+    """The largest log ratio of sums of two records that are exchanged in any two ways, over all values of noise."""
+    values, worst = range(len(laws[0])), 0.0
+    ways = list(itertools.permutations(range(len(laws)), 2))
+    for (a, b), (c, d) in itertools.combinations_with_replacement(ways, 2):
+        for u in range(2 * len(laws[0]) - 1):
+            above, below = (
+                sum(one[x] * two[y] * math.exp(-abs(u - x - y) / scale) for x in values for y in values)
+                for one, two in ((laws[a], laws[c]), (laws[b], laws[d]))
+            )
+            worst = max(worst, math.log(above / below))
+    return worst
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 76, 107, 131, 331])
+def test_records_of_one_table_may_be_exchanged_in_different_ways(seed: int) -> None:
+    """Sums of two records of one way alone would be too small a bound, for the last four of these."""
+    rng = np.random.default_rng(seed)
+    laws = rng.dirichlet(np.full(4, 0.3), 3) * 0.99 + 0.0025
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [1 / 3, 1 / 3, 1 / 3], "x": laws.T},
+        states={"s": ["a", "b", "c"], "x": ["0", "1", "2", "3"]},
+        parents={"x": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=9, columns={"s": bp.Categorical(["a", "b", "c"]), "x": bp.Integer(0, 3)})
+    secret = bp.Secret(bp.histogram("s"), pairs=bp.apart(at_most=2))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"s": secret}, source="made up")
+    total = counted(framework).total([entry(bp.total("x"), 0.4)]).epsilon
+    assert total is not None
+    assert float(total) >= mixed_exchanges(laws.tolist(), 0.4) - 1e-12
+
+
+@pytest.mark.parametrize("seed", [40, 165, 166, 167])
+def test_many_pairs_of_laws_are_searched_for_their_largest_ratio(seed: int) -> None:
+    """Only boxes with large bounds have a point tried then; one of a single point must not be lost, as of seed 165."""
+    rng = np.random.default_rng(seed)
+    sizes, pairs = rng.integers(3, 7, rng.integers(2, 4)).tolist(), int(rng.choice([1, 20, 40]))
+    atoms, _, scale = int(rng.integers(5, 60)), rng.choice(3), float(rng.choice([0.1, 1, 3]))
+    places = np.stack([rng.integers(0, size, atoms) for size in sizes], axis=1)
+    for column, size in enumerate(sizes):
+        places[:size, column] = np.arange(size)[:atoms]
+    steps = [rng.exponential(scale, size - 1) * rng.choice([0.05, 1, 3], size - 1) for size in sizes]
+    nothing = 0 * rng.uniform(0, 0.2, pairs) * rng.uniform(0, 0.2, pairs)
+
+    def law() -> Any:
+        masses = rng.dirichlet(np.full(atoms, rng.choice([0.05, 0.3, 1, 5])), pairs).T
+        masses = np.where(masses < 1e-12, 0, masses)
+        with np.errstate(divide="ignore"):
+            return np.log(masses / masses.sum(axis=0))
+
+    above, below, nowhere = law(), law(), np.zeros((atoms, pairs), dtype=bool)
+    alike = np.zeros(atoms, dtype=np.int64)
+    laws = swapped.LawPairs(places, steps, above, below, alike, (nothing, nothing), (nowhere, nowhere), alike, 0.0)
+    at, truth = [np.concatenate([[0.0], np.cumsum(each)]) for each in steps], -math.inf
+    for u in itertools.product(*map(range, sizes)):
+        weights = -sum(np.abs(x[k] - x[places[:, j]]) for j, (x, k) in enumerate(zip(at, u, strict=True)))
+        ratios = [np.logaddexp.reduce(each + weights[:, None], axis=0) for each in (above, below)]
+        truth = max(truth, float(np.max(ratios[0] - ratios[1])))
+    assert truth - 1e-12 <= float(swapped.RatioSearch(laws, together=True).largest().bound.max()) <= truth + 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.errors import DataError, ParameterError, RefusedError
 from bnpriv.ledger.split import shares
 from bnpriv.ledger.workload import QueryMatrix, estimator, mean_errors, tables, within
 from bnpriv.tables.evaluate import evaluate
@@ -152,3 +152,55 @@ def test_a_workload_counts_by_quilts_too(tmp_path: Path) -> None:
     assert chosen.error <= chosen.alone
     first, second, between = (answer.values[0] for answer in session.release_workload(chosen))
     assert first - second == pytest.approx(between, abs=1e-6)
+
+
+@pytest.mark.parametrize("key", [None, "two"])
+def test_no_part_of_a_workload_is_charged_where_a_later_one_is_refused(tmp_path: Path, key: str | None) -> None:
+    asked = ["mean(days)", 'count(smoker == "yes")', 'count(disease == "yes")']
+    session = bp.Session(HOSPITAL, DATA, budget=1.0, ledger=tmp_path / "useless.db")
+    chosen = session.workload(asked, budget=0.1)
+    assert [each.useful.verdict for each in chosen.calibrations][-1] == "useless"
+    with pytest.raises(RefusedError, match="must say something") as refused:
+        session.release_workload(chosen, key=key)
+    assert session.spent == 0
+    assert "even_if_useless=True" in str(refused.value)
+    assert len(session.release_workload(chosen, key=key, even_if_useless=True)) == 3
+    if key is not None:  # what was charged before is given again
+        spent = session.spent
+        assert len(session.release_workload(chosen, key=key)) == 3
+        assert session.spent == spent
+    import pandas as pd
+
+    table = pd.read_parquet(DATA).drop(columns=["smoker"])
+    without = bp.Session(HOSPITAL, table, budget=1.0, ledger=tmp_path / "column.db")
+    with pytest.raises(DataError, match="smoker"):
+        without.release_workload(without.workload(asked[:2], budget=0.5), key=key)
+    assert without.spent == 0
+
+
+def test_a_workload_has_a_type_and_a_key_of_text(session: bp.Session) -> None:
+    chosen = session.workload(["mean(days)"], budget=0.1)
+    for other in (None, 5, "mean(days)", chosen.split):
+        with pytest.raises(ParameterError, match="a workload is released"):
+            session.release_workload(other)  # type: ignore[arg-type]
+    for key in ("", 5, True):
+        with pytest.raises(ParameterError, match="key"):
+            session.release_workload(chosen, key=key)  # type: ignore[arg-type]
+    assert session.spent == 0
+
+
+def test_a_workload_that_is_a_little_too_large_is_refused_whole(session: bp.Session) -> None:
+    """Each of its parts would fit by itself: none may be charged."""
+    chosen = session.workload(["mean(days)", 'count(smoker == "yes")'], budget=0.7)
+    session.release("count(days >= 8)", epsilon=0.4)
+    spent = session.spent
+    with pytest.raises(RefusedError, match="must fit into the budget"):
+        session.release_workload(chosen)
+    assert session.spent == spent
+
+
+def test_no_more_is_planned_than_what_is_left(session: bp.Session) -> None:
+    session.release("count(days >= 8)", epsilon=0.4)
+    for made in (session.plan(["mean(days)"], budget=0.9), session.workload(["mean(days)"], budget=0.9).split):
+        assert made.limit == 1
+        assert made.total <= 1

@@ -11,14 +11,14 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
-from bnpriv.core.accounting.entries import rounded_up, typed
+from bnpriv.core.accounting.entries import Entry, rounded_up, typed
 from bnpriv.core.evidence.possible import impossibility
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.sensitivity import column_sensitivity
-from bnpriv.errors import ParameterError, RefusedError
+from bnpriv.errors import ParameterError, Refusal, RefusedError
 from tests import oracles
 from tests.seeds import seeds
 
@@ -281,3 +281,13 @@ def test_an_estimate_is_counted_alone_and_beside_column_releases_only(monkeypatc
     assert len(alone.entries) == 2
     with pytest.raises(RefusedError, match="only what is proved"):
         alone.record(quilt[1])
+
+
+def test_releases_of_records_are_refused_where_no_theorem_counts_records() -> None:
+    """Entries of another framework, as a program may pass them in, get a reason and no other error."""
+    framework = bp.example("hospital")
+    kept = Entry.of(bp.TightMechanism().calibrate(framework, bp.parse_query('count(smoker == "yes")'), epsilon=0.5))
+    assert kept.family == "records"
+    found = Accountant(bp.example("student")).with_entry(kept)
+    assert isinstance(found, Refusal)
+    assert "secrets of another notion" in found.found

@@ -11,6 +11,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +29,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.errors import BnprivError, DataError, ParameterError, QueryError, RefusedError
 from bnpriv.tables.private_table.classes import Classes
 from bnpriv.tables.private_table.counts import CalibratedCount, MoveNoise
-from bnpriv.tables.private_table.hidden import HiddenTable, estimate, loss_of_counts, shows_counts
+from bnpriv.tables.private_table.hidden import HiddenTable, estimate, loss_of_counts, shows_counts, twice
 from bnpriv.tables.private_table.plan import plan_table
 from bnpriv.tables.private_table.private_table import PrivateTable, private_table
 from bnpriv.tables.private_table.rule import TableForm, TableRule, scale_of, whole_sizes
@@ -843,3 +845,15 @@ def test_a_hidden_table_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="stays inside; found an output"):
         hidden(output=tmp_path / "out.parquet")
     assert [*tmp_path.iterdir()] == []
+
+
+def test_what_two_changes_cost_is_rounded_up() -> None:
+    """(1 + exp(epsilon)) delta in 60 digits is never above what is told."""
+    rng = random.Random(7)
+    with localcontext() as places:
+        places.prec = 60
+        for _ in range(2000):
+            epsilon, delta = Fraction(rng.randrange(1, 10**9), 10**8), Fraction(rng.randrange(1, 10**9), 10**15)
+            one, many = (Decimal(each.numerator) / each.denominator for each in (delta, epsilon))
+            told = twice(epsilon, delta)[1]
+            assert Decimal(told.numerator) / told.denominator >= min((1 + many.exp()) * one, Decimal(1))
