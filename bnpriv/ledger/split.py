@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -18,21 +19,24 @@ from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import NoiseCosts, Share, shares_of
 from bnpriv.core.evidence.structural import influences
+from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.noise import Laplace, is_none
-from bnpriv.core.queries.asked import stack
+from bnpriv.core.queries.asked import parts_of, stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, Refusal, RefusedError, SizeError
 from bnpriv.kind import notion_of
 from bnpriv.ledger.history import total_with
+from bnpriv.ledger.prices import USEFUL
 from bnpriv.ledger.values import Budget
-from bnpriv.render.document import Code, Document, Inline, Paragraph, Section, Table, fact
+from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
+from bnpriv.render.document import Code, Document, Fact, Inline, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, upper_percent, upper_text
 
@@ -49,11 +53,14 @@ MOST_QUESTIONS = 200
 COMPOSING = (MarkovQuiltMechanism(), TightMechanism(), WassersteinMechanism(), ColumnMechanism())
 """Mechanisms whose releases may count beside others, the most useful first."""
 
+MOST_GUESSES = 40
+"""Steps of a search for one number."""
+
+COARSE = LIMITS[-1][0]
+"""The largest error of an answer that is not useless, as a share of its range."""
+
 SMALL_EPSILON = 1e-3
 """At this epsilon the shape of noise is found where an equal share needs none."""
-
-CALIBRATED = 40
-"""Calibrations of one question in search of a rate."""
 
 AS_CLOSE = 1e-9
 """Relative distance at which a rate, or a total, is as good as another."""
@@ -77,6 +84,8 @@ class AskedQuestion:
         It with Laplace noise of scale 1.
     unit : float
         Its error at scale 1.
+    spreads : tuple of float
+        At scale 1, for each part the error that no number exceeds in 19 releases of 20, as a share of its range.
     """
 
     query: Query
@@ -85,6 +94,7 @@ class AskedQuestion:
     made: Calibration
     entry: Entry
     unit: float
+    spreads: tuple[float, ...]
 
     @staticmethod
     def of(
@@ -117,6 +127,14 @@ class AskedQuestion:
                 refused.append(counted.error())
             elif counted.entries[-1].family != "own law":
                 return AskedQuestion._shaped(query, asked or (str(query),), made, shaped)
+            else:
+                refused.append(
+                    RefusedError(
+                        "questions that share a budget must count together",
+                        found=f"one that counts for itself alone: {counted.entries[-1].alone}",
+                        remedy="Ask it by itself, with session.release.",
+                    )
+                )
         raise refused[0]
 
     @staticmethod
@@ -125,6 +143,10 @@ class AskedQuestion:
         weights = noise.weights if isinstance(noise, Laplace) else ()
         parts = None if shaped.shape is None else shaped.shape.weights
         one = Laplace(1.0, shaped.noise.dimension, weights)
+        schema = shaped.framework.schema
+        part, sizes = shares(query, schema), [len(each.places) for each in parts_of(query, schema)]
+        never = {"unknown": (0.0,), "useless": (math.inf,) if made.useful.constant else ()}
+        spread, places = np.asarray(one.quantiles(LEVEL)) * part, np.cumsum([0, *sizes[:-1]])
         return AskedQuestion(
             query=query,
             asked=asked,
@@ -133,7 +155,8 @@ class AskedQuestion:
             entry=replace(
                 entry, noise="laplace", scale=1.0, weights=weights, epsilon=entry.epsilon * Fraction(shaped.scale or 1)
             ),
-            unit=float(one.mean_sizes @ shares(query, shaped.framework.schema)),
+            unit=float(one.mean_sizes @ part),
+            spreads=never.get(made.useful.verdict) or tuple(np.maximum.reduceat(spread, places).tolist()),
         )
 
     @cached_property
@@ -147,6 +170,10 @@ class AskedQuestion:
             return bare
         found = scaled(costs, np.array([1 / self.unit]), bare * (1 - 2 * AS_CLOSE), AS_CLOSE)
         return 0.0 if found is None else float(found[0])
+
+    def least(self, share: float) -> float:
+        """The rate at which the answer errs by a share of its range: if that is coarse, the best of its parts."""
+        return (min if share >= COARSE else max)(self.spreads) / share
 
     def at(self, rate: float) -> Entry:
         """Return it with noise of a rate."""
@@ -163,34 +190,15 @@ class AskedQuestion:
         guess : float
             Its epsilon, as far as it is known.
         """
-        best: Calibration | None = None
-        low = below = 0.0
-        high, above = math.inf, math.inf
-        epsilon = guess
-        for _ in range(CALIBRATED):
-            epsilon = min(max(epsilon, LEAST_EPSILON), LARGEST_EPSILON)
-            try:
-                made = self.mechanism.calibrate(self.made.framework, self.query, epsilon=epsilon)
-            except (RefusedError, SizeError):
-                return best
-            found = rate_of(made)
-            if found <= rate and (best is None or found > rate_of(best)):
-                best = made
-            if rate * (1 - AS_CLOSE) <= found <= rate or (found <= rate and epsilon == LARGEST_EPSILON):
-                break
-            if found <= rate:
-                low, below = epsilon, found
-            else:
-                high, above = epsilon, found
-            if high - low <= AS_CLOSE * low:
-                break
-            if math.isinf(high):
-                epsilon *= min(4.0, rate / found) * (1 + AS_CLOSE) if math.isfinite(rate) else 2.0
-            elif math.isinf(above) or math.isinf(rate):
-                epsilon = (low + high) / 2
-            else:  # a little below what a straight line says, so that the next one is not above again
-                epsilon = low + (high - low) * (rate - below) / (above - below) * (1 - AS_CLOSE / 4)
-        return best
+        made: dict[float, Calibration] = {}
+
+        def reached(epsilon: float) -> float:
+            with suppress(RefusedError, SizeError):
+                made[epsilon] = self.mechanism.calibrate(self.made.framework, self.query, epsilon=epsilon)
+            return rate_of(made[epsilon]) if epsilon in made else math.inf
+
+        guess = min(max(guess, LEAST_EPSILON), LARGEST_EPSILON)
+        return made.get(largest_within(reached, rate, guess, NEAR_LIMIT / 2, (LEAST_EPSILON, LARGEST_EPSILON)))
 
 
 def shares(query: Query, schema: Schema) -> FloatArray:
@@ -201,6 +209,47 @@ def shares(query: Query, schema: Schema) -> FloatArray:
     if not known.any():
         return np.ones(len(widths))
     return np.divide(1.0, widths, out=np.zeros(len(widths)), where=known)
+
+
+def largest_within(
+    value: Callable[[float], float], limit: float, guess: float, close: float, ends: tuple[float, float]
+) -> float:
+    """Return about the largest number of which a value is within a limit; 0 if none was found.
+
+    Parameters
+    ----------
+    value : callable
+        Rises with the number.
+    limit, guess : float
+    close : float
+        Share of the limit that may be left.
+    ends : tuple of (float, float)
+        The numbers are between these.
+    """
+    low, below, high, above = 0.0, 0.0, math.inf, math.inf
+    for step in range(MOST_GUESSES):
+        found = value(guess)
+        if found <= limit:
+            # the line through the last two points goes on to the limit, and a little beyond
+            rise = (found - below) / (guess - low) if math.isfinite(limit) else 0.0
+            low, below = guess, found
+            further = low + (limit - found) / rise * (1 + 1e-3) + 1e-13 if rise > 0 else math.inf
+            if found >= limit * (1 - close) or low == ends[1]:
+                break
+        else:
+            high, above, further = guess, found, math.inf
+            if high == ends[0]:
+                break
+        if high - low <= 1e-13 * low:
+            break
+        if math.isinf(high):
+            guess = min(8.0 * low, further, ends[1])
+        elif not low:
+            guess = max(high * (min(max(limit / above, 0.1), 0.9) if step == 0 else 0.1), ends[0])
+        else:
+            line = (limit - below) / (above - below) if step % 3 < 2 and math.isfinite(above) else 0.5
+            guess = low + (high - low) * min(max(line * (1 - close / 4), 1e-6), 1 - 1e-6)
+    return low
 
 
 def error_of(made: Calibration) -> float:
@@ -221,16 +270,13 @@ def rate_of(made: Calibration) -> float:
 MOST_TOTALS = 300
 """Totals that are worked out for one choice of questions."""
 
-MOST_RATES_TRIED = 10_000
-"""The same times the number of questions."""
+MOST_NUMBERS_SQUARED = 30_000
+"""The same times the square of how many numbers independent records are asked for, which is what one total takes."""
 
 FACTORS = (2.0, 1.3, 1.1, 1.03, 1.01, 1.003)
 """Factors by which rates are varied one by one, the largest first."""
 
-PLAN_ROUNDS = 4
-"""Times that all rates are set anew by what they cost."""
-
-NEAR_LIMIT = 1e-5
+NEAR_LIMIT = 5e-7
 """Share of the limit that a search may leave."""
 
 LEAST_GAIN = 1e-6
@@ -238,8 +284,8 @@ LEAST_GAIN = 1e-6
 
 RatedQuestion = tuple[AskedQuestion, float]
 
-Errors = Callable[[FloatArray], tuple[float, FloatArray]]
-"""From rates to the summed error, and for each question what it falls by for a rise of its rate, times its square."""
+Rated = tuple[FloatArray, float]
+"""Rates for questions, and the sum of the errors."""
 
 
 @final
@@ -254,6 +300,8 @@ class PlannedCosts:
     questions : sequence of AskedQuestion
     most : ndarray, optional
         The highest rate of each, if it is not that of the question.
+    share : float
+        No answer is to err by more of its range in 19 releases of 20; infinite where any may.
     left : int
         How many totals may still be worked out.
     """
@@ -261,17 +309,21 @@ class PlannedCosts:
     accountant: Accountant
     questions: Sequence[AskedQuestion]
     most: FloatArray = field(default_factory=lambda: np.zeros(0))
+    share: float = math.inf
     left: int = field(init=False)
     _shares: tuple[Share, ...] = ()
     _terms: dict[tuple[tuple[str, bool], ...], NoiseCosts] = field(default_factory=dict[Any, NoiseCosts])
 
     def __post_init__(self) -> None:
-        self.left = min(MOST_TOTALS, MOST_RATES_TRIED // len(self.questions))
+        numbers = sum(each.made.noise.dimension for each in self.questions if each.entry.family == "records")
+        self.left = min(MOST_TOTALS, MOST_NUMBERS_SQUARED // max(1, numbers) ** 2)
+        # what is calibrated has a little less than its rate
+        self.least = np.array([each.least(self.share) for each in self.questions]) * (1 + 1e-6)
         self.most = self.most if len(self.most) else np.array([each.most for each in self.questions])
 
     def fit(self, rates: FloatArray) -> FloatArray:
         """Return rates of noise that can be had; infinite where there is none for a question."""
-        noisy = np.where(self.most > 0, np.minimum(rates, self.most), math.inf)
+        noisy = np.where(self.most > self.least, np.clip(rates, self.least, self.most), math.inf)
         return np.where(np.isfinite(rates) & (rates > 0), noisy, rates)
 
     def __call__(self, rates: FloatArray) -> float:
@@ -321,51 +373,18 @@ def scaled(costs: PlannedCosts, rates: FloatArray, limit: float, close: float = 
     close : float
         Share of the limit that may be left.
     """
-    low, below, high, above, factor = 0.0, 0.0, math.inf, math.inf, 1.0
     rates = costs.fit(rates)
     if not np.any(np.isfinite(rates) & (rates > 0)):
         return rates if costs(rates) <= limit else None
-    for step in range(40):
-        total = costs(costs.fit(rates * factor))
-        if total <= limit:
-            # the line through the last two points goes on to the limit, and a little beyond
-            rise = (total - below) / (factor - low)
-            low, below = factor, total
-            if total >= limit * (1 - close):
-                break
-            further = low + (limit - total) / rise * (1 + 1e-3) + 1e-13 if rise > 0 else math.inf
-        else:
-            high, above, further = factor, total, math.inf
-        if high - low <= 1e-13 * low or not 1e-12 < factor < 1e12:
-            break
-        if math.isinf(high):
-            factor = min(8.0 * low, further)
-        elif not low:
-            factor = high * (min(max(limit / above, 0.1), 0.9) if step == 0 else 0.1)
-        else:
-            line = (limit - below) / (above - below) if step % 3 < 2 and math.isfinite(above) else 0.5
-            factor = low + (high - low) * min(max(line * (1 - close / 4), 1e-6), 1 - 1e-6)
-    return costs.fit(rates * low) if low else None
+    factor = largest_within(lambda factor: costs(costs.fit(rates * factor)), limit, 1.0, close, (1e-12, 1e12))
+    return costs.fit(rates * factor) if factor else None
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sharing:
-    """Rates for questions, and the sum of the errors."""
-
-    rates: FloatArray
-    error: float
-
-
-def best_sharing(
-    errors: Errors, costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, *, quick: bool = False
-) -> Sharing | None:
+def best_rates(costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, *, quick: bool = False) -> Rated | None:
     """Return rates of the least sum of errors that keep a limit, as far as a search finds them; None where none do.
 
     Parameters
     ----------
-    errors : callable
-        From rates to the sum, and how fast it falls with each.
     costs : PlannedCosts
     starts : iterable of ndarray
         Rates to begin with.
@@ -373,180 +392,122 @@ def best_sharing(
     quick : bool
         Whether to take the best of these, scaled.
     """
-    search = _PlanSearch(errors=errors, costs=costs, limit=limit)
-    for start in starts:
-        search.offer(start)
-    if search.best is not None and not quick:
-        search.follow_costs()
-        search.without_noise()
-        search.vary()
-    return search.best
+    units = np.array([each.unit for each in costs.questions])
+    best, least = np.ones(0), math.inf
 
-
-@dataclass(kw_only=True)
-class _PlanSearch:
-    """The best rates so far, and the steps that better them."""
-
-    errors: Errors
-    costs: PlannedCosts
-    limit: float
-    best: Sharing | None = None
-
-    def offer(self, rates: FloatArray) -> bool:
+    def offered(rates: FloatArray) -> bool:
         """Keep rates, scaled to the limit, where their error is less."""
-        found = scaled(self.costs, rates, self.limit)
-        if found is None:
+        nonlocal best, least
+        found = scaled(costs, rates, limit)
+        if found is None or not np.sum(units / found) < least * (1 - LEAST_GAIN):
             return False
-        error = self.errors(found)[0]
-        if self.best is not None and not error < self.best.error * (1 - LEAST_GAIN):
-            return False
-        self.best = Sharing(rates=found, error=error)
+        best, least = found, float(np.sum(units / found))
         return True
 
-    @property
-    def rates(self) -> FloatArray:
-        """The best rates."""
-        return np.ones(0) if self.best is None else self.best.rates
-
-    @property
-    def noisy(self) -> list[int]:
-        """The questions with noise."""
-        return np.flatnonzero(np.isfinite(self.rates) & (self.rates > 0)).tolist()
-
-    def follow_costs(self) -> None:
-        """Set each rate to the root of what it helps over what it costs, which is best where costs are sums."""
-        for _ in range(PLAN_ROUNDS):
-            rates, noisy = self.rates, self.noisy
-            if self.costs.left < len(noisy):
-                return
-            full, helps = self.costs(rates), self.errors(rates)[1]
-            cost = np.array([full - self.costs(_changed(rates, k, 0.9)) for k in noisy]) / (0.1 * rates[noisy])
-            least = 1e-3 * float(np.max(cost * rates[noisy], initial=0.0)) or 1.0
-            wanted = np.sqrt(helps[noisy] / np.maximum(cost, least / rates[noisy]))
-            for part in (1.0, 0.4):
-                tried = rates.copy()
-                tried[noisy] *= (wanted / rates[noisy]) ** part
-                if self.offer(tried):
-                    break
-            else:
-                return
-
-    def without_noise(self) -> None:
-        """Leave away the noise of a question where that helps, or put it back."""
-        for k in range(len(self.rates)):
-            if self.costs.left <= 0:
-                return
-            asked, tried = self.costs.questions[k], self.rates.copy()
-            tried[k] = math.inf if math.isfinite(tried[k]) else 100 * asked.unit
-            if asked.entry.family == "quilt" or is_none(asked.made.noise):
-                self.offer(tried)
-
-    def vary(self) -> None:
-        """Vary one rate after the other as long as the error shrinks."""
-        for factor in FACTORS:
-            improved = True
-            while improved and self.costs.left > 2 * len(self.noisy):
-                improved = False
-                rates, noisy = self.rates, self.noisy
-                slope = max((self.costs(rates) - self.costs(_changed(rates, noisy, 0.98))) / 0.02, 1e-9 * self.limit)
-                for k, change in itertools.product(noisy, (factor, 1 / factor)):
-                    tried = _changed(self.rates, k, change)
-                    # by a straight line first: most changes are no gain, and a look at the total is enough
-                    fit = min(max(1 + (self.limit - self.costs(tried)) / slope, 0.5), 2.0)
-                    if self.errors(tried * fit)[0] < self.rate_error * (1 - LEAST_GAIN):
-                        improved |= self.offer(tried * fit)
-
-    @property
-    def rate_error(self) -> float:
-        """The error of the best rates."""
-        return math.inf if self.best is None else self.best.error
+    for start in starts:
+        offered(start)
+    if math.isinf(least):
+        return None
+    for k, asked in enumerate(() if quick else costs.questions):  # without noise where that helps, or with it again
+        if costs.left > 0 and (asked.entry.family == "quilt" or is_none(asked.made.noise)):
+            offered(_changed(best, k, math.inf if math.isfinite(best[k]) else 0.0, 100 * asked.unit))
+    noisy: list[int] = np.flatnonzero(np.isfinite(best)).tolist()
+    for factor in () if quick else FACTORS:
+        improved = True
+        while improved and costs.left > 2 * len(noisy):
+            improved = False
+            slope = max((costs(best) - costs(_changed(best, noisy, 0.98))) / 0.02, 1e-9 * limit)
+            for k, change in itertools.product(noisy, (factor, 1 / factor)):
+                tried = _changed(best, k, change)
+                # by a straight line first: most changes are no gain, and a look at the total is enough
+                tried *= min(max(1 + (limit - costs(tried)) / slope, 0.5), 2.0)
+                if np.sum(units / tried) < least * (1 - LEAST_GAIN):
+                    improved |= offered(tried)
+    return best, least
 
 
-def _changed(rates: FloatArray, places: int | Sequence[int], factor: float) -> FloatArray:
+def _changed(rates: FloatArray, places: int | Sequence[int], factor: float, instead: float = 0.0) -> FloatArray:
     changed = rates.copy()
-    changed[places] *= factor
+    changed[places] = changed[places] * factor if factor else instead
     return changed
 
 
-def summed_errors(questions: Sequence[AskedQuestion]) -> Errors:
-    """Return the sum of the errors of questions of which each answers itself."""
-    units = np.array([each.unit for each in questions])
-    return lambda rates: (float(np.sum(np.divide(units, rates))), units)
-
-
 # --------------------------------------------------------------------------------------------------
-# Several ways to ask, of which the one is taken whose calibrations err least.
+# Which questions a budget holds, and the calibrations that answer them with the least sum of errors.
 # --------------------------------------------------------------------------------------------------
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Way:
-    """Calibrations that answer questions, and the sum of their errors.
+def held(
+    accountant: Accountant, questions: Sequence[AskedQuestion], costs: Sequence[float], limit: Fraction, share: float
+) -> list[AskedQuestion]:
+    """Return the questions of which all answers may keep an error within a limit, the cheapest first.
 
     Parameters
     ----------
-    calibrations : tuple of Calibration
-    questions : tuple of tuple of str
-        What each of them answers.
-    error : float
+    accountant : Accountant
+    questions : sequence of AskedQuestion
+        The cheapest first.
+    costs : sequence of float
+        About what each adds.
+    limit : Fraction
+    share : float
+        The error, as a share of the range, in 19 releases of 20.
     """
+    few, most = 0, len(questions)
+    tried = max(1, int(np.searchsorted(np.cumsum(costs), down(float(limit)), side="right")))
+    while few < most - len(questions) // MOST_NEVER_TRIED:
+        together = PlannedCosts(accountant=accountant, questions=questions[:tried], share=share)
+        fits = together(together.fit(together.least)) <= down(float(limit))
+        few, most = (tried, most) if fits else (few, tried - 1)
+        tried = (few + most + 1) // 2
+    return list(questions[:few])
 
-    calibrations: tuple[Calibration, ...]
-    questions: tuple[tuple[str, ...], ...]
-    error: float
 
-    @staticmethod
-    def of(made: Sequence[Calibration], questions: Sequence[tuple[str, ...]]) -> Way:
-        """Return the way of calibrations that answer for themselves."""
-        return Way(calibrations=tuple(made), questions=tuple(questions), error=math.fsum(map(error_of, made)))
+MOST_NEVER_TRIED = 16
+"""One of so many questions more might be held than are said to be."""
+
+
+def alone(accountant: Accountant, asked: AskedQuestion, share: float) -> float:
+    """Return what a question tells by itself at an error of a share of its range; infinite where it has none."""
+    costs = PlannedCosts(accountant=Accountant(accountant.framework), questions=[asked], share=share)
+    return costs(costs.fit(costs.least)) if np.isfinite(costs.least).all() else math.inf
 
 
 def shared(
-    accountant: Accountant, questions: Sequence[AskedQuestion], limit: Fraction, *, quick: bool = False
-) -> Sharing | None:
+    accountant: Accountant,
+    questions: Sequence[AskedQuestion],
+    limit: Fraction,
+    share: float = math.inf,
+    *,
+    quick: bool = False,
+) -> Rated | None:
     """Return the best rates of questions of which each answers itself; None where none keep the limit."""
-    costs = PlannedCosts(accountant=accountant, questions=questions)
-    found = starts(costs, questions)
-    return best_sharing(summed_errors(questions), costs, found, down(float(limit)), quick=quick)
+    costs = PlannedCosts(accountant=accountant, questions=questions, share=share)
+    return best_rates(costs, starts(costs, questions), down(float(limit)), quick=quick)
 
 
 def starts(costs: PlannedCosts, questions: Sequence[AskedQuestion]) -> Iterable[FloatArray]:
-    """Yield rates to begin with: of equal shares, the same with noise everywhere, and by what each costs alone."""
+    """Yield rates to begin with: by what each costs alone, of equal shares, the same with noise everywhere."""
     given = np.array([rate_of(each.made) for each in questions])
     units = np.array([each.unit for each in questions])
     noisy = np.where(np.isfinite(given), given, 100 * units)
-    yield from (given, noisy) if not np.array_equal(given, noisy) else (given,)
     kept, alone = costs.left, [costs(np.where(np.arange(len(noisy)) == k, noisy, 0.0)) for k in range(len(noisy))]
     costs.left = kept
     yield np.sqrt(units * noisy / np.maximum(alone, 1e-6 * max(alone)))
+    if costs.left > 2 * len(noisy):
+        yield from (given, noisy) if not np.array_equal(given, noisy) else (given,)
 
 
-def realised(
-    accountant: Accountant, questions: Sequence[AskedQuestion], rates: FloatArray, limit: Fraction
-) -> list[Calibration] | None:
-    """Return calibrations with noise of given rates that use a limit up; None where there are none."""
-    costs = PlannedCosts(accountant=accountant, questions=questions)
-    alone = Accountant(accountant.framework)
-    epsilons = [
-        PlannedCosts(accountant=alone, questions=[each])(np.array([rate]))
-        for each, rate in zip(questions, rates, strict=True)
-    ]
-    for _ in range(3):
-        found = scaled(costs, rates, down(float(limit)), AS_CLOSE)
+def realised(framework: Framework, questions: Sequence[AskedQuestion], rates: FloatArray) -> list[Calibration] | None:
+    """Return calibrations with noise of given rates, or a little more; None where there are none."""
+    made: list[Calibration] = []
+    for each, rate in zip(questions, rates.tolist(), strict=True):
+        costs = PlannedCosts(accountant=Accountant(framework), questions=[each])
+        found = each.calibrated(rate, costs(np.array([rate])))
         if found is None:
             return None
-        made = [
-            each.calibrated(float(rate), guess) for each, rate, guess in zip(questions, found, epsilons, strict=True)
-        ]
-        kept = [each for each in made if each is not None]
-        if len(kept) < len(questions):
-            return None
-        total = total_with(accountant, map(Entry.of, kept))
-        if total is not None and total <= limit:
-            return kept
-        limit *= 1 - Fraction(1, 10**8)
-    return None
+        made.append(found)
+    return made
 
 
 @final
@@ -570,6 +531,10 @@ class BudgetSplit(Shown):
         The sum of the mean errors, each as a share of the range of its number.
     equal_error : float
         The same if each question got an equal part of the budget as an epsilon of its own.
+    left_out : dict of str to float
+        Questions that would get a useless answer, and the epsilon that each would take by itself to be of some use.
+    useful : tuple of str
+        The questions of which all could be useful within the limit; a plan of these has useful answers only.
     """
 
     calibrations: tuple[Calibration, ...]
@@ -579,6 +544,8 @@ class BudgetSplit(Shown):
     limit: Fraction
     error: float
     equal_error: float
+    left_out: dict[str, float] = field(default_factory=dict[str, float])
+    useful: tuple[str, ...] = ()
 
     @property
     def stacked(self) -> tuple[tuple[str, ...], ...]:
@@ -594,14 +561,6 @@ class BudgetSplit(Shown):
     def alone(self) -> float:
         """The sum of what each would cost as the only release."""
         return math.fsum(made.guarantee.epsilon for made in self.calibrations)
-
-    @property
-    def useless(self) -> int:
-        """How many of the questions get an answer that says nothing."""
-        return sum(
-            len(asked) if made.useful.verdict == "useless" else min(len(asked), len(made.useful.useless))
-            for asked, made in zip(self.questions, self.calibrations, strict=True)
-        )
 
     @property
     def unspent(self) -> str:
@@ -630,16 +589,20 @@ class BudgetSplit(Shown):
     @property
     def document(self) -> Document:
         """Return what each question gets."""
-        many = sum(map(len, self.questions))
+        many, few = sum(map(len, self.questions)), len(self.left_out)
+        out = f"; {few:,} {'is' if few == 1 else 'are'} left out, as {'its answer' if few == 1 else 'their answers'} "
+        out = f"{out}would be useless" if few else ""
         return Document(
             kind="budget split",
             kicker="bnpriv plan of a session: nothing is spent by asking",
-            headline=f"{many:,} questions for epsilon {upper_text(self.epsilon, 6)}{self._useless_text}",
+            headline=f"{many:,} questions for epsilon {upper_text(self.epsilon, 6)}{out}",
             lead=self._lead(),
             facts=(
                 fact("Summed error", f"{upper_percent(self.error)} of the ranges of the answers, on average"),
                 fact("Sum of the epsilons alone", upper_text(self.alone)),
                 fact("What to stack", *(self._stacks() or ("nothing",))),
+                *([fact("Left out", *self._left_out())] if few else []),
+                *self._could_be_useful(),
                 *([fact("Not used", self.unspent)] if self.unspent else []),
             ),
             sections=(
@@ -650,17 +613,29 @@ class BudgetSplit(Shown):
                 "total": rounded_up(self.total),
                 "error": self.error,
                 "equal_error": self.equal_error,
-                "useless": self.useless,
+                "left_out": [{"question": text, "epsilon_alone": least} for text, least in self.left_out.items()],
+                "useful": list(self.useful),
                 "unspent": self.unspent,
                 "releases": self.to_rows(),
             },
         )
 
-    @property
-    def _useless_text(self) -> str:
-        if not self.useless:
-            return ""
-        return f"; {self.useless:,} of the answers {'is' if self.useless == 1 else 'are'} useless"
+    def _left_out(self) -> list[tuple[Inline, ...]]:
+        def why(least: float) -> str:
+            if math.isinf(least):
+                return ": its answer would not depend on the data"
+            return f": it takes epsilon {upper_text(least, 2)} to be of some use"
+
+        return [(Code(text), why(least)) for text, least in self.left_out.items()]
+
+    def _could_be_useful(self) -> tuple[Fact, ...]:
+        asked = [*itertools.chain(*self.questions), *self.left_out]
+        out = [text for text in asked if text not in self.useful]
+        if not out or not self.useful:
+            return ()
+        text = f"{len(self.useful):,} of {len(asked):,}, with session.plan(plan.useful): leave out "
+        codes = itertools.chain.from_iterable((", ", Code(each)) for each in out)
+        return (fact("Could be useful", (text, *itertools.islice(codes, 1, None))),)
 
     def _lead(self) -> str:
         if self.equal_error <= self.error:
@@ -721,23 +696,30 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     before = _checked(accountant, queries, limit, budget)
     share = float(limit - before) / len(queries) * (1 - 1e-15)
     questions = [AskedQuestion.of(accountant, query, share) for query in queries]
-    equal = _equal(accountant, questions, share)
-    ways = [*_planned(accountant, questions, limit), equal, *_one_stack(accountant, questions, limit - before)]
-    for way in sorted(ways, key=lambda way: way.error):
-        total = total_with(accountant, map(Entry.of, way.calibrations))
-        if total is not None and total <= limit:
+    costs = {each: alone(accountant, each, COARSE) for each in questions}
+    cheapest = [each for each in sorted(questions, key=costs.__getitem__) if costs[each] < math.inf]
+    kept, useful = (
+        held(accountant, cheapest, [costs[each] * COARSE / share for each in cheapest], limit, share)
+        for share in (COARSE, USEFUL)
+    )
+    asked = [each for each in questions if each in kept]
+    for some, made in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else COARSE):
+        total = total_with(accountant, map(Entry.of, made))
+        if total is not None and total <= limit and all(each.useful.verdict != "useless" for each in made):
             return BudgetSplit(
-                calibrations=way.calibrations,
-                questions=way.questions,
+                calibrations=tuple(made),
+                questions=tuple(each.asked for each in some),
                 total=total,
                 before=before,
                 limit=limit,
-                error=way.error,
-                equal_error=equal.error,
+                error=math.fsum(map(error_of, made)),
+                equal_error=math.fsum(error_of(each.made) for each in asked),
+                left_out={str(each.query): costs[each] for each in questions if each not in kept},
+                useful=tuple(str(each.query) for each in questions if each in useful),
             )
     raise RefusedError(
-        "the questions must fit into what is left of the budget",
-        found="no noise with which they do",
+        "what is left of the budget must hold an answer that is of some use",
+        found=f"none: the cheapest takes epsilon {upper_text(min(costs.values()), 2)} by itself",
         remedy="Ask fewer questions, or of columns that tell less; Session.what_if tells the cost of one.",
     )
 
@@ -761,23 +743,27 @@ def _checked(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     return before
 
 
-def _planned(accountant: Accountant, questions: list[AskedQuestion], limit: Fraction) -> Iterable[Way]:
-    """The questions with their best rates; by quilts also with some asked as one, as a stack may move less."""
-    best, apart = shared(accountant, questions, limit, quick=True), questions
-    for group in _groups(questions):
+def planned(
+    accountant: Accountant, questions: list[AskedQuestion], limit: Fraction, share: float
+) -> Iterable[tuple[Sequence[AskedQuestion], list[Calibration]]]:
+    """Yield calibrations of the least errors; by quilts also with some asked as one, as a stack may move less."""
+    groups, apart = _groups(questions), questions
+    best = shared(accountant, questions, limit, share, quick=True) if groups else None
+    for group in groups:
         chosen = [k for k, each in enumerate(questions) if group & set(each.asked)]
         both = _stacked(accountant, [questions[k] for k in chosen], float(limit) / len(questions) * len(chosen))
         if both is None:
             continue
         tried = [*(each for k, each in enumerate(questions) if k not in chosen), both]
-        found = shared(accountant, tried, limit, quick=True)
-        if found is not None and (best is None or found.error < best.error * (1 - STACK_GAIN)):
+        found = shared(accountant, tried, limit, share, quick=True)
+        if found is not None and (best is None or found[1] < best[1] * (1 - STACK_GAIN)):
             best, questions = found, tried
-    for asked in [apart] if questions is apart else [apart, questions]:
-        sharing = shared(accountant, asked, limit)
-        made = None if sharing is None else realised(accountant, asked, sharing.rates, limit)
+    ways = [apart] if questions is apart else [questions, apart]
+    for asked in ways if apart else ():
+        found = shared(accountant, asked, limit, share)
+        made = None if found is None else realised(accountant.framework, asked, found[0])
         if made is not None:
-            yield Way.of(made, [each.asked for each in asked])
+            yield asked, made
 
 
 STACK_GAIN = 0.01
@@ -800,21 +786,3 @@ def _stacked(accountant: Accountant, questions: Sequence[AskedQuestion], epsilon
         return AskedQuestion.of(accountant, stack(*(each.query for each in questions)), epsilon, asked)
     except (RefusedError, SizeError, QueryError):
         return None
-
-
-def _one_stack(accountant: Accountant, questions: Sequence[AskedQuestion], left: Fraction) -> Iterable[Way]:
-    """All questions as one, with all that is left as its epsilon."""
-    both = _stacked(accountant, questions, down(float(left))) if len(questions) > 1 else None
-    return () if both is None else (Way.of([both.made], [both.asked]),)
-
-
-def _equal(accountant: Accountant, questions: Sequence[AskedQuestion], share: float) -> Way:
-    """Each question with an equal part of the budget as an epsilon of its own; infinite where one is refused."""
-    made: list[Calibration] = []
-    for each in questions:
-        try:
-            alone = ColumnMechanism().calibrate(accountant.framework, each.query, epsilon=share)
-        except (RefusedError, SizeError):
-            alone = each.made
-        made.append(min(each.made, alone, key=error_of))
-    return Way.of(made, [each.asked for each in questions])
