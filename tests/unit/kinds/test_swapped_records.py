@@ -282,7 +282,7 @@ def test_what_is_too_large_is_bounded_from_single_answers(monkeypatch: pytest.Mo
     entries = [entry(bp.count(bp.col("ward") == ward), 400.0) for ward in WARDS]
     entries += [entry(bp.count(bp.col("smoker") == "yes"), 400.0), entry(bp.mean("days"), 0.2)]
     exact = counted(bp.example("hospital")).total(entries).epsilon
-    monkeypatch.setattr(swapped, "MOST_RECORD_CELLS", 30)
+    monkeypatch.setattr(swapped, "MOST_VALUE_CELLS", 30)
     bound = counted(bp.example("hospital")).total(entries).epsilon
     assert exact is not None
     assert bound is not None
