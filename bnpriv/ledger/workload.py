@@ -34,7 +34,7 @@ from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
 from bnpriv.ledger.split import AskedQuestion, BudgetSplit, PlannedCosts, rate_of, realised, scaled, shares, split
 from bnpriv.ledger.values import Budget
-from bnpriv.render.document import Code, Document, Section, Table, fact
+from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import number_text, upper_percent, upper_text
 
@@ -700,7 +700,12 @@ class Workload(Shown):
                 ),
                 Section(
                     title="What is released for it",
-                    blocks=(self.split.releases_table("The answers are worked out of these"),),
+                    blocks=(
+                        self.split.releases_table("The answers are worked out of these"),
+                        Paragraph(
+                            "An epsilon alone may be above the budget: together they tell no more than it.", soft=True
+                        ),
+                    ),
                 ),
             ),
             data={
