@@ -365,3 +365,23 @@ def test_it_is_a_value() -> None:
         "delta_records": 0.0,
         "columns": ["ward"],
     }
+
+
+def test_what_another_process_recorded_meanwhile_under_the_key_is_given(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the key and the charge: a new key would charge it twice."""
+    release = external(0.01, ["ward"])
+    with bp.Session(HOSPITAL, DATA, budget=1.0, ledger=place) as session:
+        other = bp.Session(HOSPITAL, DATA, ledger=place)
+        charge, marks = Ledger.charge, list[Any]()
+
+        def late(*given: Any, **named: Any) -> Any:
+            if not marks:
+                marks.append(None)
+                marks[0] = other.record_external(release, key="wards")
+            return charge(*given, **named)
+
+        monkeypatch.setattr(Ledger, "charge", late)
+        assert session.record_external(release, key="wards") == marks[0]
+        assert len(session.accountant.entries) == 1
