@@ -126,6 +126,9 @@ def test_an_event_of_dp_accounting_is_converted_by_its_own_accountant() -> None:
     accountant = events.pld.PLDAccountant(events.NeighboringRelation.ADD_OR_REMOVE_ONE).compose(normal)
     assert float(two.epsilon) == pytest.approx(2 * accountant.get_epsilon(1e-6), rel=1e-12)
     assert float(two.epsilon) >= 2 * accountant.get_epsilon(1e-6)
+    # what their accountant computed is rounded by it, and here up
+    replaced = events.pld.PLDAccountant(events.NeighboringRelation.REPLACE_ONE).compose(normal)
+    assert one.epsilon > Fraction(float(replaced.get_epsilon(1e-6)))
     assert float(two.delta) == pytest.approx((1 + math.exp(accountant.get_epsilon(1e-6))) * 1e-6)
     with pytest.raises(RefusedError, match="none at delta 0"):
         external(normal, ["ward"])

@@ -13,10 +13,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.core.noise import Gaussian
 from bnpriv.core.privacy_curves import LaplacePair
-from bnpriv.mechanisms.baselines import _of_gaussian, least_level
+from bnpriv.mechanisms.baselines import _of_gaussian, laplace_loss, least_level
 
 Group = bp.mechanisms.GroupPrivacyMechanism
 Record = bp.mechanisms.RecordPrivacyMechanism
@@ -144,6 +145,11 @@ def test_networks_as_secrets_are_not_called_numbers_of_records() -> None:
     assert found.guarantee.without_model == pytest.approx(6.0)
     assert "rests on the model of one record; whatever the model is, only epsilon 6" in found.guarantee.sentence
     assert "numbers of records" not in found.guarantee.sentence
+
+
+def test_what_rounding_moves_is_paid_behind_laplace_noise() -> None:
+    (each,) = laws(framework(6, 3), COUNT).constraints()
+    assert laplace_loss(each, 2.0, 0.5) == pytest.approx(laplace_loss(each, 2.0, 0.0) + 0.25, rel=1e-12)
 
 
 def test_vectors_and_several_models() -> None:
