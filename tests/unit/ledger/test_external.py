@@ -388,3 +388,11 @@ def test_what_another_process_recorded_meanwhile_under_the_key_is_given(
         monkeypatch.setattr(Ledger, "charge", late)
         assert session.record_external(release, key="wards") == marks[0]
         assert len(session.accountant.entries) == 1
+
+
+def test_no_more_than_epsilon_8_is_counted_with_delta() -> None:
+    """Theorem 5 is proved so far; of 100 records the sum would be 20."""
+    release = external(0.2, list(HOSPITAL.schema.columns), delta=1e-14)
+    with pytest.raises(RefusedError, match="nothing at delta"):
+        release.report(HOSPITAL, 1e-3)
+    assert external(0.05, list(HOSPITAL.schema.columns), delta=1e-14).report(HOSPITAL, 1e-3).guarantee.epsilon < 8
