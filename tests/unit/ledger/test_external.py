@@ -18,6 +18,7 @@ import bnpriv as bp
 from bnpriv.accounting import Accountant
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.errors import BudgetError, LedgerError, ParameterError, RefusedError
+from bnpriv.kind import notion_of
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger
@@ -396,3 +397,10 @@ def test_no_more_than_epsilon_8_is_counted_with_delta() -> None:
     with pytest.raises(RefusedError, match="nothing at delta"):
         release.report(HOSPITAL, 1e-3)
     assert external(0.05, list(HOSPITAL.schema.columns), delta=1e-14).report(HOSPITAL, 1e-3).guarantee.epsilon < 8
+
+
+def test_what_may_fail_is_not_bounded_without_a_delta() -> None:
+    together = notion_of(HOSPITAL).together(HOSPITAL)
+    pure, failing = (external(0.01, ["ward"], delta=delta).entry_for(HOSPITAL) for delta in (0.0, 1e-9))
+    assert together.total([pure]).epsilon is not None
+    assert together.total([pure, failing]).epsilon is None
