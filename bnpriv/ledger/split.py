@@ -735,9 +735,11 @@ def _checked(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
         raise RefusedError("only a budget with delta 0 is split", found="a delta", remedy="Ask one by one.")
     before = accountant.total
     if before is None or limit - before < LEAST_EPSILON * len(queries):
+        spent = budget.epsilon if before is None else before
         raise RefusedError(
             "something must be left of the budget to be split",
-            found=f"nothing: epsilon {float(budget.epsilon):g} is spent",
+            found=f"less than epsilon {LEAST_EPSILON:g} for each question: epsilon {upper_text(rounded_up(spent))} of "
+            f"{float(budget.epsilon):g} is spent",
             remedy="What was released answers for free; Session.history lists it. A budget is fixed once it is opened.",
         )
     return before

@@ -193,11 +193,11 @@ def estimator(wanted: FloatArray, asked: FloatArray, deviations: FloatArray) -> 
     free = np.eye(asked.shape[1]) - inverse @ asked[exact]  # of unknowns, what exact numbers leave open
     weighted = asked[~exact] @ free / deviations[~exact, None]
     values, vectors = np.linalg.eigh(weighted.T @ weighted)
-    kept = values > SMALL_NUMBER**1.5 * float(values[-1])
+    kept = values > SMALL_NUMBER**1.5 * float(values.max(initial=0.0))
     basis = vectors[:, kept]
     left = wanted @ free
     known = left @ basis
-    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max()))):
+    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max(initial=0.0)))):
         return None
     found = np.zeros((len(wanted), len(asked)))
     found[:, ~exact] = (known / values[kept]) @ basis.T @ weighted.T / deviations[~exact]

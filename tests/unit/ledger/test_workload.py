@@ -217,3 +217,15 @@ def test_no_more_is_planned_than_what_is_left(session: bp.Session) -> None:
     for made in (session.plan(["mean(days)"], budget=0.9), session.workload(["mean(days)"], budget=0.9).split):
         assert made.limit == 1
         assert made.total <= 1
+
+
+def test_questions_that_do_not_depend_on_the_data_are_a_workload(session: bp.Session) -> None:
+    chosen = session.workload(["count(days >= 0)"], budget=0.1)
+    assert chosen.errors.tolist() == [0]
+    assert [each.value for each in session.release_workload(chosen, even_if_useless=True)] == [HOSPITAL.schema.records]
+
+
+def test_what_is_spent_is_said_where_too_little_is_left(tmp_path: Path) -> None:
+    small = bp.Session(HOSPITAL, DATA, budget=1e-9, ledger=tmp_path / "ledger.db")
+    with pytest.raises(RefusedError, match="epsilon 0 of 1e-09 is spent"):
+        small.plan(["mean(days)"])
