@@ -127,14 +127,6 @@ class AskedQuestion:
                 refused.append(counted.error())
             elif counted.entries[-1].family != "own law":
                 return AskedQuestion._shaped(query, asked or (str(query),), made, shaped)
-            else:
-                refused.append(
-                    RefusedError(
-                        "questions that share a budget must count together",
-                        found=f"one that counts for itself alone: {counted.entries[-1].alone}",
-                        remedy="Ask it by itself, with session.release.",
-                    )
-                )
         raise refused[0]
 
     @staticmethod
@@ -510,6 +502,17 @@ def realised(framework: Framework, questions: Sequence[AskedQuestion], rates: Fl
     return made
 
 
+def told(accountant: Accountant, made: Sequence[Calibration]) -> Fraction | None:
+    """Return what releases tell with some more, all counted at once; None where nothing bounds it."""
+    entries = list(map(Entry.of, made))
+    if sum(entry.family == "records" for entry in entries) < 2:
+        return total_with(accountant, entries)
+    modelled, framework = [entry for entry in entries if entry.family == "records"], accountant.framework
+    found = notion_of(framework).together(framework).total((*accountant.modelled, *modelled))
+    beside = sum((each.epsilon for each in (*accountant.entries, *entries) if each.family == "column"), Fraction(0))
+    return None if found.epsilon is None or found.kind == "estimate" else found.epsilon + beside
+
+
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BudgetSplit(Shown):
@@ -696,6 +699,12 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     before = _checked(accountant, queries, limit, budget)
     share = float(limit - before) / len(queries) * (1 - 1e-15)
     questions = [AskedQuestion.of(accountant, query, share) for query in queries]
+    if any(each.entry.query is None for each in questions):
+        raise RefusedError(
+            "questions that share a budget are told apart by their texts",
+            found="the caller's own function, or a question too long to be stored",
+            remedy="Ask it by itself: session.release(query, epsilon=...).",
+        )
     costs = {each: alone(accountant, each, COARSE) for each in questions}
     cheapest = [each for each in sorted(questions, key=costs.__getitem__) if costs[each] < math.inf]
     kept, useful = (
@@ -704,7 +713,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     )
     asked = [each for each in questions if each in kept]
     for some, made in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else COARSE):
-        total = total_with(accountant, map(Entry.of, made))
+        total = told(accountant, made)
         if total is not None and total <= limit and all(each.useful.verdict != "useless" for each in made):
             return BudgetSplit(
                 calibrations=tuple(made),
@@ -761,9 +770,9 @@ def planned(
         if found is not None and (best is None or found[1] < best[1] * (1 - STACK_GAIN)):
             best, questions = found, tried
     ways = [apart] if questions is apart else [questions, apart]
-    for asked in ways if apart else ():
-        found = shared(accountant, asked, limit, share)
-        made = None if found is None else realised(accountant.framework, asked, found[0])
+    rated = [(asked, found) for asked in ways if asked and (found := shared(accountant, asked, limit, share))]
+    for asked, (rates, _) in sorted(rated, key=lambda way: way[1][1]):
+        made = realised(accountant.framework, asked, rates)
         if made is not None:
             yield asked, made
 
