@@ -67,6 +67,7 @@ def test_a_stated_epsilon_means_what_was_typed() -> None:
     assert twice.epsilon == Fraction(1, 5)
     assert 0 <= float(twice.delta) / ((1 + math.exp(0.1)) * 1e-6) - 1 < 1e-14
     assert external(0, ["ward"]).epsilon == 0
+    assert external(Fraction(1, 3), ["ward"]).epsilon >= Fraction(1, 3)
     assert repr(external(1, ["ward"], name="Tumult")) == "ExternalRelease(Tumult: epsilon 1, replace one; reads {ward})"
     assert str(twice).startswith("another tool: epsilon 0.1, delta 0.000001, add or remove one; reads {ward}.")
 
