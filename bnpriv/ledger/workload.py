@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.core.columns import Categorical
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.noise import Laplace
 from bnpriv.core.queries.asked import count, crosstab, histogram, number_labels, parts_of, proportion, stack
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.builtin import Count
@@ -32,7 +33,19 @@ from bnpriv.core.release import Release
 from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
-from bnpriv.ledger.split import AskedQuestion, BudgetSplit, PlannedCosts, rate_of, realised, scaled, shares, split
+from bnpriv.ledger.split import (
+    COARSE,
+    AskedQuestion,
+    BudgetSplit,
+    PlannedCosts,
+    error_of,
+    rate_of,
+    realised,
+    scaled,
+    shares,
+    split,
+    told,
+)
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
@@ -192,15 +205,15 @@ def estimator(wanted: FloatArray, asked: FloatArray, deviations: FloatArray) -> 
     inverse = np.linalg.pinv(asked[exact], rcond=SMALL_NUMBER)
     free = np.eye(asked.shape[1]) - inverse @ asked[exact]  # of unknowns, what exact numbers leave open
     weighted = asked[~exact] @ free / deviations[~exact, None]
-    values, vectors = np.linalg.eigh(weighted.T @ weighted)
-    kept = values > SMALL_NUMBER**1.5 * float(values.max(initial=0.0))
-    basis = vectors[:, kept]
-    left = wanted @ free
+    # not by the square, as rates may be very far apart
+    sides, values, vectors = np.linalg.svd(weighted, full_matrices=False)
+    kept = values > SMALL_NUMBER**1.25 * float(np.max(values, initial=0.0))
+    basis, left = vectors[kept].T, wanted @ free
     known = left @ basis
     if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max(initial=0.0)))):
         return None
     found = np.zeros((len(wanted), len(asked)))
-    found[:, ~exact] = (known / values[kept]) @ basis.T @ weighted.T / deviations[~exact]
+    found[:, ~exact] = (known / values[kept]) @ sides[:, kept].T / deviations[~exact]
     found[:, exact] = (wanted - found[:, ~exact] @ asked[~exact]) @ inverse
     return found
 
@@ -267,10 +280,7 @@ MOST_ANSWERS = 128
 MOST_WHOLE = 64
 """Numbers of a table of all columns that are asked about."""
 
-MOST_LISTED_LETTERS = 9_000
-"""Of the text of one stack: a longer one is not stored."""
-
-WEIGHT_STEPS = 60
+WEIGHT_STEPS = 20
 """Steps of the search for rates that takes what each number costs alone."""
 
 LEAST_WEIGHT = 1e-5
@@ -343,32 +353,34 @@ def _unless_all(bins: tuple[Constant, ...], schema: Schema, name: str) -> tuple[
     return None if isinstance(column, Categorical) and len(bins) == len(column.categories) else bins
 
 
-@final
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Fitted:
-    """The least-squares answers that some calibrations allow, and their exact errors."""
+class LinearAnswers(NamedTuple):
+    """The best linear answers from noisy numbers, and their exact mean errors."""
 
-    calibrations: tuple[Calibration, ...]
     found: FloatArray
     shift: FloatArray
     spread: FloatArray
     errors: FloatArray
 
+    @staticmethod
+    def of(
+        matrix: QueryMatrix, queries: Sequence[Query], asked: Sequence[Query], scales: FloatArray
+    ) -> LinearAnswers | None:
+        """Return the answers to queries from others with noise of some scales; None where they determine none."""
+        (shift, wanted), (constants, rows) = matrix.matrix(queries), matrix.matrix(asked)
+        found = estimator(wanted, rows, scales * math.sqrt(2))
+        if found is None:
+            return None
+        return LinearAnswers(
+            found, shift - found @ constants, found * scales * math.sqrt(2), mean_errors(found, scales)
+        )
 
-def _fitted(matrix: QueryMatrix, queries: Sequence[Query], made: Sequence[Calibration]) -> _Fitted | None:
-    shift, wanted = matrix.matrix(queries)
-    constants, asked = matrix.matrix([each.query for each in made])
-    scales = np.concatenate([np.asarray(each.noise.scales, dtype=float) for each in made])
-    found = estimator(wanted, asked, scales * math.sqrt(2))
-    if found is None:
-        return None
-    return _Fitted(
-        calibrations=tuple(made),
-        found=found,
-        shift=shift - found @ constants,
-        spread=found * scales * math.sqrt(2),
-        errors=mean_errors(found, scales),
-    )
+    @staticmethod
+    def from_calibrations(
+        matrix: QueryMatrix, queries: Sequence[Query], made: Sequence[Calibration]
+    ) -> LinearAnswers | None:
+        """Return the answers from what some calibrations release."""
+        scales = np.concatenate([np.asarray(each.noise.scales, dtype=float) for each in made])
+        return LinearAnswers.of(matrix, queries, [each.query for each in made], scales)
 
 
 @dataclass(kw_only=True)
@@ -378,11 +390,11 @@ class _Choice:
     matrix: QueryMatrix
     queries: Sequence[Query]
     asked: Sequence[AskedQuestion]
+    worth: FloatArray
 
     def __post_init__(self) -> None:
         schema = self.matrix.schema
         self.wanted = self.matrix.matrix(self.queries)[1]
-        self.worth = np.concatenate([shares(query, schema) for query in self.queries])
         self.rows = self.matrix.matrix([each.query for each in self.asked])[1]
         self.owner = np.repeat(range(len(self.asked)), [each.query.dimension(schema) for each in self.asked])
         self.weights = np.concatenate([each.entry.weights or (1.0,) * each.made.noise.dimension for each in self.asked])
@@ -448,41 +460,43 @@ def asked_numbers(accountant: Accountant, queries: Sequence[Query], limit: Fract
     return found
 
 
-def by_numbers(
-    accountant: Accountant,
-    queries: Sequence[Query],
-    limit: Fraction,
-    matrix: QueryMatrix,
-    asked: Sequence[AskedQuestion],
-) -> Sequence[Calibration] | None:
-    """Return calibrations of stacks of numbers, each with a weight of its own, for the least error of all answers."""
-    noisy = [each for each in asked if each.entry.family != "column"]
-    costs = np.array([each.made.epsilon / rate_of(each.made) for each in noisy])
+def stacks_of(
+    accountant: Accountant, limit: Fraction, choice: _Choice
+) -> tuple[Sequence[AskedQuestion], FloatArray] | None:
+    """Return stacks of numbers, each with a weight of its own, and rates that keep a limit; None where none do."""
+    schema, asked = choice.matrix.schema, choice.asked
+    costs = np.array([each.made.epsilon / rate_of(each.made) for each in asked])
     if not costs.any():
         return None
     # what costs nothing alone costs something beside others
-    costs = np.maximum(costs, LEAST_COST * float(costs[costs > 0].min()))
-    rates = _Choice(matrix=matrix, queries=queries, asked=noisy).rates(costs)
+    rates = choice.rates(np.maximum(costs, LEAST_COST * float(costs[costs > 0].min())))
     if rates is None:
         return None
     stacks, given = list[AskedQuestion](), list[float]()
     # weights in a stack are powers of two: numbers between these go into stacks of their own
     between = np.round(STACKS_BETWEEN * np.log2(np.where(rates > 0, rates, 1.0))).astype(int) % STACKS_BETWEEN
-    for k in range(STACKS_BETWEEN):
-        places = [int(place) for place in np.argsort(-rates) if rates[place] > 0 and between[place] == k]
-        for group in _groups([noisy[place] for place in places], matrix.schema):
-            chosen, places = places[: len(group)], places[len(group) :]
-            parts = np.repeat(rates[chosen], [len(parts_of(each.query, matrix.schema)) for each in group])
-            weights = tuple((parts / parts.min()).tolist()) if len(parts) > 1 else None
+    order: list[int] = np.argsort(-rates).tolist()
+    left = [[place for place in order if rates[place] > 0 and between[place] == k] for k in range(STACKS_BETWEEN)]
+    while left:
+        chosen = left.pop()
+        if not chosen:
+            continue
+        group = [asked[place] for place in chosen]
+        parts = np.repeat(rates[chosen], [len(parts_of(each.query, schema)) for each in group])
+        weights = tuple((parts / parts.min()).tolist()) if len(parts) > 1 else None
+        try:
             query = stack(*(each.query for each in group)) if len(group) > 1 else group[0].query
-            try:
-                stacks.append(AskedQuestion.of(accountant, query, group[0].made.epsilon, weights=weights))
-            except (RefusedError, SizeError, QueryError):
-                return None
-            given.append(float(parts.min()))
+            found = AskedQuestion.of(accountant, query, group[0].made.epsilon, weights=weights)
+        except (RefusedError, SizeError, QueryError):
+            found = group[0]
+        if len(group) > 1 and (found is group[0] or found.entry.family == "column" or found.entry.query is None):
+            left += [chosen[::2], chosen[1::2]]  # what is too large as one is not so in halves
+            continue
+        stacks.append(found)
+        given.append(float(parts.min()))
     together = PlannedCosts(accountant=accountant, questions=stacks)
-    found = scaled(together, np.array(given), down(float(limit)))
-    return None if found is None else realised(accountant, stacks, found, limit)
+    fitting = scaled(together, np.array(given), down(float(limit)))
+    return None if fitting is None else (stacks, fitting)
 
 
 def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Schema) -> list[Query]:
@@ -507,7 +521,13 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
     return list(found.values())
 
 
-PARTNERS = 6
+MEANS = 3
+"""The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
+
+MOST_PAIRED = 150
+"""Numbers that are also asked in pairs; more take too long."""
+
+PARTNERS = 4
 """Cells with which each cell is counted together."""
 
 LEAST_COST = 0.1
@@ -516,19 +536,11 @@ LEAST_COST = 0.1
 STACKS_BETWEEN = 4
 """Stacks whose weights lie evenly between powers of two."""
 
+OVER_BY = 1.03
+"""What they are given more than they miss, so that few times are enough."""
 
-def _groups(asked: Sequence[AskedQuestion], schema: Schema) -> Iterable[list[AskedQuestion]]:
-    """Queries in groups that one stack may hold, and of which the text may be stored."""
-    group, numbers, letters = list[AskedQuestion](), 0, 0
-    for each in asked:
-        size, length = each.query.dimension(schema), len(str(each.query)) + 2
-        if group and (numbers + size > MOST_ANSWERS or letters + length > MOST_LISTED_LETTERS):
-            yield group
-            group, numbers, letters = [], 0, 0
-        group.append(each)
-        numbers, letters = numbers + size, letters + length
-    if group:
-        yield group
+MOST_WORTHS = 3
+"""Times that answers which got worse than asked by themselves are given more worth."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -745,23 +757,23 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     matrix = QueryMatrix(schema=schema, queries=[*queries, *parts])
     for query in (*queries, *parts):
         matrix.rows(query)
-    worth = np.concatenate([shares(query, schema) for query in queries])
-    best, least = _fitted(matrix, queries, apart.calibrations), apart
-    numbers = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
-    both = asked_numbers(accountant, pairs([*queries, *parts], numbers, schema), limit)
-    few = set(map(str, single_numbers(queries, matrix)))
-    for candidates in ([each for each in numbers if str(each.query) in few], [*numbers, *both]):
-        made = by_numbers(accountant, queries, limit, matrix, candidates)
-        fitted = None if made is None else _fitted(matrix, queries, made)
-        total = None if made is None else total_with(accountant, map(Entry.of, made))
-        if made is None or fitted is None or total is None or total > limit:
-            continue
-        if best is None or fitted.errors @ worth < best.errors @ worth:
-            asked = tuple((str(each.query),) for each in made)
-            best, least = fitted, replace(apart, calibrations=tuple(made), questions=asked, total=total)
+    kept = [query for query in queries if str(query) not in apart.left_out]
+    best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart
     assert best is not None  # its own answers determine each question
+    asked = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
+    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_PAIRED else []
+    asked += asked_numbers(accountant, both, limit)
+    alone = {text: error_of(made) for (text, *_), made in zip(apart.questions, apart.calibrations, strict=True)}
+    most = np.array([alone.get(str(query), math.inf) for query in queries])
+    if apart.left_out:  # then what others get by themselves is more than beside all; none is to become useless
+        most = np.maximum(most, [COARSE / MEANS * query.dimension(schema) for query in queries])
+    found = _together(accountant, queries, limit, matrix, asked, most)
+    if found is not None:
+        best, made, total = found
+        texts = tuple((str(each.query),) for each in made)
+        least, kept = replace(apart, calibrations=tuple(made), questions=texts, total=total, left_out={}), [*queries]
     return Workload(
-        queries=tuple(queries),
+        queries=tuple(kept),
         schema=schema,
         split=least,
         alone=apart.error,
@@ -770,3 +782,48 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
         shift=best.shift,
         errors=best.errors,
     )
+
+
+def _sums(answers: LinearAnswers, queries: Sequence[Query], schema: Schema) -> FloatArray:
+    """The sum of the errors of each question, as shares of its ranges."""
+    parts = answers.errors * np.concatenate([shares(query, schema) for query in queries])
+    sizes = [query.dimension(schema) for query in queries]
+    return np.add.reduceat(parts, np.cumsum([0, *sizes[:-1]]))
+
+
+def _together(
+    accountant: Accountant,
+    queries: Sequence[Query],
+    limit: Fraction,
+    matrix: QueryMatrix,
+    asked: Sequence[AskedQuestion],
+    most: FloatArray,
+) -> tuple[LinearAnswers, Sequence[Calibration], Fraction] | None:
+    """Stacks from which no answer errs by more than by itself; None where none were found."""
+    schema = matrix.schema
+    sizes = [query.dimension(schema) for query in queries]
+    worth = np.concatenate([shares(query, schema) for query in queries])
+    noisy = [each for each in asked if each.entry.family != "column"]
+    for _ in range(MOST_WORTHS):
+        choice = _Choice(matrix=matrix, queries=queries, asked=noisy, worth=worth)
+        stacked = stacks_of(accountant, limit, choice)
+        if stacked is None:
+            return None
+        stacks, rates = stacked
+        scales = [
+            Laplace(1 / rate, each.made.noise.dimension, each.entry.weights).scales
+            for each, rate in zip(stacks, rates.tolist(), strict=True)
+        ]
+        answers = LinearAnswers.of(matrix, queries, [each.query for each in stacks], np.concatenate(scales))
+        over = np.full(len(queries), math.inf) if answers is None else _sums(answers, queries, schema) / most
+        if answers is None:
+            return None
+        if np.all(over <= 1):
+            made = realised(accountant.framework, stacks, rates)
+            total = None if made is None else told(accountant, made)
+            if made is None or total is None or total > limit:
+                return None
+            answers = LinearAnswers.from_calibrations(matrix, queries, made)
+            return None if answers is None else (answers, made, total)
+        worth = worth * np.repeat(np.maximum(over * OVER_BY, 1) ** 3, sizes)
+    return None
