@@ -34,7 +34,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
 from bnpriv.ledger.split import (
-    COARSE,
+    MOST_COARSE,
     AskedQuestion,
     BudgetSplit,
     PlannedCosts,
@@ -274,7 +274,7 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
 # What to ask instead: tables of which the questions are sums, with the noise that suits all answers.
 # --------------------------------------------------------------------------------------------------
 
-MOST_ANSWERS = 128
+MOST_NUMBERS_ASKED = 128
 """Numbers of one table that is asked."""
 
 MOST_WHOLE = 64
@@ -308,7 +308,7 @@ def tables(schema: Schema, queries: Sequence[Query]) -> list[Query]:
         edges = sum(not isinstance(schema[name], Categorical) for name in names)  # one more than bins
         if (
             math.prod(map(len, given.values()))
-            > (MOST_ANSWERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
+            > (MOST_NUMBERS_ASKED if names in sets or names in smaller else MOST_WHOLE) * 2**edges
         ):
             continue
         query = _table(given, schema)
@@ -521,10 +521,10 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
     return list(found.values())
 
 
-MEANS = 3
+MEAN_QUERIES = 3
 """The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
 
-MOST_PAIRED = 150
+MOST_PAIRED_CELLS = 150
 """Numbers that are also asked in pairs; more take too long."""
 
 PARTNERS = 4
@@ -761,12 +761,12 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart
     assert best is not None  # its own answers determine each question
     asked = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
-    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_PAIRED else []
+    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_PAIRED_CELLS else []
     asked += asked_numbers(accountant, both, limit)
     alone = {text: error_of(made) for (text, *_), made in zip(apart.questions, apart.calibrations, strict=True)}
     most = np.array([alone.get(str(query), math.inf) for query in queries])
     if apart.left_out:  # then what others get by themselves is more than beside all; none is to become useless
-        most = np.maximum(most, [COARSE / MEANS * query.dimension(schema) for query in queries])
+        most = np.maximum(most, [MOST_COARSE / MEAN_QUERIES * query.dimension(schema) for query in queries])
     found = _together(accountant, queries, limit, matrix, asked, most)
     if found is not None:
         best, made, total = found
