@@ -30,7 +30,7 @@ COLUMN = ("bnpriv.core.mechanisms.column",)
 MOST_LINES: Mapping[tuple[str, ...], int] = {KERNEL: 13_000, COLUMN: 9_000}
 """Lines of code that may be brought in by modules that are imported together."""
 
-CORE_LINES = 15_060
+CORE_LINES = 14_800
 """Lines of code of the whole kernel, which only shrink."""
 
 BELOW = frozenset({"bound", "checks", "digest", "errors", "kind", "lazy", "services", "shown", "text", "toml"})
