@@ -514,9 +514,9 @@ def test_several_counts_at_once(shell, here: Path) -> None:
             )
             assert (code, err) == (0, "")
             assert len([each for each in json.loads(out)["data"]["classes"] if each["size"]]) == classes
-    code, _, err = shell("plan", "cells.toml", "--query", "mean(days)", "--epsilon", "1")
-    assert code == 2
-    assert "private" in err
+    code, out, err = shell("plan", "cells.toml", "--query", "mean(days)", "--epsilon", "1")
+    assert (code, err) == (0, "")
+    assert "TightMechanism" in out
 
 
 def test_a_ledger_counts_it_once(shell, here: Path) -> None:
