@@ -63,7 +63,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-ledger_app = typer.Typer(help="Look into a ledger: what was charged, whether it is whole.", no_args_is_help=True)
+ledger_app = typer.Typer(help="Look into a ledger, or record in it what another tool released.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
 LedgerArgument = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]

@@ -59,7 +59,7 @@ MOST_BOX_WORK = 2**25
 BOXES_AT_ONCE, MOST_CLIMBS = 2**21, 16
 """Boxes times atoms that are looked at in one step, and boxes where a grid point is tried if one for all will do."""
 
-TINY = 2.0**-1000
+SHORTEST_STEP = 2.0**-1000
 """A length of a step that is shorter than any other."""
 
 CLOSED_LOG = 2.0**-46
@@ -267,7 +267,7 @@ class RatioSearch:
         sums = np.cumsum(self.length[:, 0])
         # short steps may be absorbed by long ones: they count by their number
         was, span = (
-            sums[self.starts + each.high] - sums[self.starts + each.low] + (each.high - each.low) * TINY
+            sums[self.starts + each.high] - sums[self.starts + each.low] + (each.high - each.low) * SHORTEST_STEP
             for each in (before, boxes)
         )
         same = np.all((before.low == boxes.low) & (before.high == boxes.high), axis=1)
@@ -321,7 +321,7 @@ def _threshold(p: FloatArray, q: FloatArray, high: Any, low: Any, p_end: FloatAr
 # The laws of one record of each class, on the combinations of values that queries tell apart.
 # --------------------------------------------------------------------------------------------------
 
-MOST_RECORD_CELLS = 2**20
+MOST_VALUE_CELLS = 2**20
 """The most combinations of values, times models or numbers, that are searched together."""
 
 
@@ -465,9 +465,9 @@ def classes_of(
     axes, marks = [*held, *states], [f"cell of {name}" for name in held]
     shape = (*(len(each.values) for each in held.values()), *(len(network.states[name]) for name in states))
     cells = math.prod(shape)
-    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_RECORD_CELLS:
+    if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_VALUE_CELLS:
         raise SizeError(
-            f"laws of one record may have {MOST_RECORD_CELLS:,} combinations of values, times models or numbers",
+            f"laws of one record may have {MOST_VALUE_CELLS:,} combinations of values, times models or numbers",
             found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )

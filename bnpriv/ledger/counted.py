@@ -19,7 +19,7 @@ from bnpriv.errors import LedgerError, ParameterError, Refusal
 from bnpriv.ledger.chain import canonical
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger, name_charge
-from bnpriv.ledger.rules import LOST_TABLE, Admit
+from bnpriv.ledger.rules import LOST_TABLE, Admit, is_slip
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
 from bnpriv.views.accountant import PRIVATE_TABLE
 
@@ -192,14 +192,27 @@ class CountedAccount(Uncopied):
         receipt = None
         try:
             entry = release.entry_for(self.framework).to_json()
-            known = None if key is None else self.ledger.book(self.account).keys.get(key)
-            if known is not None and canonical(known.entry) == canonical(entry):
-                return mark_of(Receipt(account=self.account, charge=known, answer=None), known.hash)
-            receipt = self.ledger.charge(self.account, entry, key=key, admit=self.admit)
+            recorded = self._recorded(entry, key)
+            if recorded is not None:
+                return recorded
+            try:
+                receipt = self.ledger.charge(self.account, entry, key=key, admit=self.admit)
+            except LedgerError:  # another process may have charged it meanwhile
+                recorded = self._recorded(entry, key)
+                if recorded is None:
+                    raise
+                return recorded
             return mark_of(receipt, receipt.charge.hash)
         except BaseException as error:
             name_charge(error, self.account.name, None if receipt is None else receipt.charge)
             raise
+
+    def _recorded(self, entry: Mapping[str, object], key: str | None) -> Mark | None:
+        """Return where the same entry stands that was charged under a key; None if there is none."""
+        known = None if key is None else self.ledger.book(self.account).keys.get(key)
+        if known is None or canonical(known.entry) != canonical(entry):
+            return None
+        return mark_of(Receipt(account=self.account, charge=known, answer=None), known.hash)
 
     def admit(self, entries: Sequence[Mapping[str, object]], new: Mapping[str, object]) -> Fraction | Refusal:
         """Return the total of some entries and a new one, or why that is not counted: what a ledger charges by.
@@ -346,13 +359,16 @@ def mark_of(receipt: Receipt, head: str) -> Mark:
 
 
 def _known_budget(ledger: Ledger, name: str) -> Budget:
-    for account in ledger.accounts():
+    accounts = ledger.accounts()
+    for account in accounts:
         if account.name == name:
             return account.budget
+    near = next((account.name for account in accounts if is_slip(name, account.name)), None)
+    meant = "" if near is None else f"Did you mean {checks.cut(near)}? Else pass"
     raise LedgerError(
         "a new account needs a budget",
         found=f"no account {name!r} in the ledger",
-        remedy="Pass budget=..., what all releases may tell together, for example 2.0.",
+        remedy=f"{meant or 'Pass'} budget=... (--budget), what all releases may tell together, for example 2.0.",
     )
 
 

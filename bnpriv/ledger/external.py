@@ -259,7 +259,8 @@ def from_differential_privacy(
         tool, stated = "dp-accounting", _of_event(epsilon, unit, failing)
         promised, failed = Fraction(up(stated)), typed(failing)
     else:
-        tool, stated = "another tool", checks.not_negative("epsilon", epsilon)
+        given = rounded_up(epsilon) if isinstance(epsilon, Fraction) else epsilon
+        tool, stated = "another tool", checks.not_negative("epsilon", given)
         promised, failed = typed(stated), typed(failing)
     words = f"epsilon {upper_text(stated)}" + (f", delta {full_text(failing)}" if failing else "")
     if unit == "add or remove one":

@@ -226,6 +226,10 @@ def budget_bar(totals: Sequence[Fraction], budget: Budget, *, next_total: Fracti
     desc += "." if next_total is None else f"; with the next release {upper_text(float(next_total))}."
     bar = svg.drawing((LENGTH, THICK), *parts, title="The budget", desc=desc, class_="bar", stretch=True)
     spent_text = f"spent: epsilon {upper_text(float(spent))}"
+    if next_total is not None:
+        spent_text += "; narrow: the next release"
+    elif 1 < len(totals) <= MOST_MARKS:
+        spent_text += "; a dashed line after each release"
     left_over = f"left: {left_text(budget, spent)} of {float(budget.epsilon):g}"
     return join(bar, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
 
@@ -382,7 +386,7 @@ class History(Shown):
         """The releases, with what each of them added."""
         earlier = len(self) - MOST_ROWS_OF_HISTORY
         return Table(
-            caption="What was asked, and what each release added to the total",
+            caption="What each release added to the total",
             header=("release, day", "query", "mechanism", "scale", "epsilon alone", "added", "total"),
             rows=[
                 (

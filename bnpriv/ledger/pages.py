@@ -17,7 +17,7 @@ from bnpriv.ledger.counted import CountedAccount, budget_text
 from bnpriv.ledger.external import DIFFERENTIAL_PRIVACY
 from bnpriv.ledger.history import History
 from bnpriv.ledger.ledger import Ledger
-from bnpriv.ledger.prices import questions_text
+from bnpriv.ledger.prices import questions_text, questions_within
 from bnpriv.ledger.values import Account
 from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
 from bnpriv.services import service
@@ -96,7 +96,11 @@ def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
     asked = history.releases[-1].entry.query if history.releases else own_query(framework)
     query = asked or service("query.usual")(*next(iter(framework.schema.columns.items())))
     if not isinstance(query, GivenAnswer):
-        said = questions_text(framework, query, float(account.budget.epsilon), str(query))
+        whole, left = float(account.budget.epsilon), max(0.0, float(account.budget.epsilon - history.spent))
+        said = questions_text(framework, query, whole, str(query))
+        number = questions_within(framework, query, left)[0] if history.releases and left else 0
+        if history.releases and not math.isinf(number):
+            said += f"; {f'about {number:,.0f}' if number else 'none'} in what is left"
         yield fact("Useful questions", said)
 
 

@@ -377,7 +377,9 @@ def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> N
     raise Refusal(
         required="an answer that is charged must say something: its error is at most half of its range",
         found=found,
-        remedy=" ".join([*_helps(calibration, entries), "Or pass even_if_useless=True: it is charged as any."]),
+        remedy=" ".join(
+            [*_helps(calibration, entries), "Or pass even_if_useless=True (--even-if-useless): it is charged as any."]
+        ),
     ).error()
 
 
@@ -517,6 +519,8 @@ class Price(Shown):
         if not self.cost.before:
             return f"Its guarantee is epsilon {alone}; what it tells is less."
         once = "What columns tell is paid once, and each protected attribute is counted for itself."
+        if not _by_quilts(self.calibration.framework):
+            once = "All answers are counted together by what they tell of one record; that may be less than their sum."
         return f"Alone it would cost epsilon {alone}. {once}"
 
     def _bar(self) -> tuple[Block, ...]:

@@ -224,7 +224,7 @@ def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool 
                     remedy="Use that name: a second budget for the same secrets would not be counted with the first. "
                     "For other data keep another ledger.",
                 )
-            if not new_name and _is_slip(wanted.name, other.name):
+            if not new_name and is_slip(wanted.name, other.name):
                 raise LedgerError(
                     "the name of a new account must not be one slip from that of another",
                     found=f"{checks.cut(wanted.name)} beside {checks.cut(other.name)}",
@@ -246,12 +246,12 @@ def fitting(accounts: Mapping[str, Account], wanted: Account, *, new_name: bool 
     return known
 
 
-def _is_slip(name: str, other: str) -> bool:
+def is_slip(name: str, other: str) -> bool:
     """Whether two names differ by case, blanks and one letter at most: one more, another, or two that changed places.
 
     Examples
     --------
-    >>> [_is_slip("Survey", each) for each in ("sur vey", "survay", "surveys", "suvrey", "study")]
+    >>> [is_slip("Survey", each) for each in ("sur vey", "survay", "surveys", "suvrey", "study")]
     [True, True, True, True, False]
     """
     one, two = sorted(("".join(each.split()).casefold() for each in (name, other)), key=len)

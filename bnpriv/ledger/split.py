@@ -56,7 +56,7 @@ COMPOSING = (MarkovQuiltMechanism(), TightMechanism(), WassersteinMechanism(), C
 MOST_GUESSES = 40
 """Steps of a search for one number."""
 
-COARSE = LIMITS[-1][0]
+MOST_COARSE = LIMITS[-1][0]
 """The largest error of an answer that is not useless, as a share of its range."""
 
 SMALL_EPSILON = 1e-3
@@ -165,7 +165,7 @@ class AskedQuestion:
 
     def least(self, share: float) -> float:
         """The rate at which the answer errs by a share of its range: if that is coarse, the best of its parts."""
-        return (min if share >= COARSE else max)(self.spreads) / share
+        return (min if share >= MOST_COARSE else max)(self.spreads) / share
 
     def at(self, rate: float) -> Entry:
         """Return it with noise of a rate."""
@@ -271,7 +271,7 @@ FACTORS = (2.0, 1.3, 1.1, 1.03, 1.01, 1.003)
 NEAR_LIMIT = 5e-7
 """Share of the limit that a search may leave."""
 
-LEAST_GAIN = 1e-6
+LEAST_BETTER = 1e-6
 """Relative gain below which an error is no less."""
 
 RatedQuestion = tuple[AskedQuestion, float]
@@ -391,7 +391,7 @@ def best_rates(costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, 
         """Keep rates, scaled to the limit, where their error is less."""
         nonlocal best, least
         found = scaled(costs, rates, limit)
-        if found is None or not np.sum(units / found) < least * (1 - LEAST_GAIN):
+        if found is None or not np.sum(units / found) < least * (1 - LEAST_BETTER):
             return False
         best, least = found, float(np.sum(units / found))
         return True
@@ -413,7 +413,7 @@ def best_rates(costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, 
                 tried = _changed(best, k, change)
                 # by a straight line first: most changes are no gain, and a look at the total is enough
                 tried *= min(max(1 + (limit - costs(tried)) / slope, 0.5), 2.0)
-                if np.sum(units / tried) < least * (1 - LEAST_GAIN):
+                if np.sum(units / tried) < least * (1 - LEAST_BETTER):
                     improved |= offered(tried)
     return best, least
 
@@ -608,7 +608,9 @@ class BudgetSplit(Shown):
                 *self._could_be_useful(),
                 *([fact("Not used", self.unspent)] if self.unspent else []),
             ),
-            sections=(Section(title="What each question gets", blocks=(self._table(), Paragraph(ORDER, soft=True))),),
+            sections=(
+                Section(title="What each question gets", blocks=(self.releases_table(), Paragraph(ORDER, soft=True))),
+            ),
             data={
                 "epsilon": self.epsilon,
                 "total": rounded_up(self.total),
@@ -647,9 +649,10 @@ class BudgetSplit(Shown):
     def _stacks(self) -> list[tuple[Inline, ...]]:
         return [(Code(f"stack({', '.join(asked)})"),) for asked in self.stacked]
 
-    def _table(self) -> Table:
+    def releases_table(self, caption: str = "In the order in which they were asked") -> Table:
+        """Return what each release costs, and how much it errs."""
         return Table(
-            caption="In the order in which they were asked",
+            caption=caption,
             header=("release", "epsilon alone", "scale", "19 of 20 releases err by at most", "verdict"),
             rows=[
                 (
@@ -670,7 +673,7 @@ class BudgetSplit(Shown):
 
 ORDER = (
     "Release them in any order: session.release(calibration) for each. The sum of their epsilons alone may be above "
-    "the budget, because what their columns tell is paid once."
+    "the budget: together they may tell less than that."
 )
 
 
@@ -702,14 +705,14 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
             found="the caller's own function, or a question too long to be stored",
             remedy="Ask it by itself: session.release(query, epsilon=...).",
         )
-    costs = {each: alone(accountant, each, COARSE) for each in questions}
+    costs = {each: alone(accountant, each, MOST_COARSE) for each in questions}
     cheapest = [each for each in sorted(questions, key=costs.__getitem__) if costs[each] < math.inf]
     kept, useful = (
-        held(accountant, cheapest, [costs[each] * COARSE / share for each in cheapest], limit, share)
-        for share in (COARSE, USEFUL)
+        held(accountant, cheapest, [costs[each] * MOST_COARSE / share for each in cheapest], limit, share)
+        for share in (MOST_COARSE, USEFUL)
     )
     asked = [each for each in questions if each in kept]
-    for some, made in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else COARSE):
+    for some, made in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else MOST_COARSE):
         total = told(accountant, made)
         if total is not None and total <= limit and all(each.useful.verdict != "useless" for each in made):
             return BudgetSplit(
@@ -741,9 +744,11 @@ def _checked(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
         raise RefusedError("only a budget with delta 0 is split", found="a delta", remedy="Ask one by one.")
     before = accountant.total
     if before is None or limit - before < LEAST_EPSILON * len(queries):
+        spent = budget.epsilon if before is None else before
         raise RefusedError(
             "something must be left of the budget to be split",
-            found=f"nothing: epsilon {float(budget.epsilon):g} is spent",
+            found=f"less than epsilon {LEAST_EPSILON:g} for each question: epsilon {upper_text(rounded_up(spent))} of "
+            f"{float(budget.epsilon):g} is spent",
             remedy="What was released answers for free; Session.history lists it. A budget is fixed once it is opened.",
         )
     return before

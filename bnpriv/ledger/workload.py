@@ -34,7 +34,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
 from bnpriv.ledger.split import (
-    COARSE,
+    MOST_COARSE,
     AskedQuestion,
     BudgetSplit,
     PlannedCosts,
@@ -47,9 +47,9 @@ from bnpriv.ledger.split import (
     told,
 )
 from bnpriv.ledger.values import Budget
-from bnpriv.render.document import Code, Document, Section, Table, fact
+from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
-from bnpriv.text import upper_percent, upper_text
+from bnpriv.text import number_text, upper_percent, upper_text
 
 # --------------------------------------------------------------------------------------------------
 # Queries as rows of one matrix: over counts of records, of which some add up to others.
@@ -210,7 +210,7 @@ def estimator(wanted: FloatArray, asked: FloatArray, deviations: FloatArray) -> 
     kept = values > SMALL_NUMBER**1.25 * float(np.max(values, initial=0.0))
     basis, left = vectors[kept].T, wanted @ free
     known = left @ basis
-    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max()))):
+    if not np.allclose(known @ basis.T, left, atol=1e-6 * max(1.0, float(np.abs(wanted).max(initial=0.0)))):
         return None
     found = np.zeros((len(wanted), len(asked)))
     found[:, ~exact] = (known / values[kept]) @ sides[:, kept].T / deviations[~exact]
@@ -274,7 +274,7 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
 # What to ask instead: tables of which the questions are sums, with the noise that suits all answers.
 # --------------------------------------------------------------------------------------------------
 
-MOST_ANSWERS = 128
+MOST_TABLE_ANSWERS = 128
 """Numbers of one table that is asked."""
 
 MOST_WHOLE = 64
@@ -308,7 +308,7 @@ def tables(schema: Schema, queries: Sequence[Query]) -> list[Query]:
         edges = sum(not isinstance(schema[name], Categorical) for name in names)  # one more than bins
         if (
             math.prod(map(len, given.values()))
-            > (MOST_ANSWERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
+            > (MOST_TABLE_ANSWERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
         ):
             continue
         query = _table(given, schema)
@@ -426,11 +426,17 @@ class _Choice:
 
 
 def single_numbers(queries: Iterable[Query], matrix: QueryMatrix) -> list[Query]:
-    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole."""
+    """Return questions for the single numbers of queries, each once; a query that is no list of counts stays whole.
+
+    Of a number and its complement, which is the number of records less it, the first alone is asked.
+    """
     found: dict[bytes, Query] = {}
     for query in queries:
         for each in _apart(query, matrix.schema):
-            found.setdefault(matrix.matrix([each])[1].round(9).tobytes(), each)
+            rows = matrix.matrix([each])[1].round(9) + 0.0  # no negative zeros
+            if len(rows) == 1 and rows.any() and rows[rows != 0][0] < 0:
+                rows = 0.0 - rows
+            found.setdefault(rows.tobytes(), each)
     return list(found.values())
 
 
@@ -515,10 +521,10 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
     return list(found.values())
 
 
-MEANS = 3
+MEANS_KEPT = 3
 """The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
 
-MOST_PAIRED = 150
+MOST_TAKEN_IN_PAIRS = 150
 """Numbers that are also asked in pairs; more take too long."""
 
 PARTNERS = 4
@@ -565,6 +571,16 @@ class WorkloadAnswer:
     def value(self) -> float | tuple[float, ...]:
         """The number if there is one, else the tuple of all."""
         return self.values[0] if len(self.values) == 1 else self.values
+
+    def __str__(self) -> str:
+        if len(self.values) == len(self.errors):
+            numbers = [
+                f"{label} = {number_text(value)} (mean error at most {upper_text(error)})"
+                for label, value, error in zip(self.labels, self.values, self.errors, strict=True)
+            ]
+        else:
+            numbers = [f"{label} = {number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
+        return "\n".join(numbers)
 
 
 @final
@@ -694,7 +710,15 @@ class Workload(Shown):
                         ),
                     ),
                 ),
-                *self.split.document.sections,
+                Section(
+                    title="What is released for it",
+                    blocks=(
+                        self.split.releases_table("The answers are worked out of these"),
+                        Paragraph(
+                            "An epsilon alone may be above the budget: together they tell no more than it.", soft=True
+                        ),
+                    ),
+                ),
             ),
             data={
                 "epsilon": self.split.epsilon,
@@ -737,15 +761,20 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart
     assert best is not None  # its own answers determine each question
     asked = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
-    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_PAIRED else []
+    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_TAKEN_IN_PAIRS else []
     asked += asked_numbers(accountant, both, limit)
     alone = {text: error_of(made) for (text, *_), made in zip(apart.questions, apart.calibrations, strict=True)}
     most = np.array([alone.get(str(query), math.inf) for query in queries])
     if apart.left_out:  # then what others get by themselves is more than beside all; none is to become useless
-        most = np.maximum(most, [COARSE / MEANS * query.dimension(schema) for query in queries])
-    found = _together(accountant, queries, limit, matrix, asked, most)
-    if found is not None:
-        best, made, total = found
+        most = np.maximum(most, [MOST_COARSE / MEANS_KEPT * query.dimension(schema) for query in queries])
+    few, worth = (
+        set(map(str, single_numbers(queries, matrix))),
+        np.concatenate([shares(each, schema) for each in queries]),
+    )
+    tried = ([each for each in asked if str(each.query) in few], asked)
+    ways = [found for some in tried if (found := _together(accountant, queries, limit, matrix, some, most)) is not None]
+    if ways:
+        best, made, total = min(ways, key=lambda way: float(way[0].errors @ worth))
         texts = tuple((str(each.query),) for each in made)
         least, kept = replace(apart, calibrations=tuple(made), questions=texts, total=total, left_out={}), [*queries]
     return Workload(
@@ -791,9 +820,9 @@ def _together(
             for each, rate in zip(stacks, rates.tolist(), strict=True)
         ]
         answers = LinearAnswers.of(matrix, queries, [each.query for each in stacks], np.concatenate(scales))
-        over = np.full(len(queries), math.inf) if answers is None else _sums(answers, queries, schema) / most
         if answers is None:
             return None
+        over = _sums(answers, queries, schema) / np.maximum(most, 1e-300)
         if np.all(over <= 1):
             made = realised(accountant.framework, stacks, rates)
             total = None if made is None else told(accountant, made)

@@ -49,6 +49,7 @@ def pytest_fails(folder: Path) -> str:
 @pytest.mark.parametrize("work", [fails, breaks, pytest_fails])
 def test_a_row_that_does_not_hold_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, work) -> None:
     monkeypatch.setitem(run.ROWS, 2, evidence.Row(2, "missing bounds", work))
+    monkeypatch.setitem(run.NOT_BUILT, 54, "said to be so")
     assert run.main(["2", "54"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert " 2  FAIL " in lines[0]

@@ -876,7 +876,7 @@ def test_a_search_that_ends_early_is_above(monkeypatch: pytest.MonkeyPatch) -> N
         where = setting(rng, 1)
         steps = [made_up(rng, where, bare=False) for _ in range(3)]
         whole = said(where.framework, steps).total
-        monkeypatch.setattr(swapped_records, "MOST_WORK", 0)
+        monkeypatch.setattr(swapped_records, "MOST_BOX_WORK", 0)
         early = said(replace(where.framework), steps).total
         monkeypatch.undo()
         assert whole is not None
@@ -924,7 +924,7 @@ def test_what_is_too_large_to_be_worked_out_together_is_bounded(cells: int, monk
         series = dict(enumerate(step.release for step in steps))
         (told,) = truths(where, steps, lambda history, of=series: of.get(len(history))).values()
         most = cells * len(where.laws) * len(where.framework.network.states["kind"])
-        monkeypatch.setattr(swapped_records, "MOST_CELLS", most)
+        monkeypatch.setattr(swapped_records, "MOST_RECORD_CELLS", most)
         total = said(replace(where.framework), steps).total
         monkeypatch.undo()
         assert total is None or told <= decimal(total) + CLOSE, (seed, float(told), float(total))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
@@ -206,11 +206,26 @@ def _pairs(secret: Secret) -> tuple[Pair, ...]:
     return tuple(dict.fromkeys(way for pair in secret.pairs.chosen for way in (pair, pair.reverse)))
 
 
+def _refuse_column(name: str, columns: Iterable[str], secret: Secret) -> NoReturn:
+    """Refuse a name that is no column; of a secret about another column say which name it takes."""
+    columns = tuple(columns)
+    about = secret.column if isinstance(secret, Secret) else name
+    if about in columns and checks.closest(name, columns) is None:
+        raise SecretError(
+            "a secret bears the name of the column that it is about",
+            found=checks.cut(name),
+            remedy=f"This one is about {about!r}: write [protect.{about}], in Python protect={{{about!r}: ...}}.",
+        )
+    checks.member("a protected column", name, columns, error=SecretError)
+    raise AssertionError(name)
+
+
 def _check_secret(name: str, secret: Secret, framework: DatasetAttributePrivacy) -> None:
     network, schema, forward = framework.network, framework.schema, framework.forward
     known = network.attributes if forward is None else tuple(forward.reading.columns)
-    checks.member("a protected column", name, known, error=SecretError)
-    checks.member("a protected column", name, schema.columns, error=SecretError)
+    for columns in (known, tuple(schema.columns)):
+        if name not in columns:
+            _refuse_column(name, columns, secret)
     if not isinstance(secret, Secret) or not secret.is_of(name):
         raise SecretError(
             f"the secret of {name!r} must be a property of that column",

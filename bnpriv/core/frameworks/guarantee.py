@@ -261,7 +261,9 @@ class Guarantee(HasCard):
     @property
     def _seen(self) -> str:
         """Which answers the adversary sees."""
-        return self.seen or "this answer" if self.answers == 1 else f"all {self.answers:,} answers"
+        if self.answers == 1:
+            return self.seen or "this answer"
+        return "both answers" if self.answers == 2 else f"all {self.answers:,} answers"
 
     @property
     def _moves(self) -> str:

@@ -120,7 +120,8 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
         return [*steps, check]
     asked = [f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
     with suppress(BnprivError):  # what cannot be read yet is told by the check
-        found = questions_text(read_framework(output), read_queries(output)["first"], 1.0, "that one")
+        first = read_queries(output)["first"]
+        found = questions_text(read_framework(output), first, 1.0, str(first))
         asked.append(f"Useful questions: {found}.")
     return [*steps, check, *asked]
 

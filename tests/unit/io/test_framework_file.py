@@ -259,6 +259,13 @@ normal = [1150, 180]
 HIGH = parse_query('count(income == "high")')
 
 
+def test_a_secret_under_a_name_that_is_no_column_is_told_which_name_it_takes(tmp_path: Path) -> None:
+    with pytest.raises(SecretError, match=r"This one is about 'income': write \[protect\.income\]"):
+        dataset(tmp_path, DATASET.replace("[protect.income]", "[protect.rich_families]"))
+    with pytest.raises(SecretError, match="Did you mean 'income'"):
+        dataset(tmp_path, DATASET.replace("[protect.income]", "[protect.incom]"))
+
+
 def dataset(folder: Path, text: str = DATASET) -> DatasetAttributePrivacy:
     framework = read_framework(write(folder, text))
     assert isinstance(framework, DatasetAttributePrivacy)

@@ -282,7 +282,7 @@ def test_what_is_too_large_is_bounded_from_single_answers(monkeypatch: pytest.Mo
     entries = [entry(bp.count(bp.col("ward") == ward), 400.0) for ward in WARDS]
     entries += [entry(bp.count(bp.col("smoker") == "yes"), 400.0), entry(bp.mean("days"), 0.2)]
     exact = counted(bp.example("hospital")).total(entries).epsilon
-    monkeypatch.setattr(swapped, "MOST_RECORD_CELLS", 30)
+    monkeypatch.setattr(swapped, "MOST_VALUE_CELLS", 30)
     bound = counted(bp.example("hospital")).total(entries).epsilon
     assert exact is not None
     assert bound is not None
@@ -428,3 +428,28 @@ def test_many_pairs_of_laws_are_searched_for_their_largest_ratio(seed: int) -> N
         ratios = [np.logaddexp.reduce(each + weights[:, None], axis=0) for each in (above, below)]
         truth = max(truth, float(np.max(ratios[0] - ratios[1])))
     assert truth - 1e-12 <= float(swapped.RatioSearch(laws, together=True).largest().bound.max()) <= truth + 1e-9
+
+
+def test_columns_are_not_taken_for_independent_given_a_class_that_two_columns_tell() -> None:
+    """Given s both are independent, given whether s and x are 1 they are not."""
+    x, y = [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]]  # given s
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [0.5, 0.5], "x": [x, x], "y": y},
+        states={name: [0, 1] for name in "sxy"},
+        parents={"x": ["s"], "y": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=3, columns={name: bp.Integer(0, 1) for name in "sxy"})
+    secret = bp.Secret(bp.count((bp.col("s") == 1) & (bp.col("x") == 1)), bp.apart(at_most=1))
+    framework = bp.DatasetAttributePrivacy(network, schema, {"s": secret}, source="invented")
+    group = bp.mechanisms.RecordPrivacyMechanism()
+    one, two = (group.calibrate(framework, f"count({name} == 1)", epsilon=1.5) for name in "xy")
+    most = 0.0
+    for u, v in itertools.product((0, 1), repeat=2):
+        sums = [0.0, 0.0]
+        for s, a, b in itertools.product((0, 1), repeat=3):
+            inside = s == a == 1
+            weight = math.exp(-abs(u - a) / one.scale - abs(v - b) / two.scale)
+            sums[inside] += 0.25 * y[b][s] * weight / (0.25 if inside else 0.75)
+        most = max(most, abs(math.log(sums[1] / sums[0])))
+    assert bp.accounting.Accountant(framework).record(one).record(two).epsilon == pytest.approx(most, rel=1e-9)

@@ -18,6 +18,7 @@ import bnpriv as bp
 from bnpriv.accounting import Accountant
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.errors import BudgetError, LedgerError, ParameterError, RefusedError
+from bnpriv.kind import notion_of
 from bnpriv.ledger.counted import CountedAccount
 from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger
@@ -66,6 +67,7 @@ def test_a_stated_epsilon_means_what_was_typed() -> None:
     assert twice.epsilon == Fraction(1, 5)
     assert 0 <= float(twice.delta) / ((1 + math.exp(0.1)) * 1e-6) - 1 < 1e-14
     assert external(0, ["ward"]).epsilon == 0
+    assert external(Fraction(1, 3), ["ward"]).epsilon >= Fraction(1, 3)
     assert repr(external(1, ["ward"], name="Tumult")) == "ExternalRelease(Tumult: epsilon 1, replace one; reads {ward})"
     assert str(twice).startswith("another tool: epsilon 0.1, delta 0.000001, add or remove one; reads {ward}.")
 
@@ -126,6 +128,9 @@ def test_an_event_of_dp_accounting_is_converted_by_its_own_accountant() -> None:
     accountant = events.pld.PLDAccountant(events.NeighboringRelation.ADD_OR_REMOVE_ONE).compose(normal)
     assert float(two.epsilon) == pytest.approx(2 * accountant.get_epsilon(1e-6), rel=1e-12)
     assert float(two.epsilon) >= 2 * accountant.get_epsilon(1e-6)
+    # what their accountant computed is rounded by it, and here up
+    replaced = events.pld.PLDAccountant(events.NeighboringRelation.REPLACE_ONE).compose(normal)
+    assert one.epsilon > Fraction(float(replaced.get_epsilon(1e-6)))
     assert float(two.delta) == pytest.approx((1 + math.exp(accountant.get_epsilon(1e-6))) * 1e-6)
     with pytest.raises(RefusedError, match="none at delta 0"):
         external(normal, ["ward"])
@@ -365,3 +370,38 @@ def test_it_is_a_value() -> None:
         "delta_records": 0.0,
         "columns": ["ward"],
     }
+
+
+def test_what_another_process_recorded_meanwhile_under_the_key_is_given(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the key and the charge: a new key would charge it twice."""
+    release = external(0.01, ["ward"])
+    with bp.Session(HOSPITAL, DATA, budget=1.0, ledger=place) as session:
+        other = bp.Session(HOSPITAL, DATA, ledger=place)
+        charge, marks = Ledger.charge, list[Any]()
+
+        def late(*given: Any, **named: Any) -> Any:
+            if not marks:
+                marks.append(None)
+                marks[0] = other.record_external(release, key="wards")
+            return charge(*given, **named)
+
+        monkeypatch.setattr(Ledger, "charge", late)
+        assert session.record_external(release, key="wards") == marks[0]
+        assert len(session.accountant.entries) == 1
+
+
+def test_no_more_than_epsilon_8_is_counted_with_delta() -> None:
+    """Theorem 5 is proved so far; of 100 records the sum would be 20."""
+    release = external(0.2, list(HOSPITAL.schema.columns), delta=1e-14)
+    with pytest.raises(RefusedError, match="nothing at delta"):
+        release.report(HOSPITAL, 1e-3)
+    assert external(0.05, list(HOSPITAL.schema.columns), delta=1e-14).report(HOSPITAL, 1e-3).guarantee.epsilon < 8
+
+
+def test_what_may_fail_is_not_bounded_without_a_delta() -> None:
+    together = notion_of(HOSPITAL).together(HOSPITAL)
+    pure, failing = (external(0.01, ["ward"], delta=delta).entry_for(HOSPITAL) for delta in (0.0, 1e-9))
+    assert together.total([pure]).epsilon is not None
+    assert together.total([pure, failing]).epsilon is None

@@ -612,8 +612,25 @@ def test_a_session_and_a_release_say_how_many_useful_questions_there_are(ward: b
     number = int(questions_within(HOSPITAL, bp.parse_query('count(ward == "lungs")'), 1.0)[0])
     assert f"Useful questions: about {number} questions like this one within epsilon 1" in str(released)
     assert f'about {number} questions like count(ward == "lungs") within epsilon 1' in str(ward)
+    assert "within epsilon 1; about " in str(ward)
+    assert int(re.search(r"epsilon 1; about (\d+) in what is left", str(ward))[1]) < number
     assert "One record changes sides after the other" in str(ward)
     assert ward.to_dict()["data"]["properties"][0]["distance"] == 100
+
+
+def test_the_price_of_overlap_speaks_of_records_where_records_are_counted(ward: bp.Session) -> None:
+    ward.release('count(ward == "surgery")', epsilon=0.2)
+    price = str(ward.what_if('count(ward == "internal")', epsilon=0.2))
+    assert "Alone it would cost epsilon 0.2. All answers are counted together by what they tell of one record" in price
+    assert "paid once" not in price
+
+
+def test_a_slip_of_a_name_without_a_budget_is_told_the_name(place: Path) -> None:
+    bp.Session(STUDENT, DATA, budget=1.0, ledger=place, name="survey 1")
+    with pytest.raises(LedgerError, match=r"Did you mean 'survey 1'\? Else pass budget=\.\.\. \(--budget\)"):
+        bp.Session(STUDENT, DATA, ledger=place, name="survey")
+    with pytest.raises(LedgerError, match=r"in the ledger\. Pass budget=\.\.\. \(--budget\)"):
+        bp.Session(STUDENT, DATA, ledger=place, name="census")
 
 
 @pytest.mark.parametrize("name", ["Survey 1", "survey1", "survey", "survey 12", "suvrey 1", "survey 2"])

@@ -146,6 +146,14 @@ def test_what_rounding_leaves_of_a_budget_is_nothing(session: bp.Session) -> Non
     assert "left: 0 of 2" in session.to_html()
 
 
+def test_the_bar_says_what_its_lines_are(session: bp.Session, shared: bp.Session) -> None:
+    session.release(WARD, epsilon=0.7)
+    assert "a dashed line after each release" in session.to_html()
+    assert "sees both answers" in str(session)
+    assert "a dashed line after each release" not in shared.to_html()
+    assert "narrow: the next release" in shared.what_if(WARD, epsilon=0.7).to_html()
+
+
 def test_an_empty_history_can_be_shown(tmp_path: Path) -> None:
     empty = bp.Session(CLINIC, DATA, budget=2.0, ledger=tmp_path / "ledger.db")
     assert str(empty.history).startswith("Nothing was released; the budget is epsilon 2.")

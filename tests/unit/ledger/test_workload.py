@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,17 @@ def test_overlapping_counts_are_asked_apart_and_added(session: bp.Session) -> No
 
 
 @pytest.mark.unhurried
+def test_a_count_and_its_complement_are_asked_once(session: bp.Session) -> None:
+    chosen = session.workload(["count(age_group == 'old')", "count(age_group != 'old')"])
+    (asked,) = chosen.calibrations
+    assert asked.query.dimension(HOSPITAL.schema) == 1
+    once = bp.TightMechanism().calibrate(HOSPITAL, "count(age_group == 'old')", epsilon=1.0)
+    assert chosen.errors.tolist() == pytest.approx([once.scale] * 2, rel=1e-6)
+    old, others = (answer.value for answer in session.release_workload(chosen))
+    assert old + others == pytest.approx(HOSPITAL.schema.records)
+
+
+@pytest.mark.unhurried
 def test_answers_are_of_the_releases_of_a_workload(session: bp.Session) -> None:
     chosen = session.workload(MIXED[1:4], budget=0.5)
     other = session.release("mean(days)", epsilon=0.1)
@@ -140,6 +152,8 @@ def test_answers_are_of_the_releases_of_a_workload(session: bp.Session) -> None:
         chosen.answers([other])
     answers = session.release_workload(chosen)
     assert answers[1].value == answers[1].values[0]
+    assert "(mean error at most " in str(answers[1])
+    assert "Release them in any order" not in str(chosen)
     assert sum(answers[0].values) == pytest.approx(HOSPITAL.schema.records)
 
 
@@ -158,8 +172,11 @@ def test_a_workload_counts_by_quilts_too(tmp_path: Path) -> None:
 def test_no_part_of_a_workload_is_charged_where_a_later_one_is_refused(tmp_path: Path, key: str | None) -> None:
     asked = ["mean(days)", 'count(smoker == "yes")', 'count(disease == "yes")']
     session = bp.Session(HOSPITAL, DATA, budget=1.0, ledger=tmp_path / "useless.db")
-    chosen = session.workload(asked, budget=0.1)
-    assert [each.useful.verdict for each in chosen.calibrations][-1] == "useless"
+    chosen = session.workload(asked, budget=0.9)
+    *others, last = chosen.calibrations
+    worse = last.mechanism.calibrate(HOSPITAL, last.query, epsilon=1e-4)
+    assert worse.useful.verdict == "useless"
+    chosen = replace(chosen, split=replace(chosen.split, calibrations=(*others, worse)))
     with pytest.raises(RefusedError, match="must say something") as refused:
         session.release_workload(chosen, key=key)
     assert session.spent == 0
@@ -204,3 +221,15 @@ def test_no_more_is_planned_than_what_is_left(session: bp.Session) -> None:
     for made in (session.plan(["mean(days)"], budget=0.9), session.workload(["mean(days)"], budget=0.9).split):
         assert made.limit == 1
         assert made.total <= 1
+
+
+def test_questions_that_do_not_depend_on_the_data_are_a_workload(session: bp.Session) -> None:
+    chosen = session.workload(["count(days >= 0)"], budget=0.1)
+    assert chosen.errors.tolist() == [0]
+    assert [each.value for each in session.release_workload(chosen, even_if_useless=True)] == [HOSPITAL.schema.records]
+
+
+def test_what_is_spent_is_said_where_too_little_is_left(tmp_path: Path) -> None:
+    small = bp.Session(HOSPITAL, DATA, budget=1e-9, ledger=tmp_path / "ledger.db")
+    with pytest.raises(RefusedError, match="epsilon 0 of 1e-09 is spent"):
+        small.plan(["mean(days)"])

@@ -13,10 +13,11 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.core.noise import Gaussian
 from bnpriv.core.privacy_curves import LaplacePair
-from bnpriv.mechanisms.baselines import _of_gaussian, least_level
+from bnpriv.mechanisms.baselines import _of_gaussian, laplace_loss, least_level
 
 Group = bp.mechanisms.GroupPrivacyMechanism
 Record = bp.mechanisms.RecordPrivacyMechanism
@@ -144,6 +145,25 @@ def test_networks_as_secrets_are_not_called_numbers_of_records() -> None:
     assert found.guarantee.without_model == pytest.approx(6.0)
     assert "rests on the model of one record; whatever the model is, only epsilon 6" in found.guarantee.sentence
     assert "numbers of records" not in found.guarantee.sentence
+
+
+def test_of_several_pairs_of_networks_the_largest_counts() -> None:
+    near, middle, far = (
+        bp.DiscreteNetwork.from_tables({"x": [1 - p, p]}, states={"x": [0, 1]}, level="records")
+        for p in (0.45, 0.5, 0.8)
+    )
+    schema = bp.Schema(records=6, columns={"x": bp.Integer(0, 1)})
+    given = {"query": bp.total("x"), "schema": schema, "source": "invented"}
+    told = [
+        Record().calibrate(bp.DistributionPrivacy(pairs, **given), epsilon=1.0).guarantee.epsilon
+        for pairs in ([(near, middle)], [(near, far)], [(near, middle), (near, far)])
+    ]
+    assert told[0] < told[1] == told[2]
+
+
+def test_what_rounding_moves_is_paid_behind_laplace_noise() -> None:
+    (each,) = laws(framework(6, 3), COUNT).constraints()
+    assert laplace_loss(each, 2.0, 0.5) == pytest.approx(laplace_loss(each, 2.0, 0.0) + 0.25, rel=1e-12)
 
 
 def test_vectors_and_several_models() -> None:
