@@ -44,7 +44,6 @@ from bnpriv.ledger.split import (
     scaled,
     shares,
     split,
-    told,
 )
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
@@ -824,11 +823,8 @@ def _together(
             return None
         over = _sums(answers, queries, schema) / np.maximum(most, 1e-300)
         if np.all(over <= 1):
-            made = realised(accountant.framework, stacks, rates)
-            total = None if made is None else told(accountant, made)
-            if made is None or total is None or total > limit:
-                return None
-            answers = LinearAnswers.from_calibrations(matrix, queries, made)
-            return None if answers is None else (answers, made, total)
+            made = realised(accountant, stacks, rates, limit)
+            answers = None if made is None else LinearAnswers.from_calibrations(matrix, queries, made[0])
+            return None if made is None or answers is None else (answers, *made)
         worth = worth * np.repeat(np.maximum(over * OVER_BY, 1) ** 3, sizes)
     return None
