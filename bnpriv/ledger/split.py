@@ -19,7 +19,6 @@ from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import NoiseCosts, Share, shares_of
 from bnpriv.core.evidence.structural import influences
-from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
@@ -271,7 +270,7 @@ FACTORS = (2.0, 1.3, 1.1, 1.03, 1.01, 1.003)
 NEAR_LIMIT = 5e-7
 """Share of the limit that a search may leave."""
 
-LEAST_IMPROVED = 1e-6
+LEAST_BETTER = 1e-6
 """Relative gain below which an error is no less."""
 
 RatedQuestion = tuple[AskedQuestion, float]
@@ -391,7 +390,7 @@ def best_rates(costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, 
         """Keep rates, scaled to the limit, where their error is less."""
         nonlocal best, least
         found = scaled(costs, rates, limit)
-        if found is None or not np.sum(units / found) < least * (1 - LEAST_IMPROVED):
+        if found is None or not np.sum(units / found) < least * (1 - LEAST_BETTER):
             return False
         best, least = found, float(np.sum(units / found))
         return True
@@ -413,7 +412,7 @@ def best_rates(costs: PlannedCosts, starts: Iterable[FloatArray], limit: float, 
                 tried = _changed(best, k, change)
                 # by a straight line first: most changes are no gain, and a look at the total is enough
                 tried *= min(max(1 + (limit - costs(tried)) / slope, 0.5), 2.0)
-                if np.sum(units / tried) < least * (1 - LEAST_IMPROVED):
+                if np.sum(units / tried) < least * (1 - LEAST_BETTER):
                     improved |= offered(tried)
     return best, least
 
@@ -490,16 +489,23 @@ def starts(costs: PlannedCosts, questions: Sequence[AskedQuestion]) -> Iterable[
         yield from (given, noisy) if not np.array_equal(given, noisy) else (given,)
 
 
-def realised(framework: Framework, questions: Sequence[AskedQuestion], rates: FloatArray) -> list[Calibration] | None:
-    """Return calibrations with noise of given rates, or a little more; None where there are none."""
-    made: list[Calibration] = []
-    for each, rate in zip(questions, rates.tolist(), strict=True):
-        costs = PlannedCosts(accountant=Accountant(framework), questions=[each])
-        found = each.calibrated(rate, costs(np.array([rate])))
-        if found is None:
-            return None
-        made.append(found)
-    return made
+def realised(
+    accountant: Accountant, questions: Sequence[AskedQuestion], rates: FloatArray, limit: Fraction
+) -> tuple[list[Calibration], Fraction] | None:
+    """Return calibrations with noise of given rates, or a little more, that keep a limit, and what they tell."""
+    alone = Accountant(accountant.framework)
+    for _ in range(3):
+        made = [
+            each.calibrated(rate, PlannedCosts(accountant=alone, questions=[each])(np.array([rate])))
+            for each, rate in zip(questions, rates.tolist(), strict=True)
+        ]
+        kept = [each for each in made if each is not None]
+        total = told(accountant, kept) if len(kept) == len(made) else None
+        if total is None or total <= limit:
+            return None if total is None else (kept, total)
+        # a bound may jump where a search for it ended early; by more than in proportion, as not all shrinks
+        rates = rates * float(limit / total) ** 3 * (1 - NEAR_LIMIT)
+    return None
 
 
 def told(accountant: Accountant, made: Sequence[Calibration]) -> Fraction | None:
@@ -712,9 +718,8 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
         for share in (MOST_COARSE, USEFUL)
     )
     asked = [each for each in questions if each in kept]
-    for some, made in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else MOST_COARSE):
-        total = told(accountant, made)
-        if total is not None and total <= limit and all(each.useful.verdict != "useless" for each in made):
+    for some, made, total in planned(accountant, asked, limit, USEFUL if len(useful) == len(kept) else MOST_COARSE):
+        if all(each.useful.verdict != "useless" for each in made):
             return BudgetSplit(
                 calibrations=tuple(made),
                 questions=tuple(each.asked for each in some),
@@ -756,7 +761,7 @@ def _checked(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
 
 def planned(
     accountant: Accountant, questions: list[AskedQuestion], limit: Fraction, share: float
-) -> Iterable[tuple[Sequence[AskedQuestion], list[Calibration]]]:
+) -> Iterable[tuple[Sequence[AskedQuestion], list[Calibration], Fraction]]:
     """Yield calibrations of the least errors; by quilts also with some asked as one, as a stack may move less."""
     groups, apart = _groups(questions), questions
     best = shared(accountant, questions, limit, share, quick=True) if groups else None
@@ -772,9 +777,9 @@ def planned(
     ways = [apart] if questions is apart else [questions, apart]
     rated = [(asked, found) for asked in ways if asked and (found := shared(accountant, asked, limit, share))]
     for asked, (rates, _) in sorted(rated, key=lambda way: way[1][1]):
-        made = realised(accountant.framework, asked, rates)
+        made = realised(accountant, asked, rates, limit)
         if made is not None:
-            yield asked, made
+            yield asked, *made
 
 
 STACK_GAIN = 0.01

@@ -44,7 +44,6 @@ from bnpriv.ledger.split import (
     scaled,
     shares,
     split,
-    told,
 )
 from bnpriv.ledger.values import Budget
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
@@ -274,7 +273,7 @@ def within(values: FloatArray, spread: FloatArray, lower: FloatArray, upper: Flo
 # What to ask instead: tables of which the questions are sums, with the noise that suits all answers.
 # --------------------------------------------------------------------------------------------------
 
-MOST_NUMBERS_ASKED = 128
+MOST_TABLE_ANSWERS = 128
 """Numbers of one table that is asked."""
 
 MOST_WHOLE = 64
@@ -308,7 +307,7 @@ def tables(schema: Schema, queries: Sequence[Query]) -> list[Query]:
         edges = sum(not isinstance(schema[name], Categorical) for name in names)  # one more than bins
         if (
             math.prod(map(len, given.values()))
-            > (MOST_NUMBERS_ASKED if names in sets or names in smaller else MOST_WHOLE) * 2**edges
+            > (MOST_TABLE_ANSWERS if names in sets or names in smaller else MOST_WHOLE) * 2**edges
         ):
             continue
         query = _table(given, schema)
@@ -521,10 +520,10 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
     return list(found.values())
 
 
-MEAN_QUERIES = 3
+MEANS_KEPT = 3
 """The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
 
-MOST_PAIRED_CELLS = 150
+MOST_TAKEN_IN_PAIRS = 150
 """Numbers that are also asked in pairs; more take too long."""
 
 PARTNERS = 4
@@ -761,15 +760,20 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart
     assert best is not None  # its own answers determine each question
     asked = asked_numbers(accountant, single_numbers([*queries, *parts], matrix), limit)
-    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_PAIRED_CELLS else []
+    both = pairs([*queries, *parts], asked, schema) if len(asked) <= MOST_TAKEN_IN_PAIRS else []
     asked += asked_numbers(accountant, both, limit)
     alone = {text: error_of(made) for (text, *_), made in zip(apart.questions, apart.calibrations, strict=True)}
     most = np.array([alone.get(str(query), math.inf) for query in queries])
     if apart.left_out:  # then what others get by themselves is more than beside all; none is to become useless
-        most = np.maximum(most, [MOST_COARSE / MEAN_QUERIES * query.dimension(schema) for query in queries])
-    found = _together(accountant, queries, limit, matrix, asked, most)
-    if found is not None:
-        best, made, total = found
+        most = np.maximum(most, [MOST_COARSE / MEANS_KEPT * query.dimension(schema) for query in queries])
+    few, worth = (
+        set(map(str, single_numbers(queries, matrix))),
+        np.concatenate([shares(each, schema) for each in queries]),
+    )
+    tried = ([each for each in asked if str(each.query) in few], asked)
+    ways = [found for some in tried if (found := _together(accountant, queries, limit, matrix, some, most)) is not None]
+    if ways:
+        best, made, total = min(ways, key=lambda way: float(way[0].errors @ worth))
         texts = tuple((str(each.query),) for each in made)
         least, kept = replace(apart, calibrations=tuple(made), questions=texts, total=total, left_out={}), [*queries]
     return Workload(
@@ -815,15 +819,12 @@ def _together(
             for each, rate in zip(stacks, rates.tolist(), strict=True)
         ]
         answers = LinearAnswers.of(matrix, queries, [each.query for each in stacks], np.concatenate(scales))
-        over = np.full(len(queries), math.inf) if answers is None else _sums(answers, queries, schema) / most
         if answers is None:
             return None
+        over = _sums(answers, queries, schema) / np.maximum(most, 1e-300)
         if np.all(over <= 1):
-            made = realised(accountant.framework, stacks, rates)
-            total = None if made is None else told(accountant, made)
-            if made is None or total is None or total > limit:
-                return None
-            answers = LinearAnswers.from_calibrations(matrix, queries, made)
-            return None if answers is None else (answers, made, total)
+            made = realised(accountant, stacks, rates, limit)
+            answers = None if made is None else LinearAnswers.from_calibrations(matrix, queries, made[0])
+            return None if made is None or answers is None else (answers, *made)
         worth = worth * np.repeat(np.maximum(over * OVER_BY, 1) ** 3, sizes)
     return None

@@ -104,15 +104,17 @@ def test_what_column_releases_cost_is_no_longer_there_to_be_split(session: bp.Se
 
 
 @pytest.mark.unhurried
-def test_what_would_pass_the_limit_is_not_planned(shared: bp.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever rates were found: what counts is the total of the accountant."""
-
-    def too_much(framework: Any, questions: Any, rates: Any) -> Any:
-        return realised(framework, questions, rates * 1.01)
-
-    monkeypatch.setattr(splitting, "realised", too_much)
-    with pytest.raises(RefusedError, match="some use"):
-        shared.plan([COST, WARD])
+def test_what_passes_the_limit_gets_more_noise() -> None:
+    """Whatever rates were found: what counts is the total of what is calibrated."""
+    accountant, limit = Accountant(CLINIC), Fraction(3, 2)
+    questions = [AskedQuestion.of(accountant, query, 0.75) for query in (COST, WARD)]
+    found = splitting.shared(accountant, questions, limit)
+    assert found is not None
+    within = realised(accountant, questions, found[0] * 1.01, limit)
+    assert within is not None
+    assert within[1] <= limit
+    assert total_with(accountant, map(Entry.of, within[0])) == within[1]
+    assert realised(accountant, questions, found[0] * 1.01, limit / 1000) is None
 
 
 @pytest.mark.unhurried
@@ -242,7 +244,7 @@ def test_three_parts_of_one_column_are_stacked() -> None:
     accountant = Accountant(CLINIC)
     asked = [AskedQuestion.of(accountant, bp.proportion(part), 0.125) for part in parts]
     asked.append(AskedQuestion.of(accountant, bp.mean("infection"), 0.125))
-    (found, _), *others = splitting.planned(accountant, asked, Fraction(1, 2), math.inf)
+    (found, *_), *others = splitting.planned(accountant, asked, Fraction(1, 2), math.inf)
     assert len(others) == 1
     assert [each.asked for each in found if len(each.asked) > 1] == [tuple(str(bp.proportion(part)) for part in parts)]
     assert sum(len(each.asked) for each in found) == 4
