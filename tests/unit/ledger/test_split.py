@@ -114,7 +114,6 @@ def test_what_passes_the_limit_gets_more_noise() -> None:
     assert within is not None
     assert within[1] <= limit
     assert total_with(accountant, map(Entry.of, within[0])) == within[1]
-    assert realised(accountant, questions, found[0] * 1.01, limit / 1000) is None
 
 
 @pytest.mark.unhurried
