@@ -622,7 +622,10 @@ class BudgetSplit(Shown):
                 "total": rounded_up(self.total),
                 "error": self.error,
                 "equal_error": self.equal_error,
-                "left_out": [{"question": text, "epsilon_alone": least} for text, least in self.left_out.items()],
+                "left_out": [
+                    {"question": text, "epsilon_alone": least if math.isfinite(least) else None}
+                    for text, least in self.left_out.items()
+                ],
                 "useful": list(self.useful),
                 "unspent": self.unspent,
                 "releases": self.to_rows(),

@@ -538,6 +538,9 @@ STACKS_BETWEEN = 4
 OVER_BY = 1.03
 """What they are given more than they miss, so that few times are enough."""
 
+MOST_OVER = 1e6
+"""The most by which an error counts as too large: what is exact by itself has none that it may pass."""
+
 MOST_WORTHS = 3
 """Times that answers which got worse than asked by themselves are given more worth."""
 
@@ -826,5 +829,5 @@ def _together(
             made = realised(accountant, stacks, rates, limit)
             answers = None if made is None else LinearAnswers.from_calibrations(matrix, queries, made[0])
             return None if made is None or answers is None else (answers, *made)
-        worth = worth * np.repeat(np.maximum(over * OVER_BY, 1) ** 3, sizes)
+        worth = worth * np.repeat(np.clip(over * OVER_BY, 1, MOST_OVER) ** 3, sizes)
     return None

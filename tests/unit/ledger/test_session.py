@@ -278,8 +278,9 @@ def test_a_framework_with_a_query_of_its_own(place: Path) -> None:
     assert session.what_if(None, epsilon=1.0).epsilon == 1.0
     session.release(epsilon=1.0)
     assert session.remaining == 1.0
-    (beside,) = session.plan([bp.count(bp.col("x") == 1)]).calibrations  # what alone adds to anything
-    assert isinstance(beside.mechanism, ColumnMechanism)
+    with pytest.raises(RefusedError, match="of some use"):  # what alone adds to anything is useless here
+        session.plan([bp.count(bp.col("x") == 1)])
+    beside = ColumnMechanism().calibrate(framework, bp.count(bp.col("x") == 1), epsilon=1.0)
     assert "No other release can follow" not in str(session.what_if(beside))
 
 

@@ -81,6 +81,9 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     session = bp.Session(student, bp.example_data("student"), budget=3.0, ledger=place)
     session.release(weights, epsilon=1.0, even_if_useless=True)
     sick, few = bp.example_data("hospital"), bp.Secret('count(disease == "yes")', pairs=bp.apart(at_most=10))
+    many = [f'count(ward == "{ward}")' for ward in ("lungs", "surgery", "other")]
+    crowded = bp.Session(hospital, sick, budget=0.05, ledger=place.with_name("c.db")).plan([*many, "mean(days)"])
+    assert crowded.left_out
     useless = bp.plan(bp.example("four-people"), "count(x2 == 1)", 1.0)
     kept: Any = bp.private_table(hospital, bp.example_data("hospital"), 1.0, hidden=True)
     counted = (
@@ -95,7 +98,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "history": [session.history],
         "ledger": [LedgerPage.of(Ledger.open(place))],
         "price": [session.what_if(weights, 1.0)],
-        "budget split": [session.plan([weights, TALL])],
+        "budget split": [session.plan([weights, TALL]), crowded],
         "workload": [session.workload([weights, TALL])],
         "external release": [bp.from_differential_privacy(1.0, ["ward"])],
         "external report": [
