@@ -6,7 +6,7 @@ An answer is useful here if each of its numbers errs by at most a tenth of its r
 exact, sharp and useful). The lists, and the networks, are those of private_table_errors.py. Three ways through a list:
 
 * one by one: each question is asked for at just that error, in the order of the list; what does not fit is passed over,
-* planned: ``Session.plan`` splits the budget over the whole list beforehand,
+* planned: ``Session.plan`` says which of the list could be useful, and splits the budget over these,
 * table: one private table is charged once, and asked everything; its errors are those of so many tables.
 """
 
@@ -96,17 +96,14 @@ def one_by_one(case: Case, data: Any) -> Way:
 
 
 def planned(case: Case, data: Any) -> Way:
-    """The whole list as one plan, and all its releases."""
+    """A plan for what could be useful, and all its releases."""
     found: dict[str, float] = {}
     with session(case, data) as opened:
         start = time.process_time()
-        plan = opened.plan(case.asked)
+        plan = opened.plan(opened.plan(case.asked).useful)
         seconds = time.process_time() - start
         for calibration, texts in zip(plan.calibrations, plan.questions, strict=True):
-            try:
-                opened.release(calibration)
-            except RefusedError:  # useless
-                continue
+            opened.release(calibration)
             shares = shares_of(case, [bp.parse_query(text) for text in texts], calibration)
             found.update(zip(texts, shares, strict=True))
         return Way([found.get(str(query), np.inf) for query in case.asked], opened.spent, seconds)
