@@ -625,6 +625,12 @@ class Workload(Shown):
     def require_room(self, accountant: Accountant, budget: Budget) -> None:
         """Refuse what passes a budget, before the first of its releases is charged.
 
+        Parameters
+        ----------
+        accountant : Accountant
+            Of what was released.
+        budget : Budget
+
         Raises
         ------
         RefusedError
