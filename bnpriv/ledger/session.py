@@ -220,7 +220,8 @@ class Session(Uncopied, Shown):
     def record_external(self, release: ExternalRelease, key: str | None = None) -> Mark:
         """Charge what another tool releases of this table with differential privacy; it has no answer here.
 
-        Record it before it goes out: what was seen cannot be taken back, and counts as spent all the same.
+        Record it before it goes out. What is out already and is refused here is not counted, though it was seen: then
+        release nothing more of this table, since the budget no longer bounds what is told.
 
         Parameters
         ----------
