@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bnpriv.core.queries.base import Query
     from bnpriv.core.release import Release
     from bnpriv.ledger.values import Mark
+    from bnpriv.shown import Shown
     from bnpriv.tables.private_table.private_table import PrivateTable
     from bnpriv.tables.readings import Dialect
 
@@ -63,6 +64,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"bnpriv {version('bnpriv')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Publish statistics of a table without giving away a global property of its protected columns."""
+
+
 ledger_app = typer.Typer(help="Look into a ledger, or record in it what another tool released.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
@@ -91,6 +110,8 @@ KeyText = Annotated[
 ]
 EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release an answer that is useless.")]
 NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
+Full = Annotated[bool, typer.Option("--full", help="Print all of it, not only the first lines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the number alone.")]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -105,6 +126,8 @@ def report(
     html: HtmlFile = None,
     markdown: Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Write Markdown.")] = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show what the columns, and a query, tell about the protected attributes."""
     from bnpriv.io.framework_file import framework_files, read_framework
@@ -115,7 +138,7 @@ def report(
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
             made = influence_report(declared, asked, epsilon, delta)
-            text, data = str(made), made.to_json()
+            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
             if html is not None:
                 out.put(html, made.to_html())
             if markdown is not None:
@@ -133,6 +156,8 @@ def plan(
     despite_public: DespitePublic = False,
     html: HtmlFile = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare every mechanism for a query, least expected error first."""
     from bnpriv.io.framework_file import framework_files, read_framework
@@ -143,7 +168,7 @@ def plan(
             declared, asked = read_framework(framework), _query(framework, query)
             made = make_plan(declared, asked, epsilon, delta, public=public, despite_public=despite_public)
             _ = made.best  # refused here if no mechanism supports it
-            text, data = str(made), made.to_json()
+            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
             if html is not None:
                 out.put(html, made.to_html())
         _show(text, data, json, out)
@@ -169,6 +194,8 @@ def release(
     even_if_useless: EvenIfUseless = False,
     html: HtmlFile = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
     from bnpriv.core.release import release as make_release
@@ -207,7 +234,7 @@ def release(
             released = make_release(best, data) if session is None else session.release(best, **options)
         if html is not None:
             out.put(html, released.to_html())
-        _show(str(released), released.to_json(), json, out)
+        _show(_printed(released, full=full, quiet=quiet), released.to_json(), json, out)
 
 
 @app.command(
@@ -233,6 +260,8 @@ def table(
     key: KeyText = None,
     html: HtmlFile = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
     from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
@@ -261,7 +290,7 @@ def table(
                 planned = plan_table(hidden, epsilon, delta, queries=queries, schema=schema, law=known)
                 if html is not None:
                     out.put(html, planned.to_html())
-            _show(str(planned), planned.to_json(), json, out)
+            _show(_printed(planned, full=full, quiet=quiet), planned.to_json(), json, out)
             return
         out.reserve(ROOM * 256)
         with working("reading the table"):
@@ -271,7 +300,7 @@ def table(
             made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
         if html is not None:
             out.put(html, made.to_html())
-        _show(str(made), made.to_json(), json, out)
+        _show(_printed(made, full=full, quiet=quiet), made.to_json(), json, out)
 
 
 @ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
@@ -280,6 +309,8 @@ def show(
     account: Annotated[str | None, typer.Option("--account", metavar="NAME", help="Only this one.")] = None,
     html: HtmlFile = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show the accounts of a ledger: what was asked, what it cost, what is left."""
     from bnpriv.ledger.ledger import Ledger
@@ -289,7 +320,7 @@ def show(
         page = LedgerPage.of(Ledger.open(ledger), account)
         if html is not None:
             out.put(html, page.to_html())
-        _show(str(page), page.to_json(), json, out)
+        _show(_printed(page, full=full, quiet=quiet), page.to_json(), json, out)
 
 
 @ledger_app.command(
@@ -408,6 +439,8 @@ def check(
     data: Annotated[str, typer.Argument(metavar="DATA", help="The table that only its owner may see.")],
     html: HtmlFile = None,
     json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compare a table with what is declared of it: NOT FOR PUBLICATION. Exit 0 all is well, 1 something was found."""
     from bnpriv.io.framework_file import framework_files, read_framework
@@ -420,7 +453,7 @@ def check(
             found = check_data(read_framework(framework), data)
         if html is not None:
             out.put(html, found.to_html())
-        _show(str(found), found.to_json(), json, out)
+        _show(_printed(found, full=full, quiet=quiet), found.to_json(), json, out)
     raise typer.Exit(0 if found.is_well else 1)
 
 
@@ -651,6 +684,13 @@ def _ledger_files(ledger: str | None) -> list[Path]:
 
     file = ledger_file(ledger)
     return [] if file is None else with_journals(file)
+
+
+def _printed(made: Shown, *, full: bool, quiet: bool) -> str:
+    """What is printed of a result: its first lines, all of it, or its number alone."""
+    if full and quiet:
+        raise ParameterError("one length is printed", found="--full and --quiet", remedy="Leave out one of them.")
+    return made.text if full else made.quiet if quiet else str(made)
 
 
 def _show(text: str, json: str, target: str | None, out: Outputs) -> None:

@@ -88,7 +88,10 @@ SERVICES: dict[str, str] = {
     "render.card": "bnpriv.render.as_html:document_card",
     "render.dict": "bnpriv.render.as_text:document_dict",
     "render.markdown": "bnpriv.render.as_markdown:document_markdown",
+    "render.number": "bnpriv.render.as_text:number_only",
     "render.page": "bnpriv.render.as_html:document_page",
+    "render.screen": "bnpriv.render.as_text:screen_text",
+    "render.short": "bnpriv.render.as_text:short_text",
     "render.text": "bnpriv.render.as_text:document_text",
     "render.write_text": "bnpriv.render.outputs:write_text",
 }

@@ -29,17 +29,29 @@ class HasCard(ABC):
 
 
 class Shown(HasCard):
-    """Something that is shown as text, as a card in a notebook, as a page, as Markdown and as JSON."""
+    """Something that is shown as text of three lengths, as a card in a notebook, as a page, as Markdown and as JSON.
+
+    `print` gives at most 8 lines of 100 letters, `explain` one screen, `text`, `to_markdown` and `to_html` all.
+    """
 
     __slots__ = ()
 
+    def __str__(self) -> str:
+        return service("render.short")(self.document)
+
+    def explain(self) -> str:
+        """Tell it on one screen: the finding, what everybody asks, and what it leans on."""
+        return service("render.screen")(self.document)
+
+    @property
+    def quiet(self) -> str:
+        """The finding as a bare number; what has none, in a line."""
+        return service("render.number")(self.document)
+
     @property
     def text(self) -> str:
-        """Return all of it as plain text."""
+        """All of it as plain text, without the drawings."""
         return service("render.text")(self.document)
-
-    def __str__(self) -> str:
-        return self.text
 
     def to_dict(self) -> Json:
         """Return it as plain values; docs/report-schema.md names every field."""

@@ -305,6 +305,28 @@ def lines_text(lines: Iterable[str]) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
+def wrapped(text: str, most: int) -> list[str]:
+    """The lines of a text, each of at most `most` columns of a terminal; only a longer word is cut.
+
+    Examples
+    --------
+    >>> wrapped("the answer stays sharp", 12), wrapped("", 12), wrapped("aaaaaa", 4)
+    (['the answer', 'stays sharp'], [''], ['aaaa', 'aa'])
+    """
+    lines, line = list[str](), ""
+    for word in text.split(" "):
+        longer = f"{line} {word}" if line else word
+        if width(longer) <= most:
+            line = longer
+            continue
+        lines += [line] if line else []
+        line = word
+        while width(line) > most:
+            lines.append(line[: max(1, most // 2 if width(line[:most]) > most else most)])
+            line = line[len(lines[-1]) :]
+    return [*lines, line]
+
+
 def width(text: str) -> int:
     """Return how many columns a terminal needs for a text.
 

@@ -266,13 +266,6 @@ class PublicComparison(Shown):
         told = Paragraph(f"{self._headline}. {self._lead}")
         return Section(title="The model and the public table", blocks=(told, *self.document.answer))
 
-    def explain(self) -> str:
-        """All of it as text."""
-        return self.text
-
-    def __str__(self) -> str:
-        return f"{self._headline}.\n{self._lead}"
-
     def __repr__(self) -> str:
         return f"PublicComparison({self.query}, contradicted={self.contradicted}, told={self.told})"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
-from bnpriv.text import Json, name_text, table_text, visible
+from bnpriv.text import Json, name_text, table_text, visible, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # Documents as plain text, in which no name can steer a terminal or begin a line of its own.
@@ -19,6 +19,56 @@ def document_text(document: Document) -> str:
     said = _joined([f"{inline(document.headline)}.", inline(document.lead)])
     facts = _joined(map(_fact, document.facts))
     return _joined([said, _blocks(document.answer), facts, *map(block, document.sections)], "\n\n")
+
+
+WIDTH = 100
+"""Letters of a line that is printed."""
+
+MOST_LINES = 8
+"""Lines of what is printed of a result."""
+
+SCREEN = 40
+"""Lines of what `explain` prints."""
+
+
+def short_text(document: Document) -> str:
+    """A document in at most 8 lines: the headline and what is printed below it; what has no room is left out.
+
+    The last line, what to do next, always has room.
+    """
+    said = document.short or (document.lead, *map(_fact, document.facts))
+    lines = [wrapped(line, WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    *first, last = lines
+    kept: list[str] = []
+    for each in first:
+        if len(kept) + len(each) + len(last) > MOST_LINES:
+            break
+        kept += each
+    return "\n".join([*kept, *last][:MOST_LINES])
+
+
+def screen_text(document: Document) -> str:
+    """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only."""
+    said = _joined([_headline(document), inline(document.lead)])
+    facts = _joined(map(_fact, document.facts))
+    parts = [said, _blocks(document.answer), facts, *(block(each) for each in document.sections if each.explained)]
+    kept: list[str] = []
+    for part in filter(None, parts):
+        lines = [row for line in part.split("\n") for row in wrapped(line, WIDTH)]
+        if kept and len(kept) + 1 + len(lines) > SCREEN:
+            continue
+        kept += ["", *lines] if kept else lines
+    return "\n".join(kept)
+
+
+def _headline(document: Document) -> str:
+    said = inline(document.headline)
+    return said if said.endswith(".") else f"{said}."
+
+
+def number_only(document: Document) -> str:
+    """The finding as a bare number, or the headline of a document that has none."""
+    return document.number or _headline(document)
 
 
 def inline(text: Text) -> str:

@@ -245,12 +245,15 @@ class Section:
         Name by which a page finds it.
     folded : bool
         Whether pages and cards show the heading alone until it is opened.
+    explained : bool
+        Whether `explain`, which fills one screen, shows it too.
     """
 
     title: Text
     blocks: tuple[Block, ...]
     id: str | None = None
     folded: bool = False
+    explained: bool = False
 
 
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
@@ -278,6 +281,11 @@ class Document:
     tone : {"good", "fair", "poor", "plain"}
     lead : Text
         What stands behind the headline, in a sentence or two.
+    short : tuple of Text
+        What is printed below the headline: the verdict, what is protected from whom at what strength, the model, and
+        last what to do next; a line or two each. By default the lead and the first facts.
+    number : str
+        The finding as a bare number, for those who asked for nothing else; by default the headline.
     answer : tuple of Block
         What belongs to the answer and is seen first, such as a bar or what to try next.
     facts : tuple of Fact
@@ -297,6 +305,8 @@ class Document:
     verdict: str = ""
     tone: Tone = "plain"
     lead: Text = ""
+    short: tuple[Text, ...] = ()
+    number: str = ""
     answer: tuple[Block, ...] = ()
     facts: tuple[Fact, ...] = ()
     beside: tuple[Block, ...] = ()

@@ -34,7 +34,14 @@ from bnpriv.text import (
     upper_percent,
     upper_text,
 )
-from bnpriv.views.cards import belief_fact, belief_section, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.cards import (
+    belief_fact,
+    belief_section,
+    observer_fact,
+    protected_fact,
+    short_guarantee,
+    sureness_fact,
+)
 from bnpriv.views.certificate import MOST_REASONS
 from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
 from bnpriv.views.words import (
@@ -395,6 +402,13 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=share_text(calibration),
+        short=(
+            share_text(calibration),
+            f"Noise: {brief_text(calibration)}",
+            *short_guarantee(calibration.guarantee),
+            "Next: bp.release(calibration, data) releases it; .explain() and .to_html() tell more.",
+        ),
+        number=number_text(calibration.quantile(LEVEL)),
         answer=noise_figure(calibration),
         facts=answer_facts(calibration),
         sections=calibration_sections(calibration),
@@ -506,7 +520,9 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
 
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word."""
-    return Section(title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),))
+    return Section(
+        title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),), explained=True
+    )
 
 
 def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
@@ -521,6 +537,7 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
         id="trust",
         blocks=(origin, *((doc.Items(assumed),) if assumed else ()), *theorem),
         folded=True,
+        explained=True,
     )
 
 

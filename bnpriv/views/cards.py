@@ -29,7 +29,7 @@ from bnpriv.render.document import (
     fact,
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.text import and_text, full_text, name_text, percent_text, upper_chance
+from bnpriv.text import and_text, full_text, name_text, percent_text, shorten, upper_chance
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -191,6 +191,25 @@ def guarantee_document(guarantee: Guarantee) -> Document:
         ),
         sections=(belief_section(guarantee),),
         data=guarantee.to_json(),
+    )
+
+
+MOST_SAID = 170
+"""Letters of what is protected, or of a source, in what is printed: not two lines."""
+
+
+def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[str, ...]:
+    """What is protected from whom, at what strength, and under which model: three lines of what is printed."""
+    protected = shorten(guarantee.protected_text, MOST_SAID)
+    budget = f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
+    moved = belief_fact(guarantee).lines[0]
+    known = {"exact": "exact", "certified": "a proved bound", "estimate": "an estimate, not proved"}[guarantee.kind]
+    if guarantee.confidence is not None:
+        known = f"certified with confidence {percent_of(guarantee.confidence)} %"
+    return (
+        f"Protected from anybody who sees {sees}: {protected}.",
+        f"Strength: {budget} ({known}). {moved}",
+        f"Model: {shorten(guarantee.source, MOST_SAID)}.",
     )
 
 

@@ -21,6 +21,7 @@ from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
 from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
+from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,11 +86,28 @@ def release_document(release: Release) -> Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=str(calibration.useful),
+        short=(
+            *shorter([number.words for number in _shown(release)]),
+            str(calibration.useful),
+            *short_guarantee(calibration.guarantee),
+            "Not protected: single records. Next: .explain(), .to_html() for all of it.",
+        ),
+        number="\n".join(str(value) for value in release.values),
         answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
         data=release.to_dict(),
     )
+
+
+MOST_PRINTED = 3
+"""Numbers of an answer that are printed below its headline."""
+
+
+def shorter(lines: Sequence[str]) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    more = len(lines) - MOST_PRINTED
+    return [*lines[:MOST_PRINTED], f"and {more:,} more numbers"] if more > 1 else [*lines]
 
 
 def _shown(release: Release) -> list[ShownNumber]:

@@ -498,10 +498,6 @@ class Accountant(Shown):
             answers=len(self.entries),
         )
 
-    def explain(self) -> str:
-        """What was counted, in words, and by which theorem."""
-        return self.text
-
     @property
     def document(self) -> Document:
         """What was counted, as a document."""

@@ -675,10 +675,6 @@ class Calibration(Shown):
         """The noise, what decided it, and the guarantee, as a document."""
         return service("calibration.document")(self)
 
-    def explain(self) -> str:
-        """The noise, what decided it, and the guarantee, in words."""
-        return self.text
-
     def to_dict(self) -> Json:
         """Everything as plain values; weights and parts only for an answer of several parts."""
         return service("calibration.record")(self)

@@ -29,7 +29,6 @@ from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.asked import histogram
 from bnpriv.core.schema import Column, NumberColumn
 from bnpriv.errors import BnprivError, LawError, NetworkError, ParameterError, Refusal, RefusedError, SizeError
-from bnpriv.render.as_text import inline
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import evaluate_many
@@ -131,13 +130,6 @@ class OpenColumns(Shown):
     def document(self) -> Document:
         """The sets with what they tell, and what stays closed, as a document."""
         return service("open_columns.document")(self)
-
-    def explain(self) -> str:
-        """All of it as text."""
-        return self.text
-
-    def __str__(self) -> str:
-        return f"{inline(self.document.headline)}.\n{inline(self.document.lead)}"
 
     def __repr__(self) -> str:
         few = "" if self.complete else "at least "
@@ -457,10 +449,6 @@ class OpenTable(Shown):
     def document(self) -> Document:
         """Which columns are real, which are drawn, and what that promises."""
         return service("open_columns.table_document")(self)
-
-    def explain(self) -> str:
-        """All of it as text."""
-        return self.text
 
     def __repr__(self) -> str:
         return f"OpenTable(real={sorted(self.found.best.columns)}, drawn={sorted(self.made_up)})"

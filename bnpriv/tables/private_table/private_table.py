@@ -150,10 +150,6 @@ class PrivateTable(Shown):
             out.fill(target, lambda place: _written(self.table, place))
         return target
 
-    def explain(self) -> str:
-        """How it was made, and what it promises, in words."""
-        return self.text
-
     def report(self, *queries: Query | str) -> TableReport:
         """The same with answers for the true table, estimated from this one.
 
