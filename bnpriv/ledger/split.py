@@ -84,7 +84,7 @@ class AskedQuestion:
     unit : float
         Its error at scale 1.
     spreads : tuple of float
-        At scale 1, for each part the error that no number exceeds in 19 releases of 20, as a share of its range.
+        At scale 1, for each part the error that no number exceeds in 95 % of releases, as a share of its range.
     """
 
     query: Query
@@ -292,7 +292,7 @@ class PlannedCosts:
     most : ndarray, optional
         The highest rate of each, if it is not that of the question.
     share : float
-        No answer is to err by more of its range in 19 releases of 20; infinite where any may.
+        No answer is to err by more of its range in 95 % of releases; infinite where any may.
     left : int
         How many totals may still be worked out.
     """
@@ -442,7 +442,7 @@ def held(
         About what each adds.
     limit : Fraction
     share : float
-        The error, as a share of the range, in 19 releases of 20.
+        The error, as a share of the range, in 95 % of releases.
     """
     few, most = 0, len(questions)
     tried = max(1, int(np.searchsorted(np.cumsum(costs), down(float(limit)), side="right")))
@@ -662,7 +662,7 @@ class BudgetSplit(Shown):
         """Return what each release costs, and how much it errs."""
         return Table(
             caption=caption,
-            header=("release", "epsilon alone", "scale", "19 of 20 releases err by at most", "verdict"),
+            header=("release", "epsilon alone", "scale", "95 % of releases err by at most", "verdict"),
             rows=[
                 (
                     (Code(str(made.query)),),

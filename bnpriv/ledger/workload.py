@@ -521,7 +521,7 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
 
 
 MEANS_KEPT = 3
-"""The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
+"""The error that Laplace noise keeps in 95 % of releases is about so many times its mean."""
 
 MOST_TAKEN_IN_PAIRS = 150
 """Numbers that are also asked in pairs; more take too long."""

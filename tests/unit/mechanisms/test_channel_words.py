@@ -115,7 +115,7 @@ def test_an_answer_that_is_seldom_changed_is_not_said_to_be_released_as_it_is() 
     assert "as it is" not in calibration.text
     assert "without noise" not in calibration.text
     assert usefulness(calibration.noise, [2.0]).verdict == "sharp"
-    assert "19 releases of 20 are exact" in str(usefulness(calibration.noise, [2.0]))
+    assert "95 % of releases are exact" in str(usefulness(calibration.noise, [2.0]))
     assert usefulness(Channel([0, 1], [0, 1], [[1, 0], [0, 1]], 1, [0.5, 0.5]), [1.0]).verdict == "exact"
     # it errs for the answer that its prior leaves out
     assert usefulness(Channel([0, 1], [0], [[1], [1]], 1, [1.0, 0.0]), [1.0]).verdict == "useless"

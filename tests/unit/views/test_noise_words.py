@@ -52,7 +52,7 @@ def test_many_scales_are_said_from_the_least_to_the_largest() -> None:
     calibration = bp.ColumnMechanism().calibrate(bp.example("survey"), UNITS, epsilon=1.0)
     (noise,) = [line for line in calibration.text.splitlines() if line.startswith("What noise it needs, and why: ")]
     assert noise.startswith("What noise it needs, and why: Laplace noise of scale 35.89 to 75,274,368. The noise hides")
-    assert calibration.document.lead == "19 releases of 20 err by at most 2,376 % of the range of each number."
+    assert calibration.document.lead == "95 % of releases err by at most 2,376 % of the range of each number."
 
 
 def test_a_plan_says_by_what_it_is_ordered() -> None:
