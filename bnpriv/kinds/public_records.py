@@ -117,11 +117,11 @@ class PublicRecords:
         """
         with_these = f"with {self.records:,} public records"
         if self.records >= FEWEST_TRIED and self.draws >= RECORD_DRAWS:
-            enough = "the noise of up to 4 numbers suffices for the law behind them"
+            enough = "the noise of up to 4 numbers suffices for the distribution behind them"
             return f"{with_these}: in 95 % of such tables {enough}"
         return (
-            f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the law behind them was "
-            f"tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
+            f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the distribution behind "
+            f"them was tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
         )
 
     @cached_property

@@ -280,14 +280,15 @@ LAPLACE_STEPS = 2.0
 """Scales of Laplace noise for a step; its law is pointed, and smooths less than a normal one of one deviation."""
 
 STEPS_NOTE = (
-    "Independent noise of a step of the answer is part of the noise: the declared normal laws do not say that sums "
-    "over records move in steps, and less noise would let single values show."
+    "Independent noise of a step of the answer is part of the noise: the declared normal distributions do not say that "
+    "sums over records move in steps, and less noise would let single values show."
 )
 
 
 EXACT_NOTE = (
-    "The declared normal laws do not say that sums over records move in steps. What gets no noise is released exactly: "
-    "that each of its single values is about as likely under either secret is declared with these laws, not proved."
+    "The declared normal distributions do not say that sums over records move in steps. What gets no noise is released "
+    "exactly: that each of its single values is about as likely under either secret is declared with these "
+    "distributions, not proved."
 )
 
 

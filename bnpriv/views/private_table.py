@@ -79,8 +79,9 @@ def _leans(rule: Any) -> str:
     """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
     places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
     return (
-        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
-        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
+        "On the distribution of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 "
+        f"records, delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no "
+        "distribution."
     )
 
 
