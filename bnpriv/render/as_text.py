@@ -21,10 +21,10 @@ def document_text(document: Document) -> str:
     return _joined([said, _blocks(document.answer), facts, *map(block, document.sections)], "\n\n")
 
 
-WIDTH = 100
+PRINTED_WIDTH = 100
 """Letters of a line that is printed."""
 
-MOST_LINES = 8
+LINES_PRINTED = 8
 """Lines of what is printed of a result."""
 
 SCREEN = 40
@@ -37,14 +37,14 @@ def short_text(document: Document) -> str:
     The last line, what to do next, always has room.
     """
     said = document.short or (document.lead, *map(_fact, document.facts))
-    lines = [wrapped(line, WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
     *first, last = lines
     kept: list[str] = []
     for each in first:
-        if len(kept) + len(each) + len(last) > MOST_LINES:
+        if len(kept) + len(each) + len(last) > LINES_PRINTED:
             break
         kept += each
-    return "\n".join([*kept, *last][:MOST_LINES])
+    return "\n".join([*kept, *last][:LINES_PRINTED])
 
 
 def screen_text(document: Document) -> str:
@@ -54,7 +54,7 @@ def screen_text(document: Document) -> str:
     parts = [said, _blocks(document.answer), facts, *(block(each) for each in document.sections if each.explained)]
     kept: list[str] = []
     for part in filter(None, parts):
-        lines = [row for line in part.split("\n") for row in wrapped(line, WIDTH)]
+        lines = [row for line in part.split("\n") for row in wrapped(line, PRINTED_WIDTH)]
         if kept and len(kept) + 1 + len(lines) > SCREEN:
             continue
         kept += ["", *lines] if kept else lines
