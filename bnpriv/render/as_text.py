@@ -22,13 +22,13 @@ def document_text(document: Document) -> str:
     return _joined([said, _blocks(document.answer), facts, *map(block, document.sections)], "\n\n")
 
 
-WIDTH = 100
+PRINTED_WIDTH = 100
 """Letters of a line that is printed."""
 
 LEAST_CELL = 12
 """Letters to which the cells of a table are shortened where its lines are longer than a screen."""
 
-MOST_LINES = 8
+LINES_PRINTED = 8
 """Lines of what is printed of a result."""
 
 SCREEN = 40
@@ -41,28 +41,33 @@ def short_text(document: Document) -> str:
     The last line, what to do next, always has room.
     """
     said = document.short or (document.lead, *map(_fact, document.facts))
-    lines = [wrapped(line, WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
     *first, last = lines
     kept: list[str] = []
     for each in first:
-        if len(kept) + len(each) + len(last) > MOST_LINES:
+        if len(kept) + len(each) + len(last) > LINES_PRINTED:
             break
         kept += each
-    return "\n".join([*kept, *last][:MOST_LINES])
+    return "\n".join([*kept, *last][:LINES_PRINTED])
 
 
 def screen_text(document: Document) -> str:
     """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only."""
     said = _joined([_headline(document), inline(document.lead)])
     facts = _joined(map(_fact, document.facts))
-    explained = (block(each, WIDTH) for each in document.sections if each.explained)
+    explained = (block(each, PRINTED_WIDTH) for each in document.sections if each.explained)
     kept: list[str] = []
-    for part in filter(None, [said, _blocks(document.answer, WIDTH), facts, *explained]):
-        lines = [row for line in part.split("\n") for row in ([line] if width(line) <= WIDTH else wrapped(line, WIDTH))]
+    for part in filter(None, [said, _blocks(document.answer, PRINTED_WIDTH), facts, *explained]):
+        lines = [row for line in part.split("\n") for row in _rows(line)]
         if kept and len(kept) + 1 + len(lines) > SCREEN:
             continue
         kept += ["", *lines] if kept else lines
     return "\n".join(kept)
+
+
+def _rows(line: str) -> list[str]:
+    """A line as it is, with the room between its columns, or more of them if it is too long."""
+    return [line] if width(line) <= PRINTED_WIDTH else wrapped(line, PRINTED_WIDTH)
 
 
 def _headline(document: Document) -> str:
