@@ -501,7 +501,7 @@ class Accountant(Shown):
     @property
     def document(self) -> Document:
         """What was counted, as a document."""
-        return service("accountant.document")(self.entries, self.shares, self.records, self.total)
+        return service("accountant.document")(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies and pickles count the same entries again."""
