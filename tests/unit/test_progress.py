@@ -222,9 +222,8 @@ print("done")
 def test_a_script_shows_a_bar_on_its_terminal_alone() -> None:
     ours, theirs = pty.openpty()
     variables = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=theirs, env=variables, check=True
-    )
+    call = [sys.executable, "-c", SLOW]
+    done = subprocess.run(call, stdout=subprocess.PIPE, stderr=theirs, env=variables, check=True)
     os.close(theirs)
     shown = os.read(ours, 2**16).decode()
     os.close(ours)

@@ -72,14 +72,16 @@ def test_long_times_are_told_first_and_shown_on_a_terminal(terminal: bool, monke
     monkeypatch.setattr(sys, "stderr", Screen())
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(pace, "SHOWN_AFTER", 0.0)
-    with (
-        pytest.warns(LongDrawingWarning, match="about 2.0 min") as told,
-        paced(DrawTime(tables=5, seconds=120)) as step,
-    ):
-        step(5)
-        end = monotonic() + 20 * terminal
-        while "drawing tables" not in sys.stderr.getvalue() and monotonic() < end:  # type: ignore[attr-defined]
-            sleep(0.01)
+
+    def drawn() -> None:
+        with paced(DrawTime(tables=5, seconds=120)) as step:
+            step(5)
+            end = monotonic() + 20 * terminal
+            while "drawing tables" not in sys.stderr.getvalue() and monotonic() < end:  # type: ignore[attr-defined]
+                sleep(0.01)
+
+    with pytest.warns(LongDrawingWarning, match="about 2.0 min") as told:
+        drawn()
     warning: Any = told[0].message
     assert warning.seconds == 120
     assert ("drawing tables" in sys.stderr.getvalue()) == terminal  # type: ignore[attr-defined]
