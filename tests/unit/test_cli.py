@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv import progress as pace
 from bnpriv.cli import main
-from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
 from bnpriv.ledger.ledger import Ledger

@@ -37,7 +37,6 @@ from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.model_class import require_discrete
-from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Indicator, Output, Query
 from bnpriv.core.queries.builtin import Difference
@@ -58,6 +57,7 @@ from bnpriv.core.secrets import (
 )
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import BnprivError, LawError, Refusal, RefusedError, SecretError, SizeError
+from bnpriv.progress import SHORTER, watched
 from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.progress import tell
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, Difference, Stack
 from bnpriv.core.queries.sensitivity import answer_range
@@ -26,6 +25,7 @@ from bnpriv.mechanisms.baselines import epsilon_for_scale
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS, POOR_ANSWERS
+from bnpriv.progress import tell
 from bnpriv.render.document import Code, Items, Names, Section, Text
 from bnpriv.text import Json, and_text, nats_text, number_text
 from bnpriv.toml import toml_key

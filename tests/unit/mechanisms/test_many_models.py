@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core import progress as pace
+from bnpriv import progress as pace
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence import constraints
 from bnpriv.core.evidence.constraints import RecordPair
