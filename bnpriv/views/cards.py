@@ -29,7 +29,17 @@ from bnpriv.render.document import (
     fact,
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.text import and_text, full_text, name_text, percent_text, shorten, upper_chance, upper_text
+from bnpriv.text import (
+    SPELLED,
+    and_text,
+    factor_text,
+    full_text,
+    name_text,
+    percent_text,
+    shorten,
+    upper_chance,
+    upper_text,
+)
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -276,9 +286,9 @@ def even_text(nats: float) -> str:
     >>> even_text(1.0)
     'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
     """
-    between, factor = "Even odds between the two secrets of a pair", odds.factor_text(nats)
+    between, factor = "Even odds between the two secrets of a pair", factor_text(nats)
     if math.isinf(nats):
         return f"{between} can become certainty"
-    if nats > odds.SPELLED:
+    if nats > SPELLED:
         return f"{between} can become as good as certainty, {factor} to 1"
     return f"{between} become at most {factor} to 1, that is {odds.belief_text(0.5, nats)} for one of them"
