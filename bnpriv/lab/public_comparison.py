@@ -325,7 +325,7 @@ class PublicComparison(Shown):
         if self.told is not None and self.calibration is not None:
             found.append(
                 "if the table's frequencies were true, the answer would move the odds by up to "
-                f"{factor_text(self.told.high)} times ({self.told} nats), where epsilon "
+                f"{factor_text(self.told.value)} times, in nats {self.told}, where epsilon "
                 f"{full_text(self.calibration.epsilon)} is promised"
             )
         return found

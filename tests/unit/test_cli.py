@@ -252,7 +252,9 @@ def test_what_takes_long_is_noted_before_it_is_done_in_the_words_of_the_shell(
         code, _, err = shell(command, *words)
         assert code == 0
         notes = err.splitlines()
-        assert any("To work out the distributions of the answer under 1 more model takes" in note for note in notes), err
+        assert any("To work out the distributions of the answer under 1 more model takes" in note for note in notes), (
+            err
+        )
         for note in notes:
             assert re.fullmatch(
                 r"note: To [^/=]+ takes? about \d+ s\.( Fewer files .* of \[network\] take less\.)?", note
