@@ -21,10 +21,10 @@ pytestmark = [
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 PAGES = (
-    "index", "start", "choosing-a-notion", "choosing-a-mechanism", "your-own-table", "questions", "asking", "check", "adult",
-    "benchmarks", "notation", "reference", "genindex", "search", "claims/markov_quilt", "claims/tight", "api/declare",
-    "api/names/bnpriv.plan", "api/names/bnpriv.types.Plan", "api/names/bnpriv.types.Framework", "project/changelog",
-    "tutorials/01-model-and-report", "examples/clinic",
+    "index", "start", "choosing-a-notion", "choosing-a-mechanism", "your-own-table", "questions", "asking", "check",
+    "adult", "benchmarks", "notation", "reference", "genindex", "search", "claims/markov_quilt", "claims/tight",
+    "api/declare", "api/names/bnpriv.plan", "api/names/bnpriv.types.Plan", "api/names/bnpriv.types.Framework",
+    "project/changelog", "tutorials/01-model-and-report", "examples/clinic",
 )  # fmt: skip
 
 CUT = """
