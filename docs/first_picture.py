@@ -2,7 +2,7 @@
 
 A question about the hospital example, what it tells about the secret along the network, the noise that covers it, and
 the number that is published. All numbers but the one that was drawn come from the example. It has its own background,
-so that it can be read in light and in dark.
+so that it can be read in light and in dark, and another shape where there is little room.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import bnpriv as bp
 from bnpriv.render.html import Html, element, join
 from bnpriv.render.svg import line, rect, text
 
-PICTURE = Path(__file__).resolve().parent / "images" / "first.svg"
+IMAGES = Path(__file__).resolve().parent / "images"
 QUERY = "count(age_group == 'old')"
 TITLE = "From a question to a number that may be published"
 RELEASED = 2981.4
 """What one release printed; the next one prints another number."""
 
-WIDTH, LEFT, RIGHT, HEIGHT = 440.0, 20.0, 420.0, 836.0
+WIDTH, LEFT, RIGHT = 440.0, 20.0, 420.0
 ILL = (900, 1000)
 NODES = {"smokes": (72, 0, ""), "age": (220, 0, "asked"), "days": (368, 78, ""), "ward": (368, 0, "")}
 NODES |= {"inhaler": (72, 78, ""), "lung disease": (220, 78, "hidden")}
@@ -106,54 +106,54 @@ def interval(top: float, error: float) -> list[Html]:
     ]
 
 
-def picture() -> str:
-    """The picture as SVG."""
+def picture(*, wide: bool) -> str:
+    """The picture as SVG, in two columns or in one."""
     best = bp.plan(bp.example("hospital"), QUERY, epsilon=1.0).best
     others, among_ill = old_among()
     more = 100 * (among_ill - others)
-    expected = tuple(ill * among_ill + (10_000 - ill) * others for ill in ILL)
-    error = best.noise.quantile(0.95)
     told = (
         f"The count of old patients hints at the number of the ill: 100 more ill patients make about {more:.0f} more "
         f"old ones. Noise of about {best.scale:.0f} covers that. {RELEASED:,.0f} is published, with an interval."
     )
-    parts = [
+    shares = f"{among_ill:.0%} are old, of the others {others:.0%}:".replace("%", " %")
+    leak = [
         *part(
             1, 36, "The question", "How many of a hospital's 10,000 patients", "are old? And nobody may learn from that"
         ),
         text((LEFT, 101), "how many are ill.", "head"),
         line((LEFT, 124), (RIGHT, 124), "grid"),
-        *part(2, 154, "What leaks", "The columns depend on each other. Of the ill"),
-        text((LEFT, 198), f"{among_ill:.0%} are old, of the others {others:.0%}:".replace("%", " %"), "soft"),
+        *part(2, 154, "What leaks", "The columns depend on each other. Of the ill", shares),
         network(220),
         text((LEFT, 366), f"100 more ill are about {more:.0f} more old patients.", "head"),
-        line((LEFT, 390), (RIGHT, 390), "grid"),
-        *part(
-            3,
-            420,
-            "Noise covers it",
-            f"A random number, about {best.scale:.0f} in size, is added.",
-            "What may be published, and how often:",
-        ),
-        *curves(482, best.scale, expected),
-        text((LEFT, 602), "No number is more than 2.72 times as likely", "head"),
-        text((LEFT, 622), "in the one case as in the other (epsilon 1).", "head"),
-        line((LEFT, 646), (RIGHT, 646), "grid"),
-        *part(4, 676, "The answer"),
-        *interval(684, error),
-        text((LEFT, 796), "Who bets on 900 ill against 1,000, at even", "head"),
-        text((LEFT, 816), "odds, now wins at most 73.2 % of the time.", "head"),
     ]
+    size = f"A random number, about {best.scale:.0f} in size, is added."
+    answer = [
+        *part(3, 36, "Noise covers it", size, "What may be published, and how often:"),
+        *curves(98, best.scale, tuple(ill * among_ill + (10_000 - ill) * others for ill in ILL)),
+        text((LEFT, 218), "No number is more than 2.72 times as likely", "head"),
+        text((LEFT, 238), "in the one case as in the other (epsilon 1).", "head"),
+        line((LEFT, 262), (RIGHT, 262), "grid"),
+        *part(4, 292, "The answer"),
+        *interval(300, best.noise.quantile(0.95)),
+        text((LEFT, 412), "Who bets on 900 ill against 1,000, at even", "head"),
+        text((LEFT, 432), "odds, now wins at most 73.2 % of the time.", "head"),
+    ]
+    between = ((WIDTH, 20), (WIDTH, 432)) if wide else ((LEFT, 390), (RIGHT, 390))
+    (width, height), moved = (
+        ((2 * WIDTH, 452.0), f"translate({WIDTH:g} 0)") if wide else ((WIDTH, 836.0), "translate(0 384)")
+    )
     drawn = element(
         "svg",
         element("title", TITLE),
         element("desc", told),
         element("style", Html(STYLE)),
-        rect((0.5, 0.5), (WIDTH - 1, HEIGHT - 1), "page", 8),
-        *parts,
-        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
-        width=WIDTH,
-        height=HEIGHT,
+        rect((0.5, 0.5), (width - 1, height - 1), "page", 8),
+        line(*between, "grid"),
+        *leak,
+        element("g", *answer, transform=moved),
+        viewBox=f"0 0 {width:g} {height:g}",
+        width=width,
+        height=height,
         role="img",
         xmlns="http://www.w3.org/2000/svg",
     )
@@ -161,4 +161,5 @@ def picture() -> str:
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(picture(), encoding="utf-8")
+    for name, wide in (("first.svg", True), ("first-narrow.svg", False)):
+        (IMAGES / name).write_text(picture(wide=wide), encoding="utf-8")

@@ -133,6 +133,7 @@ def test_every_extra_is_told() -> None:
 
 
 def test_links_lead_to_files() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
+    links = re.findall(r"(?:\]\(|src=\"|srcset=\")(?!https?:)([^)#\"]+)", README.read_text(encoding="utf-8"))
+    assert "docs/images/first.svg" in links
     missing = [link for link in links if not (ROOT / link).exists()]
     assert not missing
