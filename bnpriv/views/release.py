@@ -87,13 +87,13 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=str(calibration.useful),
         short=(
-            *shorter([number.words for number in _shown(release)]),
+            *shorter([number.words for number in shown_numbers(release)]),
             str(calibration.useful),
             *short_guarantee(calibration.guarantee),
             "Not protected: single records. Next: .explain(), .to_html() for all of it.",
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
         data=release.to_dict(),
@@ -110,7 +110,8 @@ def shorter(lines: Sequence[str]) -> list[str]:
     return [*lines[:MOST_PRINTED], f"and {more:,} more numbers"] if more > 1 else [*lines]
 
 
-def _shown(release: Release) -> list[ShownNumber]:
+def shown_numbers(release: Release) -> list[ShownNumber]:
+    """The numbers of a release as they are shown."""
     calibration = release.calibration
     noisy = not is_none(calibration.noise)
     uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain
