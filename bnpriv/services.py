@@ -90,7 +90,6 @@ SERVICES: dict[str, str] = {
     # render
     "render.card": "bnpriv.render.as_html:document_card",
     "render.docx": "bnpriv.render.as_docx:write_docx",
-    "render.docx": "bnpriv.render.as_docx:write_docx",
     "render.dict": "bnpriv.render.as_text:document_dict",
     "render.markdown": "bnpriv.render.as_markdown:document_markdown",
     "render.number": "bnpriv.render.as_text:number_only",

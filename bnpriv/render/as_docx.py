@@ -16,7 +16,6 @@ from bnpriv.render.as_markdown import document_markdown
 from bnpriv.render.as_text import inline as plain
 from bnpriv.render.document import Block, Document, Fact, Text, parts_of
 from bnpriv.render.outputs import outputs
-from bnpriv.render.outputs import outputs
 from bnpriv.text import isolated, shorten, visible
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -69,22 +68,6 @@ def _docx() -> Any:
     except ImportError:
         remedy = 'Install it: pip install "bnpriv[docx]".'
         raise MissingExtraError("a .docx file needs python-docx", found="no such package", remedy=remedy) from None
-
-
-def write_docx(document: Document, path: str | Path) -> None:
-    """Write a document to a .docx file.
-
-    Raises
-    ------
-    FileError, MissingExtraError
-        As `require_form`, or if the file cannot be written; what was there before stays.
-    """
-    target = Path(path)
-    if target.suffix.lower() != ".docx":
-        raise FileError("the file must end in .docx", found=repr(target.name[:80]), remedy="Rename it.")
-    content = as_file(document, target)
-    with outputs(target) as out:
-        out.put(target, content)
 
 
 def write_docx(document: Document, path: str | Path) -> None:
