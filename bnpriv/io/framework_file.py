@@ -707,7 +707,9 @@ def _law_of_state(own: TomlTable, key: str, column: Column) -> DeclaredLaw:
 def _law(part: TomlTable, column: Column) -> DeclaredLaw:
     if len(part.values) != 1:
         raise part.refusal(
-            f"a law is given by one of {listing(_LAWS)}", found=str(len(part.values)), remedy="Keep one of them."
+            f"a distribution is given by one of {listing(_LAWS)}",
+            found=str(len(part.values)),
+            remedy="Keep one of them.",
         )
     kind, given = next(iter(part.values.items()))
     if kind == "bernoulli":

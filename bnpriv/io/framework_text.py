@@ -390,8 +390,10 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
         given = dict(law.parameters)
         return {"normal": [short_number(given["loc"]), short_number(given["scale"])]}
     raise FileError(
-        "framework files hold normal laws, and probabilities of categories, numbers and bins",
-        found=f"another law of {name!r}" if not isinstance(law, NumberLaw) else f"the law {law.name!r} of {name!r}",
+        "framework files hold normal distributions, and probabilities of categories, numbers and bins",
+        found=f"another distribution of {name!r}"
+        if not isinstance(law, NumberLaw)
+        else f"the distribution {law.name!r} of {name!r}",
         remedy=IN_PYTHON,
     )
 

@@ -16,6 +16,7 @@ from typing import TextIO
 
 from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
+from bnpriv.progress import progress
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
@@ -297,26 +298,16 @@ WarningDisplay = Callable[[Warning | str, type[Warning], str, int, TextIO | None
 
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """Show on a terminal that something is under way, and for how long; warnings of ours become notes.
+    """Show on a terminal that something is under way, and how far it has come; warnings of ours become notes.
 
     Parameters
     ----------
     what : str
         Such as "reading the table".
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), progress(what):
         warnings.showwarning = _noted(warnings.showwarning)
-        if not console.is_interactive:  # where a bar that is off prints an empty line with rich below 15
-            yield
-            return
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
-            progress.add_task(what, total=None)
-            yield
+        yield
 
 
 def _noted(others: WarningDisplay) -> WarningDisplay:
@@ -333,6 +324,8 @@ def _noted(others: WarningDisplay) -> WarningDisplay:
         if category.__module__.partition(".")[0] != "bnpriv":
             others(message, category, filename, lineno, file, line)
         else:
+            if sys.stderr.isatty():
+                print("\r\x1b[K", end="", file=sys.stderr)  # over a bar, which is drawn anew below
             print(f"note: {visible(note_text(message))}", file=sys.stderr, flush=True)
 
     return show

@@ -29,7 +29,7 @@ from bnpriv.render.document import (
     fact,
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.text import and_text, full_text, name_text, percent_text, shorten, upper_chance
+from bnpriv.text import and_text, full_text, name_text, percent_text, shorten, upper_chance, upper_text
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -201,7 +201,9 @@ MOST_SAID = 170
 def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[str, ...]:
     """What is protected from whom, at what strength, and under which model: three lines of what is printed."""
     protected = shorten(guarantee.protected_text, MOST_SAID)
-    budget = f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
+    budget = f"epsilon {upper_text(guarantee.epsilon, 6)}" + (
+        f", delta {full_text(guarantee.delta)}" if guarantee.delta else ""
+    )
     moved = belief_fact(guarantee).lines[0]
     known = {"exact": "exact", "certified": "a proved bound", "estimate": "an estimate, not proved"}[guarantee.kind]
     if guarantee.confidence is not None:

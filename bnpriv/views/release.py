@@ -19,7 +19,7 @@ from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figur
 from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
-from bnpriv.text import number_text, shown_number
+from bnpriv.text import number_text, shorter, shown_number
 from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
 from bnpriv.views.cards import short_guarantee
 
@@ -98,16 +98,6 @@ def release_document(release: Release) -> Document:
         sections=(*others, replace(noise, folded=True)),
         data=release.to_dict(),
     )
-
-
-MOST_PRINTED = 3
-"""Numbers of an answer that are printed below its headline."""
-
-
-def shorter(lines: Sequence[str]) -> list[str]:
-    """The first of many lines, and how many more there are."""
-    more = len(lines) - MOST_PRINTED
-    return [*lines[:MOST_PRINTED], f"and {more:,} more numbers"] if more > 1 else [*lines]
 
 
 def shown_numbers(release: Release) -> list[ShownNumber]:

@@ -27,6 +27,7 @@ from bnpriv.text import (
     name_text,
     of_nats,
     rounded_up,
+    shorter,
     shown_number,
     some_text,
     upper_chance,
@@ -35,7 +36,7 @@ from bnpriv.text import (
 )
 from bnpriv.views.accountant import PRIVATE_TABLE
 from bnpriv.views.cards import sureness_fact
-from bnpriv.views.release import shorter, shown_numbers
+from bnpriv.views.release import shown_numbers
 
 MOST_LISTED = 8
 """Releases of an account that are listed."""

@@ -249,7 +249,8 @@ def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[Colum
             raise FrameworkError(
                 f'where gaps of {name!r} are "{NOT_COUNTED}" the model must say how often there is one',
                 found=f"no state or value {NOT_COUNTED!r}",
-                remedy=f"Add the state {NOT_COUNTED!r} to its node, in a law of values that key, or declare what a gap "
+                remedy=f"Add the state {NOT_COUNTED!r} to its node, in a distribution of values that key, or declare "
+                "what a gap "
                 "counts as, missing=VALUE.",
             )
 

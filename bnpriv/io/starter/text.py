@@ -25,7 +25,7 @@ _STARTED_HEAD = """\
 
 _NOTION_MEANS = {
     "dataset": "hide a property of this very table; see docs/choosing-a-notion.md",
-    "distributional": "hide the law behind the table; see docs/choosing-a-notion.md",
+    "distributional": "hide the distribution behind the table; see docs/choosing-a-notion.md",
 }
 
 _STARTED_NETWORK = {
