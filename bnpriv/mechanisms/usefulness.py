@@ -100,24 +100,28 @@ class Usefulness:
     def __bool__(self) -> bool:
         return self.verdict not in ("useless", "unknown")
 
-    def __str__(self) -> str:
-        words = {
-            "exact": "The answer is released as it is.",
+    @property
+    def words(self) -> str:
+        """Return the verdict without the error, as a sentence that may go on."""
+        if self.useless:
+            return f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
+        return {
+            "exact": "The answer is released as it is",
             "sharp": "The answer stays sharp",
             "useful": "The answer stays useful",
             "coarse": "The answer is coarse",
             "useless": "The answer is useless",
-            "unknown": "The range of the answer is not declared, so the noise cannot be judged.",
+            "unknown": "The range of the answer is not declared, so the noise cannot be judged",
         }[self.verdict]
-        if self.useless:
-            words = f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
+
+    def __str__(self) -> str:
         if self.verdict in ("exact", "unknown"):
-            return words
+            return f"{self.words}."
         if self.constant:
-            return f"{words}: {WITHOUT_DATA}"
+            return f"{self.words}: {WITHOUT_DATA}"
         if self.share == 0:
-            return f"{words}: 95 % of releases are exact."
-        return f"{words}: 95 % of releases err by at most {upper_percent(self.share)} of {self.whole_text}."
+            return f"{self.words}: 95 % of releases are exact."
+        return f"{self.words}: 95 % of releases err by at most {upper_percent(self.share)} of {self.whole_text}."
 
     @property
     def useless(self) -> list[str]:

@@ -405,18 +405,26 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=share_text(calibration),
-        short=(
-            share_text(calibration),
-            f"Noise: {brief_text(calibration)}",
-            *short_guarantee(calibration.guarantee),
-            "Next: bp.release(calibration, data) releases it; .explain() and .to_html() tell more.",
-        ),
+        short=short_lines(calibration, RELEASE_IT),
         number=number_text(calibration.quantile(LEVEL)),
         answer=noise_figure(calibration),
         facts=answer_facts(calibration),
         sections=calibration_sections(calibration),
         data=calibration_data(calibration),
     )
+
+
+RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells why it needs this noise."
+HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
+
+
+def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
+    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next."""
+    share = share_text(calibration)
+    noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
+    found = reason_text(calibration) if is_none(calibration.noise) else noise
+    next_step = HELP if calibration.useful.verdict == "useless" else further
+    return (found, *short_guarantee(calibration.guarantee), next_step)
 
 
 def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
@@ -631,6 +639,9 @@ def refused(refusals: Refusals) -> tuple[Section, ...]:
     return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
 
 
+RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; .explain() compares the mechanisms."
+
+
 def plan_document(found: Plan) -> doc.Document:
     """The comparison of a plan, and the document of its best calibration."""
     comparison = comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
@@ -661,6 +672,7 @@ def plan_document(found: Plan) -> doc.Document:
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
+        short=short_lines(found.best, RELEASE_BEST),
         sections=(*ahead, comparison, *asides, *best.sections),
         data=data,
     )

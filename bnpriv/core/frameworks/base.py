@@ -26,6 +26,9 @@ from bnpriv.services import service
 # The facts that a mechanism asks a framework for, and framework files.
 # --------------------------------------------------------------------------------------------------
 
+DECISIONS = ("notion", "protected", "apart", "epsilon", "delta", "model")
+"""What somebody decides, or leaves at a default, before anything is released."""
+
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     """The hash of the representation of `facts` and of everything that tells networks apart."""
@@ -40,6 +43,9 @@ class FrameworkFacts:
 
     public_records: ClassVar[Any] = None
     """Models of one record beside those of a network."""
+
+    decisions: ClassVar[Mapping[str, str] | None] = None
+    """Who decided what, and why, as the framework's file says; None of no file. No part of what the framework is."""
 
     pairs_name_models: ClassVar[bool] = False
     """Whether a pair of secrets already says which model it is about."""

@@ -414,4 +414,4 @@ def _told(table: object, records: int) -> str:
     # a URL may hold a password
     is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
     name = Path(cast(str, table)).name if is_file else "a public table"
-    return f"{name} ({records:,} public records)"
+    return f"{name}, {records:,} public records"

@@ -178,6 +178,16 @@ class PrivateTable(Shown):
         """How it was made, and what it promises."""
         return service("table.document")(self)
 
+    def statement(self, decided: Mapping[str, str] | None = None) -> Shown:
+        """One page for a data-protection officer, as `Release.statement`.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why; a table does not know what the framework's file says of it.
+        """
+        return service("table.statement")(self, decided)
+
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
         return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
