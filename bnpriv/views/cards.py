@@ -194,7 +194,8 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     """Who cannot learn what, how far a belief can move, and the sentence that says it."""
     return Document(
         kind="guarantee",
-        headline=f"Guarantee of {budget_text(guarantee)} for {and_text([name_text(secret.attribute) for secret in guarantee.secrets])}",
+        headline=f"Guarantee of {budget_text(guarantee)} for "
+        + and_text([name_text(secret.attribute) for secret in guarantee.secrets]),
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),

@@ -45,8 +45,7 @@ def points_text(values: FloatArray) -> str:
     """Return what half, 95 % and all of the draws tell at most, and which draw tells most."""
     half, most, every = map(by_times, draw_points(values))
     return (
-        f"half of the draws move the odds {half}, 95 % {most}, all {every} "
-        f"(draw {int(np.argmax(values.max(axis=1)))})."
+        f"half of the draws move the odds {half}, 95 % {most}, all {every} (draw {int(np.argmax(values.max(axis=1)))})."
     )
 
 
