@@ -121,9 +121,10 @@ class Outputs:
         for path in self._open:
             self.fill(path, lambda beside: _overwrite(beside, bytes(size)))
 
-    def put(self, path: Path, text: str) -> None:
-        """Fill one of the files with a text."""
-        self.fill(path, lambda beside: _overwrite(beside, text.encode("utf-8", errors="backslashreplace")))
+    def put(self, path: Path, content: str | bytes) -> None:
+        """Fill one of the files with a text, or with bytes as they are."""
+        plain = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
+        self.fill(path, lambda beside: _overwrite(beside, plain))
 
     def fill(self, path: Path, write: Callable[[Path], None]) -> None:
         """Fill one of the files by what writes to a path."""
