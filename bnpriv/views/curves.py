@@ -78,7 +78,7 @@ def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
     if laws is None:
         kind = type(decision.first).__name__
         raise LawError(
-            "only laws of one number are drawn",
+            "only distributions of one number are drawn",
             found=f"{kind} in dimension {dimension}" if dimension > 1 else "numbers too close together for doubles",
             remedy="Look at to_json() instead.",
         )
@@ -112,14 +112,14 @@ def decided_laws(decision: LawDecision) -> TwoLaws | None:
         return None
     binned = [_binned(law, places) for law in (first, second)]
     noisy = [_heights(places, _noisy(masses, places, decision)) for masses in binned] if scale > 0 else None
-    known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
+    known = f"distribution learned from {decision.draws:,} draws" if decision.draws else "exact distribution"
     return TwoLaws(
         start=float(places[0]),
         end=float(places[-1]),
         exact=[_heights(places, masses, thin=True) for masses in binned],
         noisy=noisy,
         names=("one secret", "the other"),
-        title=f"The two laws that decided the noise for {visible(decision.protected)}",
+        title=f"The two distributions that decided the noise for {visible(decision.protected)}",
         desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
         f"{number_text(float(second.mean[0]))}; below what is released, with {_noise_text(decision)}.",
     )
@@ -160,8 +160,9 @@ def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) ->
         noisy=[_heights(places, _binned(law, places), thin=True) for law in released],
         names=("one secret", "the other"),
         title=title,
-        desc="Above the law of the exact answer under each secret, below that of what is released: the more alike two "
-        "needles are, the less that number tells.",
+        desc="Above the distribution of the exact answer under each secret, below that of what is released: the more "
+        "alike "
+        "two needles are, the less that number tells.",
         noisy_needles=True,
     )
     return Figure(two_laws(drawn), f"{title}: how likely every number is under either secret.")
@@ -285,7 +286,7 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
         table = views_table(curve, "The privacy loss in every view")
     except (SizeError, LawError, RefusedError):
         return
-    told = "the pairs of laws" if len(losses) > 2 else "the two laws"
+    told = "the pairs of distributions" if len(losses) > 2 else "the two distributions"
     told += " that decided the noise" if channel is None else " of which it tells most"
     guess = ", an estimate" if curve.epsilon.kind == "estimate" else ""
     yield Section(
@@ -341,18 +342,19 @@ def _no_curve(pair: LawPair, noise: Noise) -> Refusal:
     stands = "The guarantee holds as it stands."
     if pair.departure is not None:
         return Refusal(
-            required="a privacy curve needs the laws of the answer itself",
-            found="normal laws that stand for tables whose records are clamped",
+            required="a privacy curve needs the distributions of the answer itself",
+            found="normal distributions that stand for tables whose records are clamped",
             remedy=stands,
         )
     if isinstance(pair.first, Normal):
         return Refusal(
-            required="the curve of normal laws is known with Gaussian noise, and where both have one covariance",
+            required="the curve of normal distributions is known with Gaussian noise, and where both have one "
+            "covariance",
             found=f"{name} noise" if isinstance(noise, Laplace) else f"two covariances, or {name} noise",
             remedy=f'Calibrate with noise="gaussian" and a delta. {stands}',
         )
     return Refusal(
-        required="a privacy curve needs the laws of one number, and noise that does not depend on them",
+        required="a privacy curve needs the distributions of one number, and noise that does not depend on them",
         found=f"{numbers} numbers" if numbers > 1 else f"{name} noise",
         remedy=f"Ask for one number. {stands}" if numbers > 1 else stands,
     )
