@@ -24,8 +24,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 LANGUAGE = "en-GB"
 
 
-def require_form(path: Path) -> None:
-    """Refuse a file that no document can be written to, before anything is done that would be lost.
+def require_form(path: Path | None) -> None:
+    """Refuse a file that no document can be written to, before anything is done that would be lost; None is none.
 
     Raises
     ------
@@ -34,6 +34,8 @@ def require_form(path: Path) -> None:
     MissingExtraError
         If it is a .docx and python-docx is not installed.
     """
+    if path is None:
+        return
     if path.suffix.lower() not in FORMS:
         raise FileError(
             "a document is written as .docx, .html or .md", found=repr(path.name[:80]), remedy="Rename the file."

@@ -135,7 +135,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
     )
 
 
-def table_statement(made: Any, decided: Any = None, replay: str = "") -> Statement:
+def table_statement(made: Any, decided: Any = None, framework: Any = None, replay: str = "") -> Statement:
     """The statement on a private table; see `PrivateTable.statement`."""
     rule = made.rule
     return Statement(
@@ -143,8 +143,9 @@ def table_statement(made: Any, decided: Any = None, replay: str = "") -> Stateme
         it="the table, or whatever is made of it,",
         schema=rule.classes.schema,
         guarantee=rule.guarantee,
-        said=_said(None, decided),
+        said=_said(framework, decided),
         checked=(sureness_fact(rule.guarantee), *_kept(made, replay, "table")),
+        framework=framework,
         needs_model=rule.law is not None,
         real_records=True,
     )
@@ -312,7 +313,7 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
         ("apart", "how far apart (k)", some_text({each.pairs for each in secrets}, 2), given),
         ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), asked),
         ("delta", "leeway (delta)", delta, asked),
-        ("model", "the model, and the public data it rests on", guarantee.source, given),
+        ("model", "the model, and what it rests on", guarantee.source if page.needs_model else "", given),
     ):
         told = visible(page.said.get(name, ""))
         if told.startswith("default"):
