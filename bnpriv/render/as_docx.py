@@ -204,7 +204,8 @@ class _Writer:
 
 def _fact(row: Fact) -> Text:
     mark = "" if row.question.endswith("?") else ":"
-    said = [part for line in row.lines for part in (" ", *parts_of(line))]
+    ends = [*("" if plain(line).endswith(".") else ";" for line in row.lines[:-1]), ""]
+    said = [part for line, end in zip(row.lines, ends, strict=True) for part in (" ", *parts_of(line), end)]
     return (doc.Strong(f"{row.question}{mark}"), *said)
 
 
