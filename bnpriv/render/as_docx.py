@@ -64,7 +64,7 @@ def as_file(document: Document, path: Path) -> str | bytes:
 
 def _docx() -> Any:
     try:
-        return [import_module(name) for name in ("docx.enum.text", "docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
+        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
             -1
         ]
     except ImportError:

@@ -103,7 +103,7 @@ def test_forms_go_by_the_ending() -> None:
 
 def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "docx", None)
-    monkeypatch.setitem(sys.modules, "docx.enum.text", None)
+    monkeypatch.setitem(sys.modules, "docx.oxml", None)
     with pytest.raises(MissingExtraError, match=r"bnpriv\[docx\]"):
         require_form(Path("page.docx"))
     require_form(Path("page.md"))
