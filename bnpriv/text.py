@@ -305,6 +305,18 @@ def lines_text(lines: Iterable[str]) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
+def shorter(lines: Sequence[str], most: int = 3) -> list[str]:
+    """The first of many lines, and how many more there are.
+
+    Examples
+    --------
+    >>> shorter(["a = 1", "b = 2", "c = 3"], 1)
+    ['a = 1', 'and 2 more numbers']
+    """
+    more = len(lines) - most
+    return [*lines[:most], f"and {more:,} more numbers"] if more > 1 else [*lines]
+
+
 def wrapped(text: str, most: int) -> list[str]:
     """The lines of a text, each of at most `most` columns of a terminal; only a longer word is cut.
 

@@ -378,6 +378,6 @@ def _network_differences(a: Network, b: Network) -> Iterator[str]:
     shared = [name for name in a.attributes if name in b.attributes and a.graph.parents[name] == b.graph.parents[name]]
     other_numbers = [name for name in shared if not _same_law(a, b, name)]
     if other_numbers:
-        what = "numbers or states in the tables" if a.states else "laws"
+        what = "numbers or states in the tables" if a.states else "distributions"
         by = f" (by more than {ROUNDED:g} of a number)" if a.states else ""
         yield f"other {what} of {listing(other_numbers)}{by}."

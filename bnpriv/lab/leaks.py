@@ -108,7 +108,7 @@ class Leak:
             return "no path leads to it"
         left_out = "; pairs with an impossible state left out" if self.influence.dropped else ""
         if self.influence.mu is not None:
-            return f"no bound: normal laws {number_text(self.influence.mu)} deviations apart"
+            return f"no bound: normal distributions {number_text(self.influence.mu)} deviations apart"
         if self.influence.unknown is not None:
             return f"not known: {self.influence.unknown.found}"
         if not self.influence.assignment:

@@ -85,7 +85,7 @@ class Rehearsal(Shown):
 
     @property
     def margin(self) -> float:
-        """Return how far `correct` may be off by chance, in 19 rehearsals of 20."""
+        """Return how far `correct` may be off by chance, in 95 % of rehearsals."""
         return 1.96 * 0.5 / math.sqrt(len(self.first) + len(self.second))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -142,7 +142,7 @@ class Rehearsal(Shown):
             f"{allowed}{excess}."
         )
         error = (
-            f"Half of the answers err by at most {number_text(float(half))}, 19 of 20 by at most "
+            f"Half of the answers err by at most {number_text(float(half))}, 95 % by at most "
             f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
         )
         model = "" if calibration.framework.models == 1 else f", model {self.model}"
@@ -153,7 +153,7 @@ class Rehearsal(Shown):
                 rows.append((name, secret, number_text(float(values[:, k].mean())), ends))
         table = Table(
             caption="What comes out under either secret",
-            header=("number", "secret", "mean", "19 of 20 lie between"),
+            header=("number", "secret", "mean", "95 % lie between"),
             rows=rows,
             numbers=(2, 3),
         )

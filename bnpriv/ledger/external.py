@@ -21,6 +21,7 @@ from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
 from bnpriv.text import and_text, full_text, name_text, set_text, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
+from bnpriv.views.cards import short_guarantee
 
 DIFFERENTIAL_PRIVACY = "differential privacy"
 """The mechanism of an entry that stands for what another tool released."""
@@ -121,10 +122,15 @@ class ExternalRelease(Shown):
             kind="external release",
             kicker="bnpriv external release",
             headline=self.provenance,
+            lead="This is promised for single records; it tells more about a property of the whole table.",
+            short=(
+                "This is promised for single records; it tells more about a property of the whole table.",
+                "Next: .report(framework) says how much; session.record_external(release) counts it beside others.",
+            ),
             facts=(
                 fact(
-                    "What it tells of a property of the whole table",
-                    "release.report(framework) says it; session.record_external(release) counts it beside others.",
+                    "What to do next",
+                    ".report(framework) says how much; session.record_external(release) counts it beside others.",
                 ),
             ),
             data={
@@ -179,6 +185,12 @@ class ExternalReport(Shown):
             kicker="bnpriv external release",
             headline=f"{release.name} ({release.promise}) {moved}",
             lead=f"It reads {set_text(release.columns)}.",
+            short=(
+                *short_guarantee(promised, "this release alone"),
+                "Not protected by this: single records beyond what the tool promises of them.",
+                "Next: session.record_external(release) counts it beside other releases; they do not simply add up.",
+            ),
+            number=upper_text(promised.epsilon, 6),
             facts=(*about, beside),
             sections=(guarantee_section(promised),),
             data={

@@ -32,6 +32,7 @@ from bnpriv.ledger.workload import Workload, WorkloadAnswer, workload
 from bnpriv.paths import user_path
 from bnpriv.render.document import Document
 from bnpriv.render.outputs import require_writable
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
@@ -493,6 +494,24 @@ class Session(Uncopied, Shown):
     def document(self) -> Document:
         """Return what was asked, what it told about each protected attribute, and what is left."""
         return session_document(self._account, self.history, self.accountant)
+
+    def statement(self, decided: Mapping[str, str] | None = None) -> Shown:
+        """One page for a data-protection officer on all that was released, as `Release.statement`.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why; the rest is as the framework's file says.
+
+        Raises
+        ------
+        ParameterError
+            If nothing was released yet, or a decision has another name, or no text.
+        RefusedError
+            If nothing bounds what the releases tell together.
+        """
+        guarantee = self.accountant.guarantee(float(self._account.budget.delta))
+        return service("session.statement")(self, guarantee, decided)
 
     def close(self) -> None:
         """Release nothing more; the ledger keeps what was charged."""

@@ -236,7 +236,7 @@ def curve_points(views: Views, epsilon: float = 0.0) -> list[tuple[float, float]
 
 
 CURVE_CAPTION = (
-    "Delta at every epsilon: a set of answers that has probability p under one of two laws has at most "
+    "Delta at every epsilon: a set of answers that has probability p under one of two distributions has at most "
     "exp(epsilon) p + delta under the other"
 )
 
@@ -341,7 +341,7 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         kind="privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
-        lead=f"For one pair of laws, in one order; the numbers are {views.epsilon.kind}.",
+        lead=f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}.",
         answer=figure,
         sections=(Section(title="In every view", blocks=(views_table(views, "The views of this loss"),)),),
         data=views_data(views),
@@ -810,7 +810,9 @@ class PrivacyCurve(Shown):
     def __post_init__(self) -> None:
         object.__setattr__(self, "losses", tuple(self.losses))
         if not self.losses:
-            raise ParameterError("a privacy curve needs a pair of laws", found="none", remedy="Pass a pair of laws.")
+            raise ParameterError(
+                "a privacy curve needs a pair of distributions", found="none", remedy="Pass a pair of distributions."
+            )
 
     @staticmethod
     def of(pairs: Sequence[tuple[Atoms, Atoms]], noise: object) -> PrivacyCurve:
@@ -901,7 +903,7 @@ class PrivacyCurve(Shown):
             kind="privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "
+            lead=f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
             f"{self.epsilon.kind}.",
             answer=(curve_figure(self, asked=self.asked, title=title),),
             sections=(Section(title="In every view", blocks=(views_table(self, "Largest over all pairs"),)),),

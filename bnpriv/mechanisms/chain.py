@@ -209,6 +209,8 @@ class MarkovChainMechanism(Mechanism):
 
 
 def _assumption(chain: MarkovChain) -> str:
-    start = {"given": "the given law", "stationary": "the stationary law", "any": "any law"}[chain.start]
+    start = {"given": "the given distribution", "stationary": "the stationary distribution", "any": "any distribution"}[
+        chain.start
+    ]
     several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
     return f"The records are the steps of{several} with {start} at its first step."

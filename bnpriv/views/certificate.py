@@ -195,15 +195,15 @@ def learned_notes(evidence: Laws) -> tuple[str, ...]:
         return ()
     apart = sampling.told_apart(evidence.dimension)
     how = (
-        f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
+        f"The distributions of the answer were learned from {sampling.draws:,} independent draws under each secret "
         f"(seed {sampling.seed}; at most {apart:,} values are told apart){_waited(evidence)}."
     )
     drawn, effective = _posterior_of(evidence)
     if drawn is not None and drawn.reading == "belief":
         kind = "draws" if drawn.log_weights is None else "weighted draws"
         how = (
-            f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
-            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
+            f"The distributions of the answer were learned from {sampling.draws:,} tables under each secret, drawn "
+            f"below the {drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
             f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
         )
     if sampling.confidence is None:

@@ -91,7 +91,7 @@ def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
     if laws is None:
         kind = type(decision.first).__name__
         raise LawError(
-            "only laws of one number are drawn",
+            "only distributions of one number are drawn",
             found=f"{kind} in dimension {dimension}" if dimension > 1 else "numbers too close together for doubles",
             remedy="Look at to_json() instead.",
         )
@@ -312,7 +312,7 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
         table = views_table(curve, "The privacy loss in every view")
     except (SizeError, LawError, RefusedError):
         return
-    told = "the pairs of laws" if len(losses) > 2 else "the two laws"
+    told = "the pairs of distributions" if len(losses) > 2 else "the two distributions"
     told += " that decided the noise" if channel is None else " of which it tells most"
     guess = ", an estimate" if curve.epsilon.kind == "estimate" else ""
     yield Section(
@@ -368,18 +368,19 @@ def _no_curve(pair: LawPair, noise: Noise) -> Refusal:
     stands = "The guarantee holds as it stands."
     if pair.departure is not None:
         return Refusal(
-            required="a privacy curve needs the laws of the answer itself",
-            found="normal laws that stand for tables whose records are clamped",
+            required="a privacy curve needs the distributions of the answer itself",
+            found="normal distributions that stand for tables whose records are clamped",
             remedy=stands,
         )
     if isinstance(pair.first, Normal):
         return Refusal(
-            required="the curve of normal laws is known with Gaussian noise, and where both have one covariance",
+            required="the curve of normal distributions is known with Gaussian noise, and where both have one "
+            "covariance",
             found=f"{name} noise" if isinstance(noise, Laplace) else f"two covariances, or {name} noise",
             remedy=f'Calibrate with noise="gaussian" and a delta. {stands}',
         )
     return Refusal(
-        required="a privacy curve needs the laws of one number, and noise that does not depend on them",
+        required="a privacy curve needs the distributions of one number, and noise that does not depend on them",
         found=f"{numbers} numbers" if numbers > 1 else f"{name} noise",
         remedy=f"Ask for one number. {stands}" if numbers > 1 else stands,
     )

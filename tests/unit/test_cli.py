@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv import progress as pace
 from bnpriv.cli import main
-from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
 from bnpriv.ledger.ledger import Ledger
@@ -194,7 +194,7 @@ def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp
     for given in ((), ("--ledger", str(place), "--budget", "2")):
         code, out, err = shell(*words, *given)
         assert (code, out) == (2, "")
-        assert "an error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600" in err
+        assert "an error of 7,190 in 95 % of releases, beside a range from 400 to 1,600" in err
         assert "useful from about epsilon 1.8 on" in err
     assert bp.Session(bp.example("student"), DATA, ledger=place).remaining == 2.0
     code, _, err = shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data")
@@ -252,7 +252,9 @@ def test_what_takes_long_is_noted_before_it_is_done_in_the_words_of_the_shell(
         code, _, err = shell(command, *words)
         assert code == 0
         notes = err.splitlines()
-        assert any("To work out the laws of the answer under 1 more model takes" in note for note in notes), err
+        assert any("To work out the distributions of the answer under 1 more model takes" in note for note in notes), (
+            err
+        )
         for note in notes:
             assert re.fullmatch(
                 r"note: To [^/=]+ takes? about \d+ s\.( Fewer files .* of \[network\] take less\.)?", note

@@ -96,7 +96,7 @@ def spectral_refusal(chain: MarkovChain) -> Refusal | None:
         found = f"a chain of period {int(chain.period.max())}"
         return Refusal(required="the spectral bound needs a chain without a period", found=found, remedy=remedy)
     if any(chain.limit(model) is None for model in range(len(chain.transition))):
-        required = "the spectral bound needs a stationary law without probabilities that are all but zero"
+        required = "the spectral bound needs a stationary distribution without probabilities that are all but zero"
         return Refusal(required=required, found="a smaller one than doubles hold", remedy=remedy)
     return None
 
@@ -116,7 +116,7 @@ KNOWN = 1e-9
 """Error of an influence in nats below which it is called exact."""
 
 NO_CHAIN_CONDITIONALS = Refusal(
-    required="the law of a column given a secret must be that of one value",
+    required="the distribution of a column given a secret must be that of one value",
     found="a column of many values, which depend on each other",
     remedy="Use explain(), which names the values before and after that tell most.",
 )

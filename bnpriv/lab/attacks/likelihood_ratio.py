@@ -598,7 +598,7 @@ def accuracy(first: ExactLaw, second: ExactLaw, noise: Noise, draws: int, random
         return _of_atoms(noise, first, second, draws, random)
     if isinstance(first, Normal) and isinstance(second, Normal):
         return _of_normals(noise, first, second, draws, random)
-    raise _unknown("laws of two kinds")
+    raise _unknown("distributions of two kinds")
 
 
 def _unknown(found: str) -> RefusedError:
@@ -663,12 +663,12 @@ def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random:
         # the little noise across the direction is left out, without which the guess is no worse
         found = _along(noise, first, second)
         if found is None:
-            raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+            raise _unknown("normal distributions of several numbers with Laplace noise in several directions")
         _, along, variance = found
         return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
     if isinstance(noise, (Laplace, DiscreteLaplace)):
         if first.dimension > 1 or isinstance(noise, DiscreteLaplace):
-            raise _unknown("a normal law of several numbers with Laplace noise")
+            raise _unknown("a normal distribution of several numbers with Laplace noise")
         return _normal_with_laplace(noise.scales[0], first, second)
     one, other = ((law.mean, law.covariance + noise.covariance) for law in (first, second))
     if np.array_equal(one[1], other[1]):

@@ -48,7 +48,7 @@ CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 
 OF_ONE_RECORD = (
     "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
-    "follows from the laws of the answer."
+    "follows from the distributions of the answer."
 )
 
 

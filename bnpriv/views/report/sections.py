@@ -137,7 +137,7 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -181,7 +181,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
 def _trusted(report: Analysis) -> str:
     if report.network is None:
         drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
-        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
+        return (
+            "That tables are drawn as it says." if drawn else "That the declared distributions are those of the answer."
+        )
     return "That no dependence is missing in it."
 
 

@@ -89,7 +89,7 @@
     box.setAttribute("width", String(1000 * shown));
     document.getElementById("bar-cut").toggleAttribute("hidden", share <= 1);
     document.getElementById("bar-reach-text").textContent =
-      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + upperText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
+      reach === 0 ? "no noise" : "95 % of releases err by at most " + upperText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
   };
 
   const byCurves = (epsilon) => {
@@ -123,7 +123,7 @@
     const words = data.words[verdict];
     show("scale", numberText(found.scale));
     show("reason", found.reason);
-    show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 19 of 20 releases at most "
+    show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 95 % of releases at most "
       + upperText(reach));
     show("belief", found.moved);
     show("verdict", words.length === 1 ? words[0] : words[0] + upperText(100 * share, 2) + " %" + words[1]);

@@ -35,8 +35,8 @@ GLOSSARY = (
 
 LAW = (
     "law",
-    "The law of an answer says how probable each of its values is. It moves by as much as probability has to be moved, "
-    "at most, to turn one law into the other (the infinity-Wasserstein distance).",
+    "The distribution of an answer says how probable each of its values is. It moves by as much as probability has to "
+    "be moved, at most, to turn one distribution into the other (the infinity-Wasserstein distance).",
 )
 DELTA = (
     "delta",
@@ -86,10 +86,10 @@ def headline(report: Analysis) -> Text:
     if report.worst is None:
         found = report.laws
         if found is None or isinstance(found, Refusal) or found.distance is None:
-            return "It is declared which laws must not be told apart"
+            return "It is declared which distributions must not be told apart"
         return (
-            "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
-            f"moves by up to {upper_text(found.distance.upper)}"
+            "The answers of two declared distributions can be told apart: from one to the other the distribution of "
+            f"the answer moves by up to {upper_text(found.distance.upper)}"
         )
     if report.query is not None:
         return _asked_headline(report, report.query)
@@ -234,7 +234,7 @@ def setting_text(report: Analysis) -> str:
     records = "" if report.records is None else f"{report.records:,} records, "
     if report.network is None:
         count = 0 if report.framework is None else report.framework.models
-        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of laws"
+        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
     count = len(network.graph.edges)
     edges = "1 edge" if count == 1 else f"{count} edges"
@@ -248,7 +248,7 @@ def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
     drawn = network.posterior_draws
     if drawn is not None and drawn.belief:
-        return f"the law of {drawn.draws:,} draws from a posterior"
+        return f"the distribution of {drawn.draws:,} draws from a posterior"
     if drawn is not None:
         models = "1 model" if network.models == 1 else f"{network.models:,} models"
         return f"{models} drawn from a posterior"

@@ -113,7 +113,7 @@ def test_what_columns_tell_about_which_of_two_networks_holds() -> None:
 
 def test_laws_without_a_network_name_no_columns() -> None:
     kind = kinds.laws()
-    with pytest.raises(bp.errors.RefusedError, match="laws of an answer, which name no columns"):
+    with pytest.raises(bp.errors.RefusedError, match="distributions of an answer, which name no columns"):
         leaks(kind.framework, kind.query)
 
 

@@ -225,7 +225,7 @@ def test_which_of_the_laws(chosen: list[tuple[int, int]], whole: bool, epsilon: 
     calibration = bp.TightMechanism().calibrate(framework, epsilon=epsilon)
     (secret,) = calibration.guarantee.secrets
     different = len({k for pair in chosen for k in pair})
-    assert secret.secret == f"which of the {different} declared laws the answer has"
+    assert secret.secret == f"which of the {different} declared distributions the answer has"
     assert secret.bounds_belief is whole
     laws = {
         k: (prior, dict(enumerate(np.exp(LAWS[k].logs).tolist())))

@@ -125,7 +125,8 @@ def test_normal_laws_are_as_far_apart_as_their_influence_says() -> None:
     subject = kinds.gaussian()
     mu = bp.max_influence(subject.network, ["sat"], "income", bp.apart(at_most=5)).mu
     assert (
-        leaks(subject.framework, subject.query)["income"].reached == f"no bound: normal laws {mu:.4g} deviations apart"
+        leaks(subject.framework, subject.query)["income"].reached
+        == f"no bound: normal distributions {mu:.4g} deviations apart"
     )
 
 
