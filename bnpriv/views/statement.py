@@ -26,11 +26,11 @@ from bnpriv.text import (
     and_text,
     full_text,
     name_text,
-    of_nats,
     rounded_up,
     shorter,
     shown_number,
     some_text,
+    times_text,
     upper_chance,
     upper_text,
     visible,
@@ -198,7 +198,7 @@ def _limits(page: Statement) -> Iterable[str]:
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
         return
-    moved = f"at most {factor_text(guarantee.nats)} times ({of_nats(upper_text(guarantee.nats))})"
+    moved = f"at most {times_text(guarantee.nats)}"
     yield f"{whoever}, the odds between two such values move by {moved}{_rare(guarantee)}. {_example(page)}"
     if guarantee.with_belief:
         names = " or of ".join(map(name_text, guarantee.with_belief))
