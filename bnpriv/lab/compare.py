@@ -24,6 +24,7 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.report_target import BESIDE_PUBLIC_RECORDS, ReportTarget, subject_of
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Items, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
@@ -241,8 +242,9 @@ def compare(
         if refusal is not None:
             raise refusal.error()
     a, b = (subject_of(framework, None) for framework in both)
-    plans = plan(framework_a, query, epsilon, delta), plan(framework_b, query, epsilon, delta)
-    told = _told(a, query), _told(b, query)
+    with progress("comparing two frameworks"):
+        plans = plan(framework_a, query, epsilon, delta), plan(framework_b, query, epsilon, delta)
+        told = _told(a, query), _told(b, query)
     nats = [{name: math.inf if each is None else float(each) for name, each in found.items()} for found in told]
     one_record = [subject.network is not None and subject.network.level == "records" for subject in (a, b)]
     return FrameworkComparison(

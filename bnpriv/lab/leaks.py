@@ -20,6 +20,7 @@ from bnpriv.core.secrets import usual_pairs
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
+from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
@@ -353,7 +354,8 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
         ((name, pairs),) = subject.secrets.items()
         names, records = (name,), framework.schema.records
         single = [influence_of(network, {other}, name, pairs) for other in network.attributes if other != name]
-    rows = [_leak(subject, network, columns, name) for name in names]
+    with progress("computing influences"):
+        rows = [_leak(subject, network, columns, name) for name in tracked(names, f"{len(names):,} columns")]
     return Leaks(
         query=query,
         rows=tuple(sorted(rows, key=_rank)),

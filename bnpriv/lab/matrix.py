@@ -17,6 +17,7 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.progress import progress
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
@@ -274,4 +275,5 @@ def influence_matrix(
     >>> influence_matrix(network).round(3).to_dict("index")
     {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
     """
-    return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()
+    with progress("computing influences"):
+        return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()

@@ -262,7 +262,6 @@ def curve_figure(views: Views, *, asked: tuple[float, float] | None, title: str)
         up="delta",
         title=title,
         desc=f"{words[0].upper()}{words[1:]}.",
-        marks=[end * k / 4 for k in range(5)],
         marked=None if asked is None else (asked[0], f"asked: epsilon {asked[0]:g}"),
     )
     return Figure(scroller(chart, title), f"{CURVE_CAPTION}; {words}.", f"{CURVE_CAPTION}; {words}.")

@@ -508,7 +508,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
     elif calibration.certificate.reasons:
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
-    drawn = None if by_laws is None else law_drawing(by_laws)
+    drawn = None if by_laws is None else law_drawing(by_laws, str(calibration.query))
     if drawn is not None:
         yield drawn
     yield from channel_figures(calibration)

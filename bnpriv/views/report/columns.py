@@ -14,7 +14,16 @@ from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
-from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, times_text, upper_chance
+from bnpriv.text import (
+    full_text,
+    name_text,
+    nats_text,
+    number_text,
+    shorten,
+    some_text,
+    times_text,
+    upper_chance,
+)
 from bnpriv.views.influence import LEGEND, heat_cell
 from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
@@ -364,7 +373,6 @@ def _chart(report: Analysis) -> Iterator[Block]:
         up="delta",
         title="Privacy curve without noise",
         desc=f"It falls with epsilon; at epsilon 1 delta is {upper_chance(at_one)}.",
-        marks=(0.0, 1.0, 2.0, 3.0, 4.0),
     )
     guess = any(row.asked is not None and row.asked.kind == "estimate" for row in report.attributes)
     told = "the queried columns tell" if report.query is not None else "the most telling column tells"
@@ -388,7 +396,7 @@ def _drawn(told: Influence) -> Iterator[Block]:
         return
     curves = told.conditional()
     if not isinstance(curves, Refusal):
-        yield Figure(two_curves(curves), f"{curves.title}: {curves.names[0]} against {curves.names[1]}")
+        yield Figure(two_curves(curves, shorten(name_text(told.frontier[0]), 40)), curves.title)
 
 
 def history_section(report: Analysis) -> Section | None:

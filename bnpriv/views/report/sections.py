@@ -125,10 +125,9 @@ def laws_section(report: Analysis) -> Section | None:
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
         decided = () if report.best is None else report.best.certificate.decisions
-        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
-        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
-            return None  # the section on the noise draws them
-        drawn = law_drawing(report.laws)
+        if any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws what decided it: one picture, with the noise that is added
+        drawn = law_drawing(report.laws, str(report.query))
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
