@@ -376,7 +376,7 @@ def record(
             opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
             mark = opened.record_external(release, key)
         told = map(str, mark.fact.lines[:-1])
-        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Head of the ledger: {mark.head}"]))
+        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Hash of the ledger's last row: {mark.head}"]))
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")
