@@ -6,7 +6,8 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -42,17 +43,29 @@ ROOM = 2**12
 """Bytes of a page or of JSON that one number of an answer may take, and more than it does."""
 
 
+@contextmanager
+def _stopping() -> Generator[None]:
+    """End on Ctrl-C with the exit code of the shell for it, and say what is left behind."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        lines = " ".join(getattr(stopped, "__notes__", ()))
+        print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
+        raise typer.Exit(STOPPED) from None
+
+
 class Commands(TyperGroup):
     """The commands of the shell, which say on Ctrl-C what they leave behind."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the words of a command."""
+        with _stopping():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; on Ctrl-C end with the exit code of the shell for it."""
-        try:
+        """Run a command."""
+        with _stopping():
             return super().invoke(ctx)
-        except KeyboardInterrupt as stopped:
-            lines = " ".join(getattr(stopped, "__notes__", ()))
-            print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
-            raise typer.Exit(STOPPED) from None
 
 
 app = typer.Typer(
@@ -198,17 +211,18 @@ def release(
     quiet: Quiet = False,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
-    from bnpriv.core.release import release as make_release
-    from bnpriv.io.framework_file import framework_files, read_framework
-    from bnpriv.ledger.prices import refuse_useless
-    from bnpriv.ledger.session import Session
-    from bnpriv.mechanisms.plan import plan as make_plan
+    with noting(_nothing_charged):
+        from bnpriv.core.release import release as make_release
+        from bnpriv.io.framework_file import framework_files, read_framework
+        from bnpriv.ledger.prices import refuse_useless
+        from bnpriv.ledger.session import Session
+        from bnpriv.mechanisms.plan import plan as make_plan
 
-    _require_ledger(ledger, budget, key)
-    from bnpriv.tables.files import data_files
+        _require_ledger(ledger, budget, key)
+        from bnpriv.tables.files import data_files
 
-    reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
-    reading += _table_files(public)
+        reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+        reading += _table_files(public)
     released: Release | None = None
     with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
         with working("calibrating every mechanism"):
@@ -264,20 +278,21 @@ def table(
     quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
-    from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
-    from bnpriv.ledger.values import Budget
-    from bnpriv.tables.files import data_files
-    from bnpriv.tables.private_table.plan import plan_table
-    from bnpriv.tables.private_table.private_table import private_table
+    with noting(_nothing_charged):
+        from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
+        from bnpriv.ledger.values import Budget
+        from bnpriv.tables.files import data_files
+        from bnpriv.tables.private_table.plan import plan_table
+        from bnpriv.tables.private_table.private_table import private_table
 
-    _require_ledger(ledger, budget, key)
-    _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
-    written = [path for path in (output, html, _file(json)) if path is not None]
-    reading = [*framework_files(framework), *_ledger_files(ledger)]
-    reading += [] if data is None else data_files(data, *written)
-    if output is not None:
-        require_writable(output, reading)
-        reading.append(output)
+        _require_ledger(ledger, budget, key)
+        _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
+        written = [path for path in (output, html, _file(json)) if path is not None]
+        reading = [*framework_files(framework), *_ledger_files(ledger)]
+        reading += [] if data is None else data_files(data, *written)
+        if output is not None:
+            require_writable(output, reading)
+            reading.append(output)
     made: PrivateTable | None = None
     with (
         noting(lambda: _left_behind(made, f"its table is in {output}.")),
@@ -341,13 +356,14 @@ def record(
     key: KeyText = None,
 ) -> None:
     """Charge what another tool releases of the table with differential privacy for single records."""
-    from bnpriv.io.framework_file import read_framework
-    from bnpriv.ledger.counted import CountedAccount
-    from bnpriv.ledger.external import from_differential_privacy
-    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+    with noting(_nothing_charged):
+        from bnpriv.io.framework_file import read_framework
+        from bnpriv.ledger.counted import CountedAccount
+        from bnpriv.ledger.external import from_differential_privacy
+        from bnpriv.ledger.ledger import charged_text
 
     mark: Mark | None = None
-    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else _nothing_charged()):
         read = [column.strip() for column in columns.split(",")]
         release = from_differential_privacy(epsilon, read, unit, delta, name)
         with working("counting"):
@@ -629,12 +645,18 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
+def _nothing_charged() -> str:
+    from bnpriv.ledger.ledger import NOTHING_CHARGED
+
+    return NOTHING_CHARGED
+
+
 def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
-    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+    from bnpriv.ledger.ledger import charged_text
 
     if released is None:
-        return NOTHING_CHARGED
+        return _nothing_charged()
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
     return charged_text(released.mark.account, released.mark.number, kept)
