@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -125,6 +126,12 @@ EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release 
 NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
 Full = Annotated[bool, typer.Option("--full", help="Print all of it, not only the first lines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the number alone.")]
+StatementFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--statement", metavar="FILE", help="Write one page for a data-protection officer: .docx, .html, .md."
+    ),
+]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -151,12 +158,12 @@ def report(
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
             made = influence_report(declared, asked, epsilon, delta)
-            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
+            text = _printed(made, full=full, quiet=quiet)
             if html is not None:
                 out.put(html, made.to_html())
             if markdown is not None:
                 out.put(markdown, made.to_markdown())
-        _show(text, data, json, out)
+        _show(text, made.to_json, json, out)
 
 
 @app.command(epilog='Example: bnpriv plan framework.toml --query "mean(sat)" --epsilon 0.5 --delta 1e-6')
@@ -181,10 +188,10 @@ def plan(
             declared, asked = read_framework(framework), _query(framework, query)
             made = make_plan(declared, asked, epsilon, delta, public=public, despite_public=despite_public)
             _ = made.best  # refused here if no mechanism supports it
-            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
+            text = _printed(made, full=full, quiet=quiet)
             if html is not None:
                 out.put(html, made.to_html())
-        _show(text, data, json, out)
+        _show(text, made.to_json, json, out)
 
 
 @app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
@@ -206,6 +213,7 @@ def release(
     despite_public: DespitePublic = False,
     even_if_useless: EvenIfUseless = False,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
@@ -217,14 +225,17 @@ def release(
         from bnpriv.ledger.prices import refuse_useless
         from bnpriv.ledger.session import Session
         from bnpriv.mechanisms.plan import plan as make_plan
+        from bnpriv.render.as_docx import as_file, require_form
 
         _require_ledger(ledger, budget, key)
+        require_form(statement)
         from bnpriv.tables.files import data_files
 
-        reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+        written = html, statement, _file(json)
+        reading = [*framework_files(framework), *data_files(data, *written), *_ledger_files(ledger)]
         reading += _table_files(public)
     released: Release | None = None
-    with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
+    with noting(lambda: _left_behind(released)), outputs(*written, reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -242,13 +253,17 @@ def release(
             if session is None and not even_if_useless:
                 refuse_useless(best)
         # an answer that could not be kept would be asked for again, which costs privacy again
-        out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
+        if any(written):
+            out.reserve(len(best.to_html()) + ROOM * (32 + best.noise.dimension))
         with working("reading the table"):
             options: dict[str, Any] = {"key": key, "even_if_useless": even_if_useless}
             released = make_release(best, data) if session is None else session.release(best, **options)
         if html is not None:
             out.put(html, released.to_html())
-        _show(_printed(released, full=full, quiet=quiet), released.to_json(), json, out)
+        if statement is not None:
+            page = service("release.statement")(released, None, public, _replay(json, "release.json", framework))
+            out.put(statement, as_file(page.document, statement))
+        _show(_printed(released, full=full, quiet=quiet), released.to_json, json, out)
 
 
 @app.command(
@@ -273,21 +288,25 @@ def table(
     account: AccountName = "data",
     key: KeyText = None,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
     with noting(_nothing_charged):
-        from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
+        from bnpriv.io.framework_file import framework_files, read_decisions, read_hidden, read_queries
         from bnpriv.ledger.values import Budget
+        from bnpriv.render.as_docx import as_file, require_form
         from bnpriv.tables.files import data_files
         from bnpriv.tables.private_table.plan import plan_table
         from bnpriv.tables.private_table.private_table import private_table
 
         _require_ledger(ledger, budget, key)
         _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
-        written = [path for path in (output, html, _file(json)) if path is not None]
+        _refuse_no_statement(statement, plan=plan, form=form)
+        require_form(statement)
+        written = [path for path in (output, html, statement, _file(json)) if path is not None]
         reading = [*framework_files(framework), *_ledger_files(ledger)]
         reading += [] if data is None else data_files(data, *written)
         if output is not None:
@@ -296,7 +315,7 @@ def table(
     made: PrivateTable | None = None
     with (
         noting(lambda: _left_behind(made, f"its table is in {output}.")),
-        outputs(html, _file(json), reading=reading) as out,
+        outputs(html, statement, _file(json), reading=reading) as out,
     ):
         hidden, schema, known = read_hidden(framework)
         if plan:
@@ -305,7 +324,7 @@ def table(
                 planned = plan_table(hidden, epsilon, delta, queries=queries, schema=schema, law=known)
                 if html is not None:
                     out.put(html, planned.to_html())
-            _show(_printed(planned, full=full, quiet=quiet), planned.to_json(), json, out)
+            _show(_printed(planned, full=full, quiet=quiet), planned.to_json, json, out)
             return
         out.reserve(ROOM * 256)
         with working("reading the table"):
@@ -315,7 +334,11 @@ def table(
             made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
         if html is not None:
             out.put(html, made.to_html())
-        _show(_printed(made, full=full, quiet=quiet), made.to_json(), json, out)
+        if statement is not None:
+            decided, replay = read_decisions(framework), _replay(json, "table.json", framework)
+            page = service("table.statement")(made, decided, None if isinstance(hidden, tuple) else hidden, replay)
+            out.put(statement, as_file(page.document, statement))
+        _show(_printed(made, full=full, quiet=quiet), made.to_json, json, out)
 
 
 @ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
@@ -335,7 +358,7 @@ def show(
         page = LedgerPage.of(Ledger.open(ledger), account)
         if html is not None:
             out.put(html, page.to_html())
-        _show(_printed(page, full=full, quiet=quiet), page.to_json(), json, out)
+        _show(_printed(page, full=full, quiet=quiet), page.to_json, json, out)
 
 
 @ledger_app.command(
@@ -469,7 +492,7 @@ def check(
             found = check_data(read_framework(framework), data)
         if html is not None:
             out.put(html, found.to_html())
-        _show(_printed(found, full=full, quiet=quiet), found.to_json(), json, out)
+        _show(_printed(found, full=full, quiet=quiet), found.to_json, json, out)
     raise typer.Exit(0 if found.is_well else 1)
 
 
@@ -662,6 +685,22 @@ def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledge
     return charged_text(released.mark.account, released.mark.number, kept)
 
 
+def _replay(json: str | None, usual: str, framework: Path) -> str:
+    """The command that replays what `--json` wrote, without the folders of this machine."""
+    written = _file(json)
+    return shlex.join(["bnpriv", "verify", usual if written is None else written.name, "--framework", framework.name])
+
+
+def _refuse_no_statement(statement: Path | None, *, plan: bool, form: str | None) -> None:
+    """Refuse a statement on what is not published, or hides no numbers of records."""
+    if statement is not None and (plan or form == "open columns"):
+        raise ParameterError(
+            "a statement is on a table that hides numbers of records",
+            found="a plan, which publishes nothing" if plan else "a table of open columns",
+            remedy="Leave out --statement, or --plan." if plan else "Leave out --statement; --html has its promise.",
+        )
+
+
 def _require_ledger(ledger: str | None, budget: float | None, key: str | None) -> None:
     if ledger is None and not (budget is None and key is None):
         raise ParameterError("a budget or a key is kept in a ledger", found="no ledger", remedy="Add --ledger FILE.")
@@ -715,12 +754,12 @@ def _printed(made: Shown, *, full: bool, quiet: bool) -> str:
     return made.text if full else made.quiet if quiet else str(made)
 
 
-def _show(text: str, json: str, target: str | None, out: Outputs) -> None:
+def _show(text: str, json: Callable[[], str], target: str | None, out: Outputs) -> None:
     """Print the text, or JSON where `target` is -; otherwise also write JSON to the file `target`."""
     path = _file(target)
     if path is not None:
-        out.put(path, json + "\n")
-    _print(json if target == "-" else text)
+        out.put(path, json() + "\n")
+    _print(json() if target == "-" else text)
 
 
 def _print(text: str) -> None:

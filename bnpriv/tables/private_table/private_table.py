@@ -179,15 +179,17 @@ class PrivateTable(Shown):
         """How it was made, and what it promises."""
         return service("table.document")(self)
 
-    def statement(self, decided: Mapping[str, str] | None = None) -> Shown:
+    def statement(self, decided: Mapping[str, str] | None = None, framework: object = None) -> Shown:
         """One page for a data-protection officer, as `Release.statement`.
 
         Parameters
         ----------
         decided : mapping from str to str, optional
-            Who decided what, and why; a table does not know what the framework's file says of it.
+            Who decided what, and why.
+        framework : Framework, optional
+            What it was made of, whose file says the rest.
         """
-        return service("table.statement")(self, decided)
+        return service("table.statement")(self, decided, framework)
 
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
