@@ -190,7 +190,10 @@ WORDS = {
     "delta": ("refused: what a factor does is worked out for Laplace noise and delta 0", ""),
     "other": ("refused: what a factor does is worked out for Markov quilts and for noise that needs no model", ""),
     "columns": ("refused: ", "found distributions of an answer, which name no columns"),
-    "counts": ("refused: a public table is compared with the distribution of one record", "found secrets of another notion"),
+    "counts": (
+        "refused: a public table is compared with the distribution of one record",
+        "found secrets of another notion",
+    ),
     "covered": ("refused: ", "found not covered"),
     "together": ("refused: what single columns tell needs independent records", "records tell about each other"),
 }

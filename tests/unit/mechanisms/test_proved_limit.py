@@ -247,7 +247,10 @@ def test_the_limit_of_laws_that_are_estimates_is_one() -> None:
     )
     query = bp.count(bp.col("a") > 4)
     assert limit_of(framework, query, 0.5, 0.0).kind == "estimate"
-    for epsilon, text in ((0.5, "an estimate, as these distributions are"), (20.0, "as far as distributions that are estimates tell")):
+    for epsilon, text in (
+        (0.5, "an estimate, as these distributions are"),
+        (20.0, "as far as distributions that are estimates tell"),
+    ):
         found = bp.plan(framework, query, epsilon).limit
         assert found.kind == "estimate"
         assert text in found.text

@@ -76,7 +76,10 @@ def test_a_plan_of_one_unit_goes_by_the_error() -> None:
 def test_declared_laws_begin_a_sentence() -> None:
     text = DirectionalMechanism().calibrate(laws(), epsilon=1.0).text
     assert text.startswith("The answer of the declared distributions can be released")
-    assert "Distributions 1 and 2: the two distributions of the answer must stay alike, their means are at most 2 apart" in text
+    assert (
+        "Distributions 1 and 2: the two distributions of the answer must stay alike, their means are at most 2 apart"
+        in text
+    )
     assert "the two secrets of the distribution" not in text
 
 

@@ -362,7 +362,9 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
     assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
-    sampled_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn distributions").values()]
+    sampled_laws = [
+        weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn distributions").values()
+    ]
     assert len(sampled_laws) == 2
     del framework, other, first, again
     gc.collect()
