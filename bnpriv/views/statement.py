@@ -39,13 +39,13 @@ from bnpriv.views.accountant import PRIVATE_TABLE
 from bnpriv.views.cards import sureness_fact
 from bnpriv.views.release import shown_numbers
 
-MOST_LISTED = 8
+MOST_ASKED_SHOWN = 8
 """Releases of an account that are listed."""
 
 BLANK = "_" * 40
 """A line to be filled in by hand."""
 
-SINGLE = (
+SINGLE_RECORDS = (
     "Single records: whether somebody is in the table, and what their record holds. Differential privacy for single "
     "records is the tool for that."
 )
@@ -108,13 +108,13 @@ class Statement(Shown):
                 "guarantee": self.guarantee.to_json(),
                 "odds": factor_text(self.guarantee.nats),
                 "example": _example(self),
-                "decisions": [dict(zip(ROW, row, strict=True)) for row in rows],
+                "decisions": [dict(zip(DECISION_FIELDS, row, strict=True)) for row in rows],
                 "source": self.guarantee.source,
             },
         )
 
 
-ROW = ("name", "what", "value", "decided", "status")
+DECISION_FIELDS = ("name", "what", "value", "decided", "status")
 
 
 def release_statement(release: Any, decided: Any = None, public: object = None, replay: str = "") -> Statement:
@@ -162,8 +162,8 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
 def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
     releases = session.history.releases
-    asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_LISTED]]
-    more = [f"and {len(releases) - MOST_LISTED:,} more"] if len(releases) > MOST_LISTED else []
+    asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
+    more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
     ledger = (
         fact("Head of the ledger", (Code(session.head),)),
@@ -263,7 +263,7 @@ def _open(page: Statement) -> Iterable[Text]:
     elif framework is not None and framework.single_values:
         yield "Whether somebody is in the table, and what their record holds in other columns."
     elif not page.real_records:
-        yield SINGLE
+        yield SINGLE_RECORDS
     others = tuple(name for name in page.schema.columns if name not in guarantee.protected)
     if others:
         yield "What the table as a whole holds in other columns: ", Names(others, most=6), "."
