@@ -19,7 +19,9 @@ BOTH_SECRETS = ("first", "second")
 """Classes of what is drawn for the first and for the second of two secrets."""
 
 
-def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False) -> Html:
+def drawing(
+    size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False, least: float = 0.0
+) -> Html:
     """Return an SVG element with the title and the description that a screen reader reads out.
 
     Parameters
@@ -34,6 +36,8 @@ def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, st
         Class of the element.
     stretch : bool
         Let it fill its box without keeping its proportions; for bars without text.
+    least : float
+        The width to which a page may shrink it.
     """
     body = join(*children)
     # Ids are shared by all that stands in a page, also by what other cells of a notebook show.
@@ -50,6 +54,7 @@ def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, st
         role="img",
         aria_labelledby=f"t{mark} d{mark}",
         class_=class_,
+        style=f"min-width:{least:.0f}px" if least else None,
         xmlns="http://www.w3.org/2000/svg",
     )
 
