@@ -17,6 +17,7 @@ from bnpriv.core.secrets import Pair
 from bnpriv.errors import RefusedError
 from bnpriv.lab.attacks.result import NumpySampler, accuracy_bound, noisy
 from bnpriv.lab.sampling.game import notion_sampler
+from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Paragraph, Table, fact
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
@@ -263,9 +264,10 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     game = notion_sampler(framework).game(framework, calibration)
     game.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    exact = [side(draws, random) for side in game.sides]
-    first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
-    correct, caveats = game.guessed(first, second, calibration.noise, random)
+    with progress("rehearsing the release"):
+        exact = [side(draws, random) for side in game.sides]
+        first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
+        correct, caveats = game.guessed(first, second, calibration.noise, random)
     return Rehearsal(
         calibration=calibration,
         protected=game.protected,

@@ -36,6 +36,7 @@ from bnpriv.ledger.history import total_with
 from bnpriv.ledger.prices import USEFUL
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
+from bnpriv.progress import tracked
 from bnpriv.render.document import Code, Document, Fact, Inline, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import Json, and_text, lower_text, number_text, upper_percent, upper_text
@@ -728,7 +729,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     """
     before = _checked(accountant, queries, limit, budget)
     share = float(limit - before) / len(queries) * (1 - 1e-15)
-    questions = [AskedQuestion.of(accountant, query, share) for query in queries]
+    questions = [AskedQuestion.of(accountant, query, share) for query in tracked(queries, "questions by themselves")]
     if any(each.entry.query is None for each in questions):
         raise RefusedError(
             "questions that share a budget are told apart by their texts",
@@ -789,7 +790,7 @@ def planned(
     """Yield calibrations of the least errors; by quilts also with some asked as one, as a stack may move less."""
     groups, apart = _groups(questions), questions
     best = shared(accountant, questions, limit, share, quick=True) if groups else None
-    for group in groups:
+    for group in tracked(groups, "questions asked as one"):
         chosen = [k for k, each in enumerate(questions) if group & set(each.asked)]
         both = _stacked(accountant, [questions[k] for k in chosen], float(limit) / len(questions) * len(chosen))
         if both is None:

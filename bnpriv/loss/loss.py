@@ -35,7 +35,7 @@ from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
-from bnpriv.text import Json, number_text, of_nats, upper_chance, upper_text, visible
+from bnpriv.text import Json, by_times, number_text, upper_chance, upper_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -362,7 +362,7 @@ def loss_text(loss: float) -> str:
     """Return in words how large a privacy loss may be."""
     if loss < NO_LOSS:
         return "The privacy loss is 0, to within rounding"
-    most = "has no bound" if math.isinf(loss) else f"is at most {of_nats(upper_text(loss))}"
+    most = "has no bound" if math.isinf(loss) else f"is bounded: the odds move {by_times(loss)}"
     return f"The privacy loss {most}"
 
 

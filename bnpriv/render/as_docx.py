@@ -24,8 +24,8 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 LANGUAGE = "en-GB"
 
 
-def require_form(path: Path) -> None:
-    """Refuse a file that no document can be written to, before anything is done that would be lost.
+def require_form(path: Path | None) -> None:
+    """Refuse a file that no document can be written to, before anything is done that would be lost; None is none.
 
     Raises
     ------
@@ -34,6 +34,8 @@ def require_form(path: Path) -> None:
     MissingExtraError
         If it is a .docx and python-docx is not installed.
     """
+    if path is None:
+        return
     if path.suffix.lower() not in FORMS:
         raise FileError(
             "a document is written as .docx, .html or .md", found=repr(path.name[:80]), remedy="Rename the file."
@@ -62,7 +64,7 @@ def as_file(document: Document, path: Path) -> str | bytes:
 
 def _docx() -> Any:
     try:
-        return [import_module(name) for name in ("docx.enum.text", "docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
+        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
             -1
         ]
     except ImportError:
@@ -202,7 +204,8 @@ class _Writer:
 
 def _fact(row: Fact) -> Text:
     mark = "" if row.question.endswith("?") else ":"
-    said = [part for line in row.lines for part in (" ", *parts_of(line))]
+    ends = [*("" if plain(line).endswith(".") else ";" for line in row.lines[:-1]), ""]
+    said = [part for line, end in zip(row.lines, ends, strict=True) for part in (" ", *parts_of(line), end)]
     return (doc.Strong(f"{row.question}{mark}"), *said)
 
 

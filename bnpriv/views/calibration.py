@@ -26,10 +26,12 @@ from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
     and_text,
+    by_times,
+    factor_text,
     full_text,
     name_text,
     number_text,
-    of_nats,
+    times_text,
     upper_chance,
     upper_percent,
     upper_text,
@@ -128,17 +130,17 @@ def reason_text(calibration: Calibrated) -> str:
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
     worst = decisions[0]
     protected = name_text(worst.protected)
-    told = of_nats(upper_text(worst.influence.upper))
     if worst.scale == 0 and not worst.queried_near:
         if worst.excess is not None:
-            budget = of_nats(f"{calibration.epsilon:g}")
+            budget = times_text(calibration.epsilon)
             return (
-                f"The queried columns together tell more than {budget} about {protected} so rarely that delta is "
-                f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
+                f"Together the queried columns move the odds about {protected} by more than {budget} so rarely that "
+                f"delta is {upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is "
+                "allowed."
             )
         return (
-            f"The queried columns together tell at most {told} about {protected}, which is within the budget of "
-            f"{calibration.epsilon:g}."
+            f"Together the queried columns move the odds about {protected} {by_times(worst.influence.upper)}, which is "
+            f"within the budget of {factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
         )
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
@@ -146,8 +148,9 @@ def reason_text(calibration: Calibrated) -> str:
         return f"The noise hides all that could tell about {protected}: {moved}."
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
-        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
-        f"{seen}, {told}, which is taken off the budget of {calibration.epsilon:g}."
+        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than {seen}, which "
+        f"moves the odds {by_times(worst.influence.upper)}; that is taken off the budget of epsilon "
+        f"{calibration.epsilon:g}."
     )
 
 
@@ -494,7 +497,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "noise hides",
                 "answer moves by",
                 "quilt",
-                "it tells (nats)",
+                "it moves the odds by",
                 "scale",
             ),
             rows=rows,
@@ -520,7 +523,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
         (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
         (doc.Names(quilt, nothing=nothing),),
-        upper_text(decision.influence.upper) + passed,
+        times_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
 

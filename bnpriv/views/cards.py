@@ -31,7 +31,9 @@ from bnpriv.render.document import (
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.text import (
+    SPELLED,
     and_text,
+    factor_text,
     full_text,
     name_text,
     percent_text,
@@ -192,7 +194,8 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     """Who cannot learn what, how far a belief can move, and the sentence that says it."""
     return Document(
         kind="guarantee",
-        headline=f"Guarantee of {budget_text(guarantee)} for {and_text([name_text(secret.attribute) for secret in guarantee.secrets])}",
+        headline=f"Guarantee of {budget_text(guarantee)} for "
+        + and_text([name_text(secret.attribute) for secret in guarantee.secrets]),
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
@@ -340,9 +343,9 @@ def even_text(nats: float) -> str:
     >>> even_text(1.0)
     'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
     """
-    between, factor = "Even odds between the two secrets of a pair", odds.factor_text(nats)
+    between, factor = "Even odds between the two secrets of a pair", factor_text(nats)
     if math.isinf(nats):
         return f"{between} can become certainty"
-    if nats > odds.SPELLED:
+    if nats > SPELLED:
         return f"{between} can become as good as certainty, {factor} to 1"
     return f"{between} become at most {factor} to 1, that is {odds.belief_text(0.5, nats)} for one of them"

@@ -23,7 +23,7 @@ from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 from bnpriv.mechanisms.more_draws import draws_needed
 from bnpriv.render.document import Code, Document, Items, Section, fact
-from bnpriv.text import full_text, number_text, percent_text, rough_text
+from bnpriv.text import by_times, full_text, number_text, percent_text, rough_text
 
 # --------------------------------------------------------------------------------------------------
 # What certificates say about draws: models from a posterior, laws from tables (docs/claims/posterior.md, draws.md).
@@ -43,10 +43,9 @@ def with_draws(framework: Framework, query: Query, certificate: Certificate) -> 
 
 def points_text(values: FloatArray) -> str:
     """Return what half, 95 % and all of the draws tell at most, and which draw tells most."""
-    half, most, every = (number_text(point) for point in draw_points(values))
+    half, most, every = map(by_times, draw_points(values))
     return (
-        f"half of the draws tell at most {half} nats, 95 % at most {most}, all at most {every} "
-        f"(draw {int(np.argmax(values.max(axis=1)))})."
+        f"half of the draws move the odds {half}, 95 % {most}, all {every} (draw {int(np.argmax(values.max(axis=1)))})."
     )
 
 

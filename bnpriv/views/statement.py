@@ -16,6 +16,7 @@ from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.queries.builtin import Count, Mean, Proportion, Total
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.kind import notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Code, Document, Fact, Facts, Names, Paragraph, Text, fact
@@ -25,11 +26,11 @@ from bnpriv.text import (
     and_text,
     full_text,
     name_text,
-    of_nats,
     rounded_up,
     shorter,
     shown_number,
     some_text,
+    times_text,
     upper_chance,
     upper_text,
     visible,
@@ -85,15 +86,22 @@ class Statement(Shown):
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
-            "What was checked, and how to check it again": (Facts(tuple(self.checked)),),
+            "What it rests on, what was checked, and how to check it again": (
+                Facts(
+                    (
+                        *([fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []),
+                        *self.checked,
+                    )
+                ),
+            ),
         }
         return Document(
             kind="statement",
             kicker="Statement for the data-protection officer",
             headline="What was published, and what nobody can conclude from it",
             sections=tuple(
-                doc.Section(title=title, id=title.split()[-1], blocks=tuple(blocks), explained=True)
-                for title, blocks in parts.items()
+                doc.Section(title=title, id=None if place else "statement", blocks=tuple(blocks), explained=True)
+                for place, (title, blocks) in enumerate(parts.items())
             ),
             data={
                 "published": [inline(line) for line in self.lines],
@@ -135,7 +143,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
     )
 
 
-def table_statement(made: Any, decided: Any = None, replay: str = "") -> Statement:
+def table_statement(made: Any, decided: Any = None, framework: Any = None, replay: str = "") -> Statement:
     """The statement on a private table; see `PrivateTable.statement`."""
     rule = made.rule
     return Statement(
@@ -143,8 +151,9 @@ def table_statement(made: Any, decided: Any = None, replay: str = "") -> Stateme
         it="the table, or whatever is made of it,",
         schema=rule.classes.schema,
         guarantee=rule.guarantee,
-        said=_said(None, decided),
+        said=_said(framework, decided),
         checked=(sureness_fact(rule.guarantee), *_kept(made, replay, "table")),
+        framework=framework,
         needs_model=rule.law is not None,
         real_records=True,
     )
@@ -182,16 +191,14 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
 def _limits(page: Statement) -> Iterable[str]:
     guarantee = page.guarantee
     yield f"Protected: {'; '.join(shorter([str(secret) for secret in guarantee.secrets]))}."
-    # the source stands once on the page
-    drawn = None if page.framework is None else posterior_of(page.framework)
-    believed = guarantee.observer.replace("" if drawn is None else f" (public data: {drawn.source})", "")
-    whoever = f"To somebody who sees {page.it} and believes {believed}"
+    whoever = f"To somebody who sees {page.it} and believes "
+    whoever += "a model that is named below" if page.needs_model else _believed(page)
     if guarantee.failure == 1:
         bound = f"{factor_text(guarantee.epsilon)} p + {upper_text(guarantee.delta)}"
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
         return
-    moved = f"at most {factor_text(guarantee.nats)} times ({of_nats(upper_text(guarantee.nats))})"
+    moved = f"at most {times_text(guarantee.nats)}"
     yield f"{whoever}, the odds between two such values move by {moved}{_rare(guarantee)}. {_example(page)}"
     if guarantee.with_belief:
         names = " or of ".join(map(name_text, guarantee.with_belief))
@@ -202,6 +209,12 @@ def _limits(page: Statement) -> Iterable[str]:
             f"Of {and_text(rest)} only these pairs are protected: the odds between other values, and a belief in one "
             "value against all others, may move further."
         )
+
+
+def _believed(page: Statement) -> str:
+    """What somebody may believe, without the source, which stands once on the page."""
+    drawn = None if page.framework is None else posterior_of(page.framework)
+    return page.guarantee.observer.replace("" if drawn is None else f" (public data: {drawn.source})", "")
 
 
 def _rare(guarantee: Guarantee) -> str:
@@ -240,7 +253,7 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
     start = float(f"{low + (high - low) / 10:.1g}")
     step = float(math.floor(secret.distance)) if secret.distance >= 1 else secret.distance
     start = start if low <= start and start + step <= high else low
-    return shown_number(start, 0), shown_number(start + step, 0)
+    return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
 
 
 def _open(page: Statement) -> Iterable[Text]:
@@ -305,14 +318,20 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     filed = getattr(page.framework, "decisions", None) is not None
     given = "given in the framework file" if filed else "given"
     asked = "asked for with the release"
+    several = f"{guarantee.models:,} model{'s' if guarantee.models > 1 else ''}, named below"
+    kind = (
+        ""
+        if page.framework is None
+        else f"{notion_of(page.framework).secret_text or 'what columns are like as a whole'} ({page.framework.notion})"
+    )
     delta = full_text(rounded_up(guarantee.delta)) if guarantee.delta else "0, none"
     for name, what, value, source in (
-        ("notion", "kind of fact that is hidden", getattr(page.framework, "notion", ""), given),
+        ("notion", "kind of fact that is hidden", kind, given),
         ("protected", "what is protected", some_text({each.attribute for each in secrets}), given),
         ("apart", "how far apart (k)", some_text({each.pairs for each in secrets}, 2), given),
         ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), asked),
         ("delta", "leeway (delta)", delta, asked),
-        ("model", "the model, and the public data it rests on", guarantee.source, given),
+        ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
         told = visible(page.said.get(name, ""))
         if told.startswith("default"):

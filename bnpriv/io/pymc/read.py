@@ -33,6 +33,7 @@ from bnpriv.io.pymc.structure import Structure, Variable, structure_of, unsuppor
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.parameter_draws import READINGS, DrawReading
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.progress import progress
 
 # --------------------------------------------------------------------------------------------------
 # Models of single records: observed variables, all of whose parameters are fixed to draws of a posterior.
@@ -556,4 +557,5 @@ def from_pymc(
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )
-    return network_of(model, columns, asked)
+    with progress("reading the model"):
+        return network_of(model, columns, asked)

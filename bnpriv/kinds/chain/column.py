@@ -19,7 +19,7 @@ from bnpriv.kind import FurtherTable, kind_of
 from bnpriv.kinds.chain.network import LEAST, MarkovChain
 from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale, together
 from bnpriv.kinds.chain.steps import Step, stationary_error
-from bnpriv.text import name_text, number_text, of_nats, upper_text
+from bnpriv.text import name_text, number_text, times_text
 
 # --------------------------------------------------------------------------------------------------
 # A bound of the influence from the spectrum of the transition matrix: cheap, looser, for chains that mix.
@@ -161,9 +161,9 @@ def explain_place(influence: Influence) -> str:
     if influence.details is None or influence.pair is None or not influence.frontier:
         return plain_text(influence)
     (name,) = influence.columns
-    told = of_nats(upper_text(influence.bound.upper))
     return (
-        f"The rest of {name} tells {told} about one value of it: most at {influence.details}, about {influence.pair}.\n"
+        f"The rest of {name} moves the odds about one value of it by up to {times_text(influence.bound.upper)}: most "
+        f"at {influence.details}, about {influence.pair}.\n"
         "Given the values just before and after, all others tell nothing more."
     )
 

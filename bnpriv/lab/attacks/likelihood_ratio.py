@@ -41,6 +41,7 @@ from bnpriv.kinds.draws.answers import drawn_from
 from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.progress import progress, tracked
 
 # --------------------------------------------------------------------------------------------------
 # The law of a query's integer sums given the laws of its columns, without making up a single record.
@@ -546,8 +547,11 @@ def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, se
     """
     draws = checks.whole("draws", draws)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    pairs = _pairs(calibration)
-    found = [(accuracy(pair.first, pair.second, calibration.noise, draws, random), pair, name) for pair, name in pairs]
+    with progress("attacking the release"):
+        found = [
+            (accuracy(pair.first, pair.second, calibration.noise, draws, random), pair, name)
+            for pair, name in tracked(_pairs(calibration), "pairs of secrets")
+        ]
     best, pair, name = max(found, key=lambda each: each[0].value)
     return Attack(
         method="likelihood ratio",

@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
-from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
+from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
 from bnpriv.views.cards import belief_fact as of_guarantee
 from bnpriv.views.cards import belief_table, even_text, observer_fact, protected_fact, sureness_fact
@@ -218,15 +218,14 @@ def _leak(row: AttributeReport) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
+        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     elif likely is not None:
-        worst = of_nats(upper_text(told))
-        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} {likely.worst}"
+        moved = f"the odds move by at most {likely_text(likely)}, {times_text(told)} {likely.worst}"
     else:
-        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
+        moved = f"the odds move {by_times(told)}"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")

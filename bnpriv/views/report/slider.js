@@ -37,9 +37,10 @@
     if (!(value > 0 && value < 1e15)) return numberText(value, digits);
     return numberText(value >= 1000 ? Math.ceil(value * (1 - 1e-12)) : roundedUp(value, digits));
   };
+  const factorText = (nats) => nats > 30 ? "10^" + Math.ceil(nats / Math.LN10) : numberText(roundedUp(Math.exp(nats)), 3);
   const movedText = (epsilon) => {
     if (data.prior === null) {
-      return "at most a factor " + (epsilon > 30 ? "10^" + Math.ceil(epsilon / Math.LN10) : numberText(roundedUp(Math.exp(epsilon)), 3));
+      return "at most " + factorText(epsilon) + " times";
     }
     const odds = (data.prior / (1 - data.prior)) * Math.exp(epsilon);
     return "at most " + general(roundedUp(100 / (1 + 1 / odds)), 3) + " %";
@@ -75,7 +76,7 @@
   const reasonText = ({ scale, row, curve }) => {
     const [sensitivity, told, near] = row;
     const who = curve.who + " (" + curve.pair + (data.models > 1 ? ", model " + curve.model : "") + "): ";
-    const rest = told === 0 ? "" : "; the rest of the query tells " + upperText(told) + (upperText(told) === "1" ? " nat" : " nats");
+    const rest = told === 0 ? "" : "; the rest of the query moves the odds by at most " + factorText(told) + " times";
     if (scale === 0) return who + "nothing has to be hidden" + rest;
     return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
   };

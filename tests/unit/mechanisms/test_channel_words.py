@@ -173,7 +173,7 @@ def test_a_curve_names_its_worst_pair_and_is_plotted() -> None:
     assert len(set(curve.names)) == len(curve.losses) == 4
     assert curve.worst.epsilon.upper == curve.epsilon.upper
     assert repr(curve) == "PrivacyCurve(4 ordered pairs, epsilon=1)"
-    assert "at most 1 nat\n" in curve.text.replace(".\n", "\n")
+    assert "the odds move by at most 2.72 times (1 nat)\n" in curve.text.replace(".\n", "\n")
     assert f"most about {curve.names[curve.losses.index(curve.worst)]}" in curve.text
     pyplot = pytest.importorskip("matplotlib.pyplot")
     drawn = curve.plot()

@@ -151,8 +151,8 @@ def test_leaks_as_text_table_and_plot() -> None:
     found = leaks(network(), TALL)
     lines = str(found).splitlines()
     assert lines[:2] == ["What count(height > 180) tells.", "It reads height."]
-    assert lines[4].split()[:2] == ["attribute", "nats"]
-    assert lines[5].split()[:2] == ["height", "infinite"]
+    assert lines[4].split()[:3] == ["attribute", "odds", "move"]
+    assert lines[5].split()[:3] == ["height", "any", "factor"]
     assert "height = height0 for" in str(found)
     assert "one state" in str(found)
     assert "no path leads to it" in str(leaks(network(), HIGH))
