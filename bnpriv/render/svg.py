@@ -36,8 +36,6 @@ def drawing(
         Class of the element.
     stretch : bool
         Let it fill its box without keeping its proportions; for bars without text.
-    least : float
-        The width to which a page may shrink it.
     """
     body = join(*children)
     # Ids are shared by all that stands in a page, also by what other cells of a notebook show.
@@ -54,7 +52,6 @@ def drawing(
         role="img",
         aria_labelledby=f"t{mark} d{mark}",
         class_=class_,
-        style=f"min-width:{least:.0f}px" if least else None,
         xmlns="http://www.w3.org/2000/svg",
     )
 
