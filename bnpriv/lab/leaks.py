@@ -20,11 +20,11 @@ from bnpriv.core.secrets import usual_pairs
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
-from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table, json_number
+from bnpriv.render.document import Cell, Code, Document, Inline, Name, Names, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
 from bnpriv.shown import Shown
-from bnpriv.text import and_text, name_text, nats_text, number_text, upper_chance
+from bnpriv.text import and_text, name_text, nats_text, number_text, of_nats, shorten, upper_chance, upper_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,6 +200,7 @@ class Leaks(Shown):
     def document(self) -> Document:
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
+        more = len(self.rows) - MOST_PRINTED
         what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
         rows: list[tuple[tuple[Name], Cell, str, str]] = []
         for row in self.rows:
@@ -216,6 +217,12 @@ class Leaks(Shown):
             kind="leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
+            short=(
+                *(_line(row) for row in self.rows[:MOST_PRINTED]),
+                *((f"and {more:,} more attributes, about which no more is told",) if more > 0 else ()),
+                f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
+                "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
+            ),
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),
             data={
                 "query": str(self.query),
@@ -274,9 +281,23 @@ class Leaks(Shown):
         )
 
 
+def _line(row: Leak) -> tuple[Inline, ...]:
+    """What is told about an attribute, in a line of what is printed."""
+    if math.isnan(row.nats):
+        return Name(row.attribute), f": {row.reached}"
+    moved = row.moved_text if row.bounds_belief else ""
+    told = "no bound" if math.isinf(row.nats) else of_nats(upper_text(row.nats))
+    belief = f"a belief of 10 % becomes at most {moved}, " if moved not in ("", "-") else ""
+    return Name(row.attribute), f": {belief}{told} ({shorten(row.reached, 50)})"
+
+
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
     return Cell(nats_text(nats) + more, drawing=bar)
+
+
+MOST_PRINTED = 4
+"""Attributes that are printed."""
 
 
 def leaks(model: Network | Framework, query: Query | str) -> Leaks:
