@@ -218,8 +218,8 @@ class Leaks(Shown):
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
             short=(
-                *(_line(row) for row in self.rows[:MOST_PRINTED]),
-                *((f"and {more:,} more attributes, about which no more is told",) if more > 0 else ()),
+                *(_line(row) for row in self.rows[: MOST_PRINTED + (more == 1)]),
+                *((f"and {more:,} more attributes, about which no more is told",) if more > 1 else ()),
                 f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
                 "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
             ),
@@ -285,10 +285,11 @@ def _line(row: Leak) -> tuple[Inline, ...]:
     """What is told about an attribute, in a line of what is printed."""
     if math.isnan(row.nats):
         return Name(row.attribute), f": {row.reached}"
-    moved = row.moved_text if row.bounds_belief else ""
-    told = "no bound" if math.isinf(row.nats) else of_nats(upper_text(row.nats))
-    belief = f"a belief of 10 % becomes at most {moved}, " if moved not in ("", "-") else ""
-    return Name(row.attribute), f": {belief}{told} ({shorten(row.reached, 50)})"
+    if math.isinf(row.nats):
+        return Name(row.attribute), f": no bound ({row.reached})"
+    told = of_nats(upper_text(row.nats))
+    belief = f"a belief of 10 % becomes at most {row.moved_text}, {told}" if row.bounds_belief else f"at most {told}"
+    return Name(row.attribute), f": {belief} ({shorten(row.reached, 50)})"
 
 
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:

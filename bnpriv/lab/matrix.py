@@ -187,11 +187,7 @@ class InfluenceMatrix(Shown):
             kind="influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
-            short=(
-                *self._strongest(),
-                *notes[:1],
-                "Next: .explain() shows all; bp.leaks(network, query) is about a query.",
-            ),
+            short=(*self._strongest(), *notes[:1], "Next: .explain() shows all; bp.leaks(network, query) a query."),
             answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),
             data={
                 "protected": list(self.protected),
@@ -206,12 +202,11 @@ class InfluenceMatrix(Shown):
         """The largest influences, in lines of what is printed."""
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
         places = np.dstack(np.unravel_index(np.argsort(-known, axis=None), known.shape))[0][:MOST_PRINTED]
-        told = [
-            (self.columns[k], self.protected[row], known[row, k]) for row, k in places.tolist() if known[row, k] > 0
-        ]
         lines = [
-            f"{name_text(seen)} tells at most {of_nats(upper_text(nats))} about {name_text(about)}"
-            for seen, about, nats in told
+            f"{name_text(self.columns[k])} tells at most {of_nats(upper_text(float(known[row, k])))} about "
+            f"{name_text(self.protected[row])}"
+            for row, k in places.tolist()
+            if known[row, k] > 0
         ]
         return tuple(lines) or ("No attribute tells anything about another.",)
 

@@ -189,7 +189,7 @@ def _line(epsilon: float, one: Calibration) -> str:
     """What an epsilon buys, in a line of what is printed."""
     moved = one.guarantee.moved_text()
     told = f"10 % becomes at most {moved}" if one.guarantee.with_belief else f"the odds become at most {moved}"
-    return f"Epsilon {epsilon:g} ({told}): {one.useful}"
+    return f"Epsilon {epsilon:g} ({told}): {one.useful.verdict}, mean error {number_text(one.expected_error)}."
 
 
 def tradeoff(

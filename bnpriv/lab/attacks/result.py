@@ -162,7 +162,7 @@ class Attack(Shown):
             ),
             short=(
                 f"{allowed}; a coin is right in 50 %.",
-                f"Found by {self.method}{counted or ', without draws'}.",
+                f"By {self.method}{counted or ', worked out without draws'}.",
                 f"Secrets: {shorten(self.secrets, 150)}. Defence: {self.mechanism}.",
                 "Next: a smaller epsilon allows less; bp.plan(framework, query, epsilon) names mechanisms.",
             ),
