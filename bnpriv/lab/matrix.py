@@ -22,7 +22,7 @@ from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
 from bnpriv.shown import Shown
-from bnpriv.text import name_text, times_text
+from bnpriv.text import by_times, name_text, times_text
 from bnpriv.views.influence import LEGEND, heat_cell
 
 if TYPE_CHECKING:
@@ -203,11 +203,12 @@ class InfluenceMatrix(Shown):
     def _strongest(self) -> tuple[str, ...]:
         """The largest influences, in lines of what is printed."""
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
-        places = np.dstack(np.unravel_index(np.argsort(-known, axis=None), known.shape))[0][:MOST_PRINTED]
+        order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
+        places = zip(*(each.tolist() for each in order), strict=True)
         lines = [
             f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
             f"{by_times(float(known[row, k]))}"
-            for row, k in places.tolist()
+            for row, k in places
             if known[row, k] > 0
         ]
         return tuple(lines) or ("No attribute tells anything about another.",)
