@@ -204,7 +204,7 @@ class InfluenceMatrix(Shown):
         """The largest influences, in lines of what is printed."""
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
         order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
-        places = zip(*(each.tolist() for each in order), strict=True)
+        places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
         lines = [
             f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
             f"{by_times(float(known[row, k]))}"
