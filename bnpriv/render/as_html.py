@@ -66,13 +66,15 @@ def _body(document: Document) -> Iterable[Html]:
     if document.lead or verdict:
         parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
     parts += [block(part) for part in document.answer]
-    if document.facts:
-        parts.append(block(doc.Facts(document.facts)))
+    facts = block(doc.Facts(document.facts)) if document.facts else Html()
+    beside = element("div", *map(block, document.beside), class_="aside") if document.beside else facts
+    parts += [facts] if document.beside else []
     answer = element("div", *parts, class_=f"answer {document.tone}")
-    if document.beside:
-        aside = element("div", *map(block, document.beside), class_="aside")
-        answer = element("div", element("div", answer, aside, class_="pair"), class_="first")
-    return (answer, *map(block, document.sections))
+    if beside:
+        answer = element("div", element("div", answer, beside, class_="pair"), class_="first")
+    # what is closed stands behind what is open, so that two columns of them leave no holes
+    sections = map(block, sorted(document.sections, key=lambda part: part.folded))
+    return (answer, element("div", *sections, class_="sections"))
 
 
 def _live(blocks: Iterable[Block]) -> Iterable[Live]:

@@ -21,7 +21,7 @@ from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
 from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact
-from bnpriv.render.figures import bar_legend, cut_text, noise_bar
+from bnpriv.render.figures import bar_ends, bar_legend, cut_text, noise_bar
 from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
@@ -312,13 +312,12 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     if found is None or reach == 0:
         return ()
     low, high, label = found
-    span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    desc = f"The {span_text}; 95 % of releases err by at most {upper_text(reach)}, "
+    error = f"95 % of releases err by at most {upper_text(reach)}"
+    desc = f"The range of {label}: {number_text(low)} to {number_text(high)}; {error}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
-    legend = bar_legend(span_text, "error of 95 % of releases" + cut_text(high - low, reach))
-    caption = "Drawn to scale around the middle of the range; no data have been looked at."
-    return (Figure(join(bar, legend), caption),)
+    drawn = bar_legend(f"{error}{cut_text(high - low, reach)}; drawn around the middle, no data were looked at")
+    return (Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
 
 
 def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
+from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
 from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
@@ -104,10 +106,11 @@ def laws_section(report: Analysis) -> Section | None:
     if isinstance(report.laws, Refusal):
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
+        noise = None if report.best is None else report.best.noise
         decided = () if report.best is None else report.best.certificate.decisions
-        if any(isinstance(each, LawDecision) for each in decided):
-            return None  # the section on the noise draws what decided it: one picture, with the noise that is added
-        drawn = law_drawing(report.laws, str(report.query))
+        if isinstance(noise, Channel) or any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws them: one picture, with what is released
+        drawn = law_drawing(replace(report.laws, scale=0.0), str(report.query))
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
