@@ -498,7 +498,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "pair of secrets",
                 "noise hides",
                 "answer moves by",
-                "quilt",
+                "quilt (shield)",
                 "it moves the odds by",
                 "scale",
             ),

@@ -224,7 +224,10 @@ def quilts_section(report: Analysis) -> Section | None:
         return None
     blocks = tuple(block for row in report.attributes for block in _of(row))
     return Section(
-        title="Quilts, the least telling first", blocks=(Paragraph(QUILTS_INTRO), *blocks), id="quilts", folded=True
+        title="Quilts (shields), the least telling first",
+        blocks=(Paragraph(QUILTS_INTRO), *blocks),
+        id="quilts",
+        folded=True,
     )
 
 
@@ -237,7 +240,7 @@ def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
     noisy = any(line.noise is not None for line in row.quilts)
     shown = told_header("quilt", endless=endless, mu=mu)
     start = len(shown)
-    header = (*shown, *(("queried near", "answer moves by", "scale") if noisy else ()), "near", "remote")
+    header = (*shown, *(("queried and near", "answer moves by", "scale") if noisy else ()), "near", "remote")
     numbers = (*told_numbers(endless=endless, mu=mu), *((start + 1, start + 2) if noisy else ()))
     more = f"{row.more} more." if row.more else ""
     if row.more is None:
