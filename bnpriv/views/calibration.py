@@ -508,7 +508,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
             numbers=(3, 5),
             more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
         )
-    elif len(found) > 1:
+    elif len(found) > 1 or any(isinstance(each, LawDecision) and each.distance is not None for each in found):
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
     drawn = None if by_laws is None else law_drawing(by_laws)

@@ -155,7 +155,9 @@ def laws_section(report: Analysis) -> Section | None:
         if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
             return None  # the section on the noise draws them
         drawn = law_drawing(report.laws)
-        blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
+        # without columns the facts tell the distance
+        told = (Paragraph(distance_text(report.laws)),) if report.attributes else ()
+        blocks = (*told, *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
 
@@ -206,7 +208,8 @@ def _telling(report: Analysis) -> Iterator[Text]:
     told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
     if row is not None and told:
         factors = [f"{some_text(each.columns)} {odds.factor_text(row.shown(each))}" for each in told]
-        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}."
+        guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
+        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
 
 
 def _open(report: Analysis) -> Iterator[Text]:

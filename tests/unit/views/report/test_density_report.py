@@ -131,7 +131,7 @@ def test_what_has_no_density_is_not_known(alone, form: str) -> None:
 def test_the_fate_of_the_query_comes_first(answered) -> None:
     assert answered.headline.startswith("mean of score can be released at epsilon 1") or "mean" in answered.headline
     assert "estimate" in answered.headline
-    assert "rests on an estimate" in str(answered)
+    assert "rests on an estimate" in answered.text
 
 
 def test_a_query_of_a_column_that_the_secret_drives_is_told() -> None:
