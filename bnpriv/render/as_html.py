@@ -24,13 +24,15 @@ def document_page(document: Document) -> Html:
 
 
 def document_card(document: Document) -> Html:
-    """Return what a notebook shows: what is printed and the drawings; the rest is folded, and nothing needs a script."""
+    """Return what a notebook shows, without scripts: what is printed and the drawings, with the rest folded."""
     still = _still(document)
     if not document.short:
         return html.fragment(*_body(still))
     figures = [part for part in (*document.answer, *document.beside) if isinstance(part, doc.Figure)]
     others = [block(part) for part in still.answer if part not in figures]
-    facts = [block(doc.Facts(document.facts))] if document.facts else []
+    shown = " ".join(map(plain, document.short))
+    rows = [replace(row, lines=tuple(line for line in row.lines if plain(line) not in shown)) for row in document.facts]
+    facts = [block(doc.Facts(tuple(row for row in rows if row.lines)))] if any(row.lines for row in rows) else []
     sections = [block(part) for part in (*(part for part in document.beside if part not in figures), *still.sections)]
     first, *lines = document.short
     said = [_lead(document, first), *(element("p", inline(line), class_="small") for line in lines)]

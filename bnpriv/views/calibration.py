@@ -26,11 +26,13 @@ from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
     and_text,
+    by_times,
+    factor_text,
     full_text,
     name_text,
     number_text,
-    of_nats,
     shorten,
+    times_text,
     upper_chance,
     upper_percent,
     upper_text,
@@ -88,7 +90,7 @@ def verdict_text(calibration: Calibrated) -> str:
 
 def further_text(calibration: Calibrated) -> str:
     """Return what `brief_text` leaves open: the mean error, and of a quilt what the shielded columns still tell."""
-    said = []
+    said = list[str]()
     if not is_none(calibration.noise) and not parts_differ(calibration):
         averaged = averaged_text(calibration)
         said.append(f"The mean error is {number_text(calibration.expected_error)}{averaged}.")
@@ -112,7 +114,7 @@ def is_weighted(calibration: Calibrated) -> bool:
 
 
 def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
-    """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
+    """Return by how much 95 % of releases err at most: each part by its own where they differ."""
     if parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
         return from_to(errors, [upper_text(error) for error in errors], most)
@@ -125,18 +127,17 @@ def reason_text(calibration: Calibrated) -> str:
     if not isinstance(worst, Decision):
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
     protected, near = name_text(worst.protected), [name_text(name) for name in sorted(worst.queried_near)]
-    read = (
-        f"No change of {and_text(near)} moves the answer; the other queried columns" if near else "The queried columns"
-    )
+    read = "Together the queried columns move"
+    if near:
+        read = f"No change of {and_text(near)} moves the answer; together the other queried columns move"
     if worst.excess is not None:
         return (
-            f"{read} together tell more than {of_nats(f'{calibration.epsilon:g}')} about {protected} so "
-            f"rarely that delta is {upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} "
-            "that is allowed."
+            f"{read} the odds about {protected} by more than {times_text(calibration.epsilon)} so rarely that delta is "
+            f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
         )
     return (
-        f"{read} together tell at most {of_nats(upper_text(worst.influence.upper))} about {protected}, "
-        f"which is within the budget of {calibration.epsilon:g}."
+        f"{read} the odds about {protected} {by_times(worst.influence.upper)}, which is within the budget of "
+        f"{factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
     )
 
 
@@ -145,10 +146,10 @@ def _shielded(calibration: Calibrated, worst: Decision) -> str:
     protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
         return f"It hides all that could tell about {protected}."
-    seen, told = and_text([name_text(name) for name in sorted(worst.quilt.quilt)]), upper_text(worst.influence.upper)
+    seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
-        f"The rest of the query tells no more about {protected} than {seen}, {of_nats(told)}, which is taken off the "
-        f"budget of {calibration.epsilon:g}."
+        f"The rest of the query tells no more about {protected} than {seen}, which moves the odds "
+        f"{by_times(worst.influence.upper)}; that is taken off the budget of epsilon {calibration.epsilon:g}."
     )
 
 
@@ -204,8 +205,8 @@ def share_text(calibration: Calibrated) -> str:
     if useful.constant:
         return f"{WITHOUT_DATA[0].upper()}{WITHOUT_DATA[1:]}"
     if not calibration.quantile(LEVEL):
-        return f"19 releases of 20 are exact{averaged}."
-    error = "19 releases of 20 err by at most"
+        return f"95 % of releases are exact{averaged}."
+    error = "95 % of releases err by at most"
     if useful.verdict == "unknown":
         return f"{error} {errors_text(calibration)}{averaged}."
     share = f"{upper_percent(useful.share)} of {useful.whole_text}"
@@ -273,7 +274,7 @@ def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     for query, places in found.pieces:
         if isinstance(query, Derived):
             bounds = query.error_bounds([halves[k] for k in places], schema)
-            errs = "".join(f"; the answer of 19 of 20 releases errs by at most {upper_text(each)}" for each in bounds)
+            errs = "".join(f"; the answer of 95 % of releases errs by at most {upper_text(each)}" for each in bounds)
             said.append(f"{query}: to {query.base_text(schema)}{errs}.")
     what = (
         "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
@@ -310,10 +311,10 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
         return ()
     low, high, label = found
     span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    desc = f"The {span_text}; 19 of 20 releases err by at most {upper_text(reach)}, "
+    desc = f"The {span_text}; 95 % of releases err by at most {upper_text(reach)}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
-    legend = bar_legend(span_text, "error of 19 of 20 releases" + cut_text(high - low, reach))
+    legend = bar_legend(span_text, "error of 95 % of releases" + cut_text(high - low, reach))
     caption = "Drawn to scale around the middle of the range; no data have been looked at."
     return (Figure(join(bar, legend), caption),)
 
@@ -336,7 +337,7 @@ def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
 
 
 def deciding_error(calibration: Calibrated) -> float:
-    """Return by how much that output errs at most in 19 releases of 20."""
+    """Return by how much that output errs at most in 95 % of releases."""
     return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
 
 
@@ -471,7 +472,7 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
     equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
     yield Table(
         caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
-        header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
+        header=("part", "weight", "scale", "95 % of releases err by at most", "of its range", "verdict"),
         rows=[
             (
                 (doc.Code(part.label),),
@@ -501,7 +502,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "noise hides",
                 "answer moves by",
                 "quilt",
-                "it tells (nats)",
+                "it moves the odds by",
                 "scale",
             ),
             rows=rows,
@@ -511,7 +512,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
     elif len(found) > 1 or any(isinstance(each, LawDecision) and each.distance is not None for each in found):
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
-    drawn = None if by_laws is None else law_drawing(by_laws)
+    drawn = None if by_laws is None else law_drawing(by_laws, str(calibration.query))
     if drawn is not None:
         yield drawn
     yield from channel_figures(calibration)
@@ -527,7 +528,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
         (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
         (doc.Names(quilt, nothing=nothing),),
-        upper_text(decision.influence.upper) + passed,
+        times_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
 
@@ -630,7 +631,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
         header=(
             *("mechanism", "noise", "scale", "mean error"),
             *((f"times the least{'' if limit.kind == 'exact' else ', at most'}",) if limit.least else ()),
-            *("answer", "19 of 20 releases err by at most"),
+            *("answer", "95 % of releases err by at most"),
         ),
         rows=[_compared(calibration, limit) for calibration in calibrations],
         numbers=(2, 3, 4) if limit.least else (2, 3),

@@ -31,7 +31,9 @@ from bnpriv.render.document import (
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.text import (
+    SPELLED,
     and_text,
+    factor_text,
     full_text,
     name_text,
     percent_text,
@@ -256,7 +258,7 @@ def _strength(guarantee: Guarantee) -> str:
     of = "" if guarantee.with_belief == guarantee.protected else f" in a secret of {some}"
     belief = f", a belief of 10 %{of} to at most {guarantee.moved_text()}" if guarantee.with_belief else ""
     rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.failure else ""
-    moved = f"odds move by at most {odds.factor_text(guarantee.nats)} times"
+    moved = f"odds move by at most {factor_text(guarantee.nats)} times"
     return f"{moved}{belief}{rare} ({budget_text(guarantee)}{sure})"
 
 
@@ -340,9 +342,9 @@ def even_text(nats: float) -> str:
     >>> even_text(1.0)
     'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
     """
-    between, factor = "Even odds between the two secrets of a pair", odds.factor_text(nats)
+    between, factor = "Even odds between the two secrets of a pair", factor_text(nats)
     if math.isinf(nats):
         return f"{between} can become certainty"
-    if nats > odds.SPELLED:
+    if nats > SPELLED:
         return f"{between} can become as good as certainty, {factor} to 1"
     return f"{between} become at most {factor} to 1, that is {odds.belief_text(0.5, nats)} for one of them"

@@ -87,12 +87,12 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=str(calibration.useful),
         short=(
-            f"{_short_numbers(_shown(release))}. {calibration.useful.words}.",
+            f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
             *short_guarantee(calibration.guarantee),
             next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
         data=release.to_dict(),
@@ -111,7 +111,8 @@ def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
     return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
 
 
-def _shown(release: Release) -> list[ShownNumber]:
+def shown_numbers(release: Release) -> list[ShownNumber]:
+    """The numbers of a release as they are shown."""
     calibration = release.calibration
     noisy = not is_none(calibration.noise)
     uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain

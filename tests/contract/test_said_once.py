@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from bnpriv.render.as_html import document_card, document_page
-from bnpriv.render.as_text import MOST_LINES, SCREEN, WIDTH, document_text, screen_text, short_text
+from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH, SCREEN, document_text, screen_text, short_text
 from bnpriv.render.document import Document
 from bnpriv.text import width
 from tests.documents import SUBJECTS, shown, subject
@@ -72,9 +72,9 @@ def test_short_at_first_one_screen_and_nothing_twice(name: str) -> None:
     wrong: list[str] = []
     for what, each in shown(name):
         made: Document = each.document
-        for text, most in ((short_text(made), MOST_LINES), (screen_text(made), SCREEN)):
+        for text, most in ((short_text(made), LINES_PRINTED), (screen_text(made), SCREEN)):
             lines = text.split("\n")
-            if len(lines) > most or max(map(width, lines)) > WIDTH:
+            if len(lines) > most or max(map(width, lines)) > PRINTED_WIDTH:
                 wrong.append(f"{what}: {len(lines)} lines, the longest of {max(map(width, lines))}")
         forms = {"text": document_text(made), "screen": screen_text(made), "page": words_of(str(document_page(made)))}
         forms["card"] = words_of(str(document_card(made)))

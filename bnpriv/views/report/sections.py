@@ -28,7 +28,7 @@ from bnpriv.render.document import (
     parts_of,
 )
 from bnpriv.services import service
-from bnpriv.text import name_text, of_nats, percent_text, some_text, upper_text, visible
+from bnpriv.text import by_times, factor_text, name_text, percent_text, some_text, times_text, upper_text, visible
 from bnpriv.views.calibration import TRUST, brief_text, next_step, query_facts, short_lines
 from bnpriv.views.cards import (
     MOST_SAID,
@@ -151,10 +151,9 @@ def laws_section(report: Analysis) -> Section | None:
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
         decided = () if report.best is None else report.best.certificate.decisions
-        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
-        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
-            return None  # the section on the noise draws them
-        drawn = law_drawing(report.laws)
+        if any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws what decided it: one picture, with the noise that is added
+        drawn = law_drawing(report.laws, str(report.query))
         # without columns the facts tell the distance
         told = (Paragraph(distance_text(report.laws)),) if report.attributes else ()
         blocks = (*told, *([] if drawn is None else [drawn]))
@@ -166,7 +165,7 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -207,7 +206,7 @@ def _telling(report: Analysis) -> Iterator[Text]:
     row = report.worst
     told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
     if row is not None and told:
-        factors = [f"{some_text(each.columns)} {odds.factor_text(row.shown(each))}" for each in told]
+        factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
         guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
         yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
 
@@ -260,7 +259,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
 def _trusted(report: Analysis) -> str:
     if report.network is None:
         drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
-        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
+        return (
+            "That tables are drawn as it says." if drawn else "That the declared distributions are those of the answer."
+        )
     return "That no dependence is missing in it."
 
 
@@ -292,15 +293,14 @@ def _leak(row: AttributeReport) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
+        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     elif likely is not None:
-        worst = of_nats(upper_text(told))
-        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} {likely.worst}"
+        moved = f"the odds move by at most {likely_text(likely)}, {times_text(told)} {likely.worst}"
     else:
-        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
+        moved = f"the odds move {by_times(told)}"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")

@@ -86,7 +86,7 @@ def answered(framework) -> bp.types.InfluenceReport:
 
 def told(report: bp.types.InfluenceReport, form: str) -> str:
     return {
-        "text": str,
+        "text": lambda report: report.text,
         "markdown": lambda r: r.to_markdown(),
         "html": lambda r: r.to_html(),
         "notebook": lambda r: r._repr_html_(),
