@@ -306,6 +306,8 @@ def _explanation(asked: Influence) -> Section:
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
     # how an estimate was refined has a table of its own
     others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
+    if len(asked.columns) == 1:  # the table of columns says how it was found
+        others = [line.removesuffix(f" {asked.how.partition('. ')[2]}") for line in others]
     blocks: list[Block] = [Paragraph(lines[0])]
     blocks += [doc.Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:

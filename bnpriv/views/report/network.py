@@ -255,7 +255,9 @@ def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
 
 
 def _quilt_row(row: RankedQuilt, *, endless: bool, mu: bool, noisy: bool) -> tuple[Text | Cell, ...]:
-    found = "" if row.influence is None else witness_text(row.influence)
+    # of one column the table of columns says how it was found, where no assignment attains it
+    alone = row.influence is not None and len(row.quilt.quilt) == 1 and not row.influence.assignment
+    found = "" if row.influence is None or alone else witness_text(row.influence)
     reached = f"reached at {found}" if row.influence is not None and row.influence.assignment else found
     first = Cell((Names(tuple(row.quilt.quilt), nothing="no column at all"),), note=reached)
     told = told_cells(first, row.influence, endless=endless, mu=mu)

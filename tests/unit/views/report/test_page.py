@@ -82,7 +82,7 @@ def test_a_release_shows_each_number_with_its_interval(student) -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(student, BOTH, epsilon=1.0)
     released = bp.release(calibration, bp.example_data("student"))
     page = released.to_html()
-    lines = str(released).splitlines()
+    lines = released.text.splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith("number "))
     for line in lines[start + 1 : start + 3]:
         label, value, between = re.split("  +", line)
