@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -112,6 +113,12 @@ EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release 
 NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
 Full = Annotated[bool, typer.Option("--full", help="Print all of it, not only the first lines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the number alone.")]
+StatementFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--statement", metavar="FILE", help="Write one page for a data-protection officer: .docx, .html, .md."
+    ),
+]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -193,6 +200,7 @@ def release(
     despite_public: DespitePublic = False,
     even_if_useless: EvenIfUseless = False,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
@@ -203,14 +211,17 @@ def release(
     from bnpriv.ledger.prices import refuse_useless
     from bnpriv.ledger.session import Session
     from bnpriv.mechanisms.plan import plan as make_plan
+    from bnpriv.render.as_docx import as_file, require_form
 
     _require_ledger(ledger, budget, key)
+    require_form(statement)
     from bnpriv.tables.files import data_files
 
-    reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
+    written = html, statement, _file(json)
+    reading = [*framework_files(framework), *data_files(data, *written), *_ledger_files(ledger)]
     reading += _table_files(public)
     released: Release | None = None
-    with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
+    with noting(lambda: _left_behind(released)), outputs(*written, reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -228,12 +239,15 @@ def release(
             if session is None and not even_if_useless:
                 refuse_useless(best)
         # an answer that could not be kept would be asked for again, which costs privacy again
-        out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
+        out.reserve(len(best.to_html()) + ROOM * (32 + best.noise.dimension))
         with working("reading the table"):
             options: dict[str, Any] = {"key": key, "even_if_useless": even_if_useless}
             released = make_release(best, data) if session is None else session.release(best, **options)
         if html is not None:
             out.put(html, released.to_html())
+        if statement is not None:
+            page = service("release.statement")(released, None, public, _replay(json, "release.json", framework))
+            out.put(statement, as_file(page.document, statement))
         _show(_printed(released, full=full, quiet=quiet), released.to_json(), json, out)
 
 
@@ -259,20 +273,24 @@ def table(
     account: AccountName = "data",
     key: KeyText = None,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
-    from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
+    from bnpriv.io.framework_file import framework_files, read_decisions, read_hidden, read_queries
     from bnpriv.ledger.values import Budget
+    from bnpriv.render.as_docx import as_file, require_form
     from bnpriv.tables.files import data_files
     from bnpriv.tables.private_table.plan import plan_table
     from bnpriv.tables.private_table.private_table import private_table
 
     _require_ledger(ledger, budget, key)
     _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
-    written = [path for path in (output, html, _file(json)) if path is not None]
+    _refuse_no_statement(statement, plan=plan, form=form)
+    require_form(statement)
+    written = [path for path in (output, html, statement, _file(json)) if path is not None]
     reading = [*framework_files(framework), *_ledger_files(ledger)]
     reading += [] if data is None else data_files(data, *written)
     if output is not None:
@@ -281,7 +299,7 @@ def table(
     made: PrivateTable | None = None
     with (
         noting(lambda: _left_behind(made, f"its table is in {output}.")),
-        outputs(html, _file(json), reading=reading) as out,
+        outputs(html, statement, _file(json), reading=reading) as out,
     ):
         hidden, schema, known = read_hidden(framework)
         if plan:
@@ -300,6 +318,10 @@ def table(
             made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
         if html is not None:
             out.put(html, made.to_html())
+        if statement is not None:
+            decided, replay = read_decisions(framework), _replay(json, "table.json", framework)
+            page = service("table.statement")(made, decided, None if isinstance(hidden, tuple) else hidden, replay)
+            out.put(statement, as_file(page.document, statement))
         _show(_printed(made, full=full, quiet=quiet), made.to_json(), json, out)
 
 
@@ -638,6 +660,22 @@ def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledge
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
     return charged_text(released.mark.account, released.mark.number, kept)
+
+
+def _replay(json: str | None, usual: str, framework: Path) -> str:
+    """The command that replays what `--json` wrote, without the folders of this machine."""
+    written = _file(json)
+    return shlex.join(["bnpriv", "verify", usual if written is None else written.name, "--framework", framework.name])
+
+
+def _refuse_no_statement(statement: Path | None, *, plan: bool, form: str | None) -> None:
+    """Refuse a statement on what is not published, or hides no numbers of records."""
+    if statement is not None and (plan or form == "open columns"):
+        raise ParameterError(
+            "a statement is on a table that hides numbers of records",
+            found="a plan, which publishes nothing" if plan else "a table of open columns",
+            remedy="Leave out --statement, or --plan." if plan else "Leave out --statement; --html has its promise.",
+        )
 
 
 def _require_ledger(ledger: str | None, budget: float | None, key: str | None) -> None:

@@ -14,6 +14,7 @@ from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
+from bnpriv.core.frameworks.base import DECISIONS
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
@@ -201,8 +202,23 @@ def _require_askable(query: Query, schema: Schema) -> None:
 # Framework files: TOML that declares network, columns, number of records, what is protected, and named queries.
 # --------------------------------------------------------------------------------------------------
 
+MOST_REASON = 200
+"""Letters of who decided something, and why."""
+
 _GROUPED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}([.][0-9]{3})+(?![\w.])")
-_SECTIONS = ("notion", "source", "network", "chain", "records", "table", "columns", "protect", "laws", "queries")
+_SECTIONS = (
+    "notion",
+    "source",
+    "network",
+    "chain",
+    "records",
+    "table",
+    "columns",
+    "protect",
+    "laws",
+    "queries",
+    "decisions",
+)
 _READ = ("dates", "missing_codes")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper", *_READ)
 _COLUMN_KEYS = {
@@ -271,8 +287,10 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
         framework = _chain(root, source, network)
     else:
         framework = _over_network(root, notion, source, network)
+    decisions = _decisions(root)
     problems.settle(root.label)
     assert framework is not None
+    object.__setattr__(framework, "decisions", decisions)
     return framework
 
 
@@ -333,6 +351,7 @@ def read_hidden(path: str | os.PathLike[str]) -> tuple[Framework | tuple[Secret,
     note_queries(root, schema)
     secrets = _secrets(root, _sections(root, "protect"), secret_of_table)
     note_unfit_properties(secrets, schema)
+    _decisions(root)
     problems.settle(root.label)
     return tuple(chosen for _, chosen in secrets.values()), schema, network
 
@@ -375,6 +394,58 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     named = named_queries(root)
     root.problems.settle(root.label)
     return named
+
+
+def read_decisions(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read who decided what, and why, as a framework file says it in its section ``[decisions]``.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict from str to str
+        By what was decided; empty when there is no such section.
+
+    Raises
+    ------
+    FileError, FileProblemsError
+        If the file is not readable or not TOML, or a decision has another name, no text or a long one.
+
+    Examples
+    --------
+    >>> from bnpriv.io.examples import example_path
+    >>> read_decisions(example_path("student"))
+    {}
+    """
+    root = _load(path)
+    found = _decisions(root)
+    root.problems.settle(root.label)
+    return found
+
+
+def _decisions(root: TomlTable) -> dict[str, str]:
+    """Return the decisions that can be read; what is wrong with the others is noted."""
+    if "decisions" not in root.values:
+        return {}
+    part = root.problems.tried(root.section, "decisions", DECISIONS)
+    return (
+        {}
+        if part is None
+        else {name: said for name in part.values if (said := root.problems.tried(_decision, part, name))}
+    )
+
+
+def _decision(part: TomlTable, name: str) -> str:
+    said = part.string(name)
+    if len(said) > MOST_REASON:
+        required, found = (
+            f"{name} must have at most {MOST_REASON} letters, so that a statement is one page",
+            f"{len(said):,}",
+        )
+        raise part.refusal(required, found=found, remedy="Shorten it, and name where more is written.", key=name)
+    return said
 
 
 def refuse_grouped_numbers(path: str | os.PathLike[str], text: str) -> None:
@@ -636,7 +707,9 @@ def _law_of_state(own: TomlTable, key: str, column: Column) -> DeclaredLaw:
 def _law(part: TomlTable, column: Column) -> DeclaredLaw:
     if len(part.values) != 1:
         raise part.refusal(
-            f"a law is given by one of {listing(_LAWS)}", found=str(len(part.values)), remedy="Keep one of them."
+            f"a distribution is given by one of {listing(_LAWS)}",
+            found=str(len(part.values)),
+            remedy="Keep one of them.",
         )
     kind, given = next(iter(part.values.items()))
     if kind == "bernoulli":

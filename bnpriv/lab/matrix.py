@@ -17,11 +17,12 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.progress import progress
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
 from bnpriv.shown import Shown
-from bnpriv.text import name_text, of_nats, upper_text
+from bnpriv.text import by_times, name_text, times_text
 from bnpriv.views.influence import LEGEND, heat_cell
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ class InfluenceMatrix(Shown):
         kept = [k for k in range(len(self.columns)) if np.any(self.values[:, k] > 0)]
         left = len(self.columns) - len(kept)
         heat = HeatMap(
-            caption="Influence of single attributes, in nats: rows are protected attributes, columns what is seen",
+            caption="By how many times seeing one attribute moves the odds about another: rows are protected "
+            "attributes, columns what is seen",
             corner="protected",
             columns=tuple(self.columns[k] for k in kept),
             rows=[
@@ -203,8 +205,8 @@ class InfluenceMatrix(Shown):
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
         places = np.dstack(np.unravel_index(np.argsort(-known, axis=None), known.shape))[0][:MOST_PRINTED]
         lines = [
-            f"{name_text(self.columns[k])} tells at most {of_nats(upper_text(float(known[row, k])))} about "
-            f"{name_text(self.protected[row])}"
+            f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
+            f"{by_times(float(known[row, k]))}."
             for row, k in places.tolist()
             if known[row, k] > 0
         ]
@@ -227,9 +229,9 @@ class InfluenceMatrix(Shown):
         tell = int(np.count_nonzero(values))
         return Table(
             caption="What tells most",
-            header=("protected", "seen", "nats"),
+            header=("protected", "seen", "odds move by at most"),
             rows=[
-                ((Name(self.protected[i]),), (Name(self.columns[k]),), upper_text(float(values[i, k])))
+                ((Name(self.protected[i]),), (Name(self.columns[k]),), times_text(float(values[i, k])))
                 for i, k in places
                 if values[i, k] > 0
             ],
@@ -290,4 +292,5 @@ def influence_matrix(
     >>> influence_matrix(network).round(3).to_dict("index")
     {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
     """
-    return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()
+    with progress("computing influences"):
+        return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()

@@ -15,6 +15,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Code, Document, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
@@ -239,7 +240,8 @@ def tradeoff(
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
     if not asked:
         raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")
-    plans = tuple(plan(framework, query, epsilon, delta) for epsilon in asked)
+    with progress("planning"):
+        plans = tuple(plan(framework, query, epsilon, delta) for epsilon in tracked(asked, f"{len(asked)} epsilons"))
     for chosen in plans:
         _ = chosen.best  # refuses here, not when the table is printed
     return Tradeoff(query=query, epsilons=asked, plans=plans)

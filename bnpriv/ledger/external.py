@@ -12,14 +12,14 @@ from bnpriv import checks
 from bnpriv.bound import up
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up, typed
-from bnpriv.core.frameworks.guarantee import Guarantee, multiplied_text
+from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import Framework, require_framework
 from bnpriv.errors import ParameterError, Refusal, RefusedError
 from bnpriv.kind import notion_of
 from bnpriv.render.document import Document, fact
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
-from bnpriv.text import and_text, full_text, name_text, set_text, upper_text, visible
+from bnpriv.text import and_text, by_times, full_text, name_text, set_text, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import short_guarantee
 
@@ -167,7 +167,7 @@ class ExternalReport(Shown):
     def document(self) -> Document:
         """How far it moves the odds on each secret, and what would hold without looking at what it reads."""
         release, promised = self.release, self.guarantee
-        moved = f"moves the odds on {and_text(promised.protected)} {multiplied_text(promised.epsilon)}"
+        moved = f"moves the odds on {and_text(promised.protected)} {by_times(promised.epsilon)}"
         moved += f", but for delta {full_text(promised.delta)}" if promised.delta else ""
         about = [
             fact(

@@ -398,7 +398,7 @@ def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> N
         return
     found, span = "one that does not depend on the data", narrowest(calibration)
     if not calibration.useful.constant and span is not None:
-        found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20, beside a range from "
+        found = f"an error of {upper_text(deciding_error(calibration))} in 95 % of releases, beside a range from "
         found += f"{number_text(span[0])} to {number_text(span[1])}"
     raise Refusal(
         required="an answer that is charged must say something: its error is at most half of its range",

@@ -36,6 +36,7 @@ from bnpriv.ledger.history import total_with
 from bnpriv.ledger.prices import USEFUL
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
+from bnpriv.progress import tracked
 from bnpriv.render.document import Code, Document, Fact, Inline, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import Json, and_text, lower_text, number_text, upper_percent, upper_text
@@ -86,7 +87,7 @@ class AskedQuestion:
     unit : float
         Its error at scale 1.
     spreads : tuple of float
-        At scale 1, for each part the error that no number exceeds in 19 releases of 20, as a share of its range.
+        At scale 1, for each part the error that no number exceeds in 95 % of releases, as a share of its range.
     """
 
     query: Query
@@ -294,7 +295,7 @@ class PlannedCosts:
     most : ndarray, optional
         The highest rate of each, if it is not that of the question.
     share : float
-        No answer is to err by more of its range in 19 releases of 20; infinite where any may.
+        No answer is to err by more of its range in 95 % of releases; infinite where any may.
     left : int
         How many totals may still be worked out.
     """
@@ -444,7 +445,7 @@ def held(
         About what each adds.
     limit : Fraction
     share : float
-        The error, as a share of the range, in 19 releases of 20.
+        The error, as a share of the range, in 95 % of releases.
     """
     few, most = 0, len(questions)
     tried = max(1, int(np.searchsorted(np.cumsum(costs), down(float(limit)), side="right")))
@@ -683,7 +684,7 @@ class BudgetSplit(Shown):
         """Return what each release costs, and how much it errs."""
         return Table(
             caption=caption,
-            header=("release", "epsilon alone", "scale", "19 of 20 releases err by at most", "verdict"),
+            header=("release", "epsilon alone", "scale", "95 % of releases err by at most", "verdict"),
             rows=[
                 (
                     (Code(str(made.query)),),
@@ -728,7 +729,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     """
     before = _checked(accountant, queries, limit, budget)
     share = float(limit - before) / len(queries) * (1 - 1e-15)
-    questions = [AskedQuestion.of(accountant, query, share) for query in queries]
+    questions = [AskedQuestion.of(accountant, query, share) for query in tracked(queries, "questions by themselves")]
     if any(each.entry.query is None for each in questions):
         raise RefusedError(
             "questions that share a budget are told apart by their texts",
@@ -789,7 +790,7 @@ def planned(
     """Yield calibrations of the least errors; by quilts also with some asked as one, as a stack may move less."""
     groups, apart = _groups(questions), questions
     best = shared(accountant, questions, limit, share, quick=True) if groups else None
-    for group in groups:
+    for group in tracked(groups, "questions asked as one"):
         chosen = [k for k, each in enumerate(questions) if group & set(each.asked)]
         both = _stacked(accountant, [questions[k] for k in chosen], float(limit) / len(questions) * len(chosen))
         if both is None:

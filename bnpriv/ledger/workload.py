@@ -47,6 +47,7 @@ from bnpriv.ledger.split import (
     split,
 )
 from bnpriv.ledger.values import Budget
+from bnpriv.progress import tracked
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
 from bnpriv.text import number_text, shorter, upper_percent, upper_text, visible
@@ -454,7 +455,7 @@ def _apart(query: Query, schema: Schema) -> list[Query]:
 def asked_numbers(accountant: Accountant, queries: Sequence[Query], limit: Fraction) -> list[AskedQuestion]:
     """Return the questions that a mechanism answers with an equal part of what is left."""
     found: list[AskedQuestion] = []
-    for query in queries:
+    for query in tracked(queries, f"{len(queries):,} numbers that may be asked"):
         with suppress(RefusedError, SizeError):
             found.append(AskedQuestion.of(accountant, query, float(limit - (accountant.total or 0)) / len(queries)))
     return found
@@ -522,7 +523,7 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
 
 
 MEANS_KEPT = 3
-"""The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
+"""The error that Laplace noise keeps in 95 % of releases is about so many times its mean."""
 
 MOST_TAKEN_IN_PAIRS = 150
 """Numbers that are also asked in pairs; more take too long."""
@@ -771,7 +772,7 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     apart = split(accountant, queries, limit, budget)
     parts = tables(schema, queries)
     matrix = QueryMatrix(schema=schema, queries=[*queries, *parts])
-    for query in (*queries, *parts):
+    for query in tracked((*queries, *parts), "questions in numbers"):
         matrix.rows(query)
     kept = [query for query in queries if str(query) not in apart.left_out]
     best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart

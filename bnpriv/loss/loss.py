@@ -35,7 +35,7 @@ from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
-from bnpriv.text import Json, number_text, of_nats, upper_chance, upper_percent, upper_text, visible
+from bnpriv.text import Json, by_times, number_text, upper_chance, upper_percent, upper_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -236,7 +236,7 @@ def curve_points(views: Views, epsilon: float = 0.0) -> list[tuple[float, float]
 
 
 CURVE_CAPTION = (
-    "Delta at every epsilon: a set of answers that has probability p under one of two laws has at most "
+    "Delta at every epsilon: a set of answers that has probability p under one of two distributions has at most "
     "exp(epsilon) p + delta under the other"
 )
 
@@ -262,7 +262,6 @@ def curve_figure(views: Views, *, asked: tuple[float, float] | None, title: str)
         up="delta",
         title=title,
         desc=f"{words[0].upper()}{words[1:]}.",
-        marks=[end * k / 4 for k in range(5)],
         marked=None if asked is None else (asked[0], f"asked: epsilon {asked[0]:g}"),
     )
     return Figure(scroller(chart, title), f"{CURVE_CAPTION}; {words}.", f"{CURVE_CAPTION}; {words}.")
@@ -342,7 +341,7 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         kind="privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
-        lead=(lead := f"For one pair of laws, in one order; the numbers are {views.epsilon.kind}."),
+        lead=(lead := f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}."),
         short=(lead, *short_views(views)),
         number=upper_text(views.epsilon.upper),
         answer=figure,
@@ -378,7 +377,7 @@ def loss_text(loss: float) -> str:
     """Return in words how large a privacy loss may be."""
     if loss < NO_LOSS:
         return "The privacy loss is 0, to within rounding"
-    most = "has no bound" if math.isinf(loss) else f"is at most {of_nats(upper_text(loss))}"
+    most = "has no bound" if math.isinf(loss) else f"is bounded: the odds move {by_times(loss)}"
     return f"The privacy loss {most}"
 
 
@@ -826,7 +825,9 @@ class PrivacyCurve(Shown):
     def __post_init__(self) -> None:
         object.__setattr__(self, "losses", tuple(self.losses))
         if not self.losses:
-            raise ParameterError("a privacy curve needs a pair of laws", found="none", remedy="Pass a pair of laws.")
+            raise ParameterError(
+                "a privacy curve needs a pair of distributions", found="none", remedy="Pass a pair of distributions."
+            )
 
     @staticmethod
     def of(pairs: Sequence[tuple[Atoms, Atoms]], noise: object) -> PrivacyCurve:
@@ -906,6 +907,11 @@ class PrivacyCurve(Shown):
         return f", most about {visible(self.names[self._worst])}" if len(self.names) == len(self.losses) > 2 else ""
 
     @property
+    def _lead(self) -> str:
+        pairs = f"{len(self.losses):,} ordered pairs of distributions{self._which}"
+        return f"Largest over {pairs}; the numbers are {self.epsilon.kind}."
+
+    @property
     def _worst(self) -> int:
         return max(range(len(self.losses)), key=lambda place: self.losses[place].epsilon.upper)
 
@@ -918,7 +924,8 @@ class PrivacyCurve(Shown):
             title=title,
             headline=loss_text(self.epsilon.upper),
             lead=(
-                lead := f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "
+                lead
+                := f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
                 f"{self.epsilon.kind}."
             ),
             short=(lead, *short_views(self)),

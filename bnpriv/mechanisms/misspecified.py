@@ -228,7 +228,7 @@ class Misspecified(Shown):
                     for name, found in self.counted.items()
                 ),
                 self.beyond_text,
-                "Next: .explain() names the rows on which most hangs; bp.check_model(network, public_table) tests them.",
+                "Next: .explain() names the rows on which most hangs; bp.check_model(network, public) tests them.",
             ),
             number=upper_text(self.epsilon),
             facts=(

@@ -26,6 +26,7 @@ from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.translations.directional import DirectionalMechanism
+from bnpriv.progress import progress
 from bnpriv.render.document import Document, Section
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -289,21 +290,22 @@ def plan(
         )
     own = own_query(framework) if query is None else None
     asked = as_query(query) if own is None else own
-    tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
-    compared = _calibrated(baselines, framework, asked, epsilon, delta)
-    ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
-    comparison = None
-    if public is not None:
-        comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
-        comparison.require(despite=despite_public)
-    return Plan(
-        draws=_draws(tried[0], framework, asked, epsilon, delta),
-        calibrations=ranked,
-        session=None if session is None else session.next_costs(ranked),
-        refusals=(*tried[1], *compared[1]),
-        baselines=tuple(compared[0]),
-        public=comparison,
-    )
+    with progress("calibrating every mechanism"):
+        tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
+        compared = _calibrated(baselines, framework, asked, epsilon, delta)
+        ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
+        comparison = None
+        if public is not None:
+            comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
+            comparison.require(despite=despite_public)
+        return Plan(
+            draws=_draws(tried[0], framework, asked, epsilon, delta),
+            calibrations=ranked,
+            session=None if session is None else session.next_costs(ranked),
+            refusals=(*tried[1], *compared[1]),
+            baselines=tuple(compared[0]),
+            public=comparison,
+        )
 
 
 def _is_called(mechanism: Mechanism, name: str) -> bool:

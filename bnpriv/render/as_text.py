@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
-from bnpriv.text import Json, name_text, table_text, visible, width, wrapped
+from bnpriv.text import Json, name_text, shorten, table_text, visible, width, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # Documents as plain text, in which no name can steer a terminal or begin a line of its own.
@@ -36,12 +36,14 @@ SCREEN = 40
 
 
 def short_text(document: Document) -> str:
-    """A document in at most 8 lines: the headline and what is printed below it; what has no room is left out.
+    """A document in at most 8 lines: the headline and what is printed below it.
 
-    The last line, what to do next, always has room.
+    What has no room is left out; the headline is cut before, and what to do next, the last, always stands.
     """
     said = document.short or (document.lead, *map(_fact, document.facts))
     lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    if sum(map(len, lines)) > LINES_PRINTED and len(lines[0]) > 1:
+        lines[0] = [shorten(_headline(document), PRINTED_WIDTH)]
     *first, last = lines
     kept: list[str] = []
     for each in first:

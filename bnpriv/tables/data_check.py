@@ -14,6 +14,7 @@ import narwhals as nw
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
+from bnpriv.render.as_text import inline
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, row_count

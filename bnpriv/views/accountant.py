@@ -10,7 +10,7 @@ from typing import Any
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import Share
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table
-from bnpriv.text import Json, name_text, number_text, set_text, some_text, upper_text
+from bnpriv.text import Json, name_text, number_text, set_text, some_text, times_text, upper_text
 from bnpriv.views.cards import short_guarantee
 
 HOW = {
@@ -99,7 +99,7 @@ def _lead(shares: Sequence[Share]) -> str:
     if share is None or share.total is None or share.noise is None:
         return ""
     told = share.influence.upper
-    parts = f"what the columns tell without the noise ({upper_text(told)} nats, paid once)" if told else ""
+    parts = f"what the columns tell without the noise ({times_text(told)}, paid once)" if told else ""
     noise = f"what the noise of all releases lets through ({upper_text(rounded_up(share.noise))})"
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 

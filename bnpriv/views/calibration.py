@@ -26,10 +26,12 @@ from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
     and_text,
+    by_times,
+    factor_text,
     full_text,
     name_text,
     number_text,
-    of_nats,
+    times_text,
     upper_chance,
     upper_percent,
     upper_text,
@@ -94,7 +96,7 @@ def noise_text(calibration: Calibrated) -> str:
     many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
     done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
     some = f"err by at most {errors_text(calibration)}" if calibration.quantile(LEVEL) else "are exact"
-    errors = f"{noise} {done}: 19 releases of 20 {some}"
+    errors = f"{noise} {done}: 95 % of releases {some}"
     if parts_differ(calibration):
         return f"{errors}."
     return f"{errors}, and the mean error is {number_text(calibration.expected_error)}{averaged_text(calibration)}."
@@ -114,7 +116,7 @@ def is_weighted(calibration: Calibrated) -> bool:
 
 
 def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
-    """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
+    """Return by how much 95 % of releases err at most: each part by its own where they differ."""
     if parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
         return from_to(errors, [upper_text(error) for error in errors], most)
@@ -128,17 +130,17 @@ def reason_text(calibration: Calibrated) -> str:
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
     worst = decisions[0]
     protected = name_text(worst.protected)
-    told = of_nats(upper_text(worst.influence.upper))
     if worst.scale == 0 and not worst.queried_near:
         if worst.excess is not None:
-            budget = of_nats(f"{calibration.epsilon:g}")
+            budget = times_text(calibration.epsilon)
             return (
-                f"The queried columns together tell more than {budget} about {protected} so rarely that delta is "
-                f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
+                f"Together the queried columns move the odds about {protected} by more than {budget} so rarely that "
+                f"delta is {upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is "
+                "allowed."
             )
         return (
-            f"The queried columns together tell at most {told} about {protected}, which is within the budget of "
-            f"{calibration.epsilon:g}."
+            f"Together the queried columns move the odds about {protected} {by_times(worst.influence.upper)}, which is "
+            f"within the budget of {factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
         )
     hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
     moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
@@ -146,8 +148,9 @@ def reason_text(calibration: Calibrated) -> str:
         return f"The noise hides all that could tell about {protected}: {moved}."
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
-        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
-        f"{seen}, {told}, which is taken off the budget of {calibration.epsilon:g}."
+        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than {seen}, which "
+        f"moves the odds {by_times(worst.influence.upper)}; that is taken off the budget of epsilon "
+        f"{calibration.epsilon:g}."
     )
 
 
@@ -202,8 +205,8 @@ def share_text(calibration: Calibrated) -> str:
     if useful.constant:
         return f"{WITHOUT_DATA[0].upper()}{WITHOUT_DATA[1:]}"
     if not calibration.quantile(LEVEL):
-        return f"19 releases of 20 are exact{averaged}."
-    error = "19 releases of 20 err by at most"
+        return f"95 % of releases are exact{averaged}."
+    error = "95 % of releases err by at most"
     if useful.verdict == "unknown":
         return f"{error} {errors_text(calibration)}{averaged}."
     share = f"{upper_percent(useful.share)} of {useful.whole_text}"
@@ -271,7 +274,7 @@ def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     for query, places in found.pieces:
         if isinstance(query, Derived):
             bounds = query.error_bounds([halves[k] for k in places], schema)
-            errs = "".join(f"; the answer of 19 of 20 releases errs by at most {upper_text(each)}" for each in bounds)
+            errs = "".join(f"; the answer of 95 % of releases errs by at most {upper_text(each)}" for each in bounds)
             said.append(f"{query}: to {query.base_text(schema)}{errs}.")
     what = (
         "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
@@ -308,10 +311,10 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
         return ()
     low, high, label = found
     span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    desc = f"The {span_text}; 19 of 20 releases err by at most {upper_text(reach)}, "
+    desc = f"The {span_text}; 95 % of releases err by at most {upper_text(reach)}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
-    legend = bar_legend(span_text, "error of 19 of 20 releases" + cut_text(high - low, reach))
+    legend = bar_legend(span_text, "error of 95 % of releases" + cut_text(high - low, reach))
     caption = "Drawn to scale around the middle of the range; no data have been looked at."
     return (Figure(join(bar, legend), caption),)
 
@@ -334,7 +337,7 @@ def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
 
 
 def deciding_error(calibration: Calibrated) -> float:
-    """Return by how much that output errs at most in 19 releases of 20."""
+    """Return by how much that output errs at most in 95 % of releases."""
     return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
 
 
@@ -402,18 +405,26 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=share_text(calibration),
-        short=(
-            share_text(calibration),
-            f"Noise: {brief_text(calibration)}",
-            *short_guarantee(calibration.guarantee),
-            "Next: bp.release(calibration, data) releases it; .explain() and .to_html() tell more.",
-        ),
+        short=short_lines(calibration, RELEASE_IT),
         number=number_text(calibration.quantile(LEVEL)),
         answer=noise_figure(calibration),
         facts=answer_facts(calibration),
         sections=calibration_sections(calibration),
         data=calibration_data(calibration),
     )
+
+
+RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells why it needs this noise."
+HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
+
+
+def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
+    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next."""
+    share = share_text(calibration)
+    noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
+    found = reason_text(calibration) if is_none(calibration.noise) else noise
+    next_step = HELP if calibration.useful.verdict == "useless" else further
+    return (found, *short_guarantee(calibration.guarantee), next_step)
 
 
 def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
@@ -457,7 +468,7 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
     equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
     yield Table(
         caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
-        header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
+        header=("part", "weight", "scale", "95 % of releases err by at most", "of its range", "verdict"),
         rows=[
             (
                 (doc.Code(part.label),),
@@ -487,7 +498,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "noise hides",
                 "answer moves by",
                 "quilt",
-                "it tells (nats)",
+                "it moves the odds by",
                 "scale",
             ),
             rows=rows,
@@ -497,7 +508,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
     elif calibration.certificate.reasons:
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
-    drawn = None if by_laws is None else law_drawing(by_laws)
+    drawn = None if by_laws is None else law_drawing(by_laws, str(calibration.query))
     if drawn is not None:
         yield drawn
     yield from channel_figures(calibration)
@@ -513,7 +524,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
         (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
         (doc.Names(quilt, nothing=nothing),),
-        upper_text(decision.influence.upper) + passed,
+        times_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
 
@@ -575,7 +586,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
         header=(
             *("mechanism", "noise", "scale", "mean error"),
             *((f"times the least{'' if limit.kind == 'exact' else ', at most'}",) if limit.least else ()),
-            *("answer", "19 of 20 releases err by at most"),
+            *("answer", "95 % of releases err by at most"),
         ),
         rows=[_compared(calibration, limit) for calibration in calibrations],
         numbers=(2, 3, 4) if limit.least else (2, 3),
@@ -628,6 +639,9 @@ def refused(refusals: Refusals) -> tuple[Section, ...]:
     return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
 
 
+RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; .explain() compares the mechanisms."
+
+
 def plan_document(found: Plan) -> doc.Document:
     """The comparison of a plan, and the document of its best calibration."""
     comparison = comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
@@ -658,6 +672,7 @@ def plan_document(found: Plan) -> doc.Document:
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
+        short=short_lines(found.best, RELEASE_BEST),
         sections=(*ahead, comparison, *asides, *best.sections),
         data=data,
     )

@@ -28,14 +28,15 @@ from bnpriv.render.figures import budget_bar
 from bnpriv.text import (
     Json,
     and_text,
+    by_times,
     full_text,
     name_text,
     number_text,
-    of_nats,
     rounded_up,
     shorten,
     shorter,
     some_text,
+    times_text,
     upper_text,
 )
 from bnpriv.views.calibration import guarantee_section, trust_section
@@ -95,8 +96,9 @@ def _leans(rule: Any) -> str:
     """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
     places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
     return (
-        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
-        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
+        "On the distribution of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 "
+        f"records, delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no "
+        "distribution."
     )
 
 
@@ -484,12 +486,12 @@ def _lead(found: Open) -> str:
 
 def _told(best: Any) -> str:
     """What the columns of a set tell together, with what attains it."""
-    worst, subject = best.worst, "Alone it tells" if len(best.columns) == 1 else "Together they tell"
+    worst, one = best.worst, len(best.columns) == 1
     if float(worst) == 0:
-        return f"{subject} nothing about what is protected."
+        return f"{'Alone it tells' if one else 'Together they tell'} nothing about what is protected."
     reached = f" ({witness_text(worst)})" if witness_text(worst) else ""
-    nats = of_nats(upper_text(float(worst)))
-    return f"{subject} at most {nats} about {name_text(worst.protected)}{_guess(best.kind)}{reached}."
+    moved = f"{name_text(worst.protected)} {by_times(float(worst))}{_guess(best.kind)}{reached}."
+    return f"{'Alone it moves' if one else 'Together they move'} the odds about {moved}"
 
 
 def _count(found: Open) -> str:
@@ -552,16 +554,16 @@ def _table(
     """Rows with what is told, as a number and as a bar against epsilon."""
     return Table(
         caption=caption,
-        header=(*first, "nats", "about", ""),
+        header=(*first, "odds move by at most", "about", ""),
         rows=[(*cells, *_nats(found, told)) for cells, told in rows],
         numbers=numbers,
         more=more,
-        drawn=f"drawn: what is told in nats, against epsilon {full_text(found.epsilon)} at the line",
+        drawn=f"drawn: what is told, in nats, against epsilon {full_text(found.epsilon)} at the line",
     )
 
 
 def _nats(found: Open, told: Influence) -> tuple[Text | Cell, ...]:
-    size = f"{upper_text(float(told))}{_guess(told.kind)}" if math.isfinite(float(told)) else "infinite"
+    size = f"{times_text(float(told))}{_guess(told.kind)}"
     bar = budget_bar(float(told), found.epsilon, title=f"{some_text(told.columns)}: {size}")
     return size, name_text(told.protected), Cell("", drawing=bar)
 

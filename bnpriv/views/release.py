@@ -19,8 +19,8 @@ from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figur
 from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
-from bnpriv.text import number_text, shorter, shown_number
-from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
+from bnpriv.text import number_text, shown_number
+from bnpriv.views.calibration import HELP, answer_facts, calibration_sections, query_text, verdict_badge
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -87,20 +87,32 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=str(calibration.useful),
         short=(
-            *shorter([number.words for number in _shown(release)]),
-            str(calibration.useful),
+            f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
             *short_guarantee(calibration.guarantee),
-            "Not protected: single records. Next: .explain(), .to_html() for all of it.",
+            STATEMENT if badge.text != "useless" else HELP,
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
         facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
         sections=(*others, replace(noise, folded=True)),
         data=release.to_dict(),
     )
 
 
-def _shown(release: Release) -> list[ShownNumber]:
+STATEMENT = "Next: .statement(), in the shell --statement, makes a page to hand over; .explain() tells more."
+
+
+def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
+    """The released number with its interval; of several as many as stand in a line, with what they are."""
+    if len(numbers) == 1:
+        return numbers[0].words.removeprefix(f"{numbers[0].label} = ")
+    said = [number.words for number in numbers]
+    kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
+    return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
+
+
+def shown_numbers(release: Release) -> list[ShownNumber]:
+    """The numbers of a release as they are shown."""
     calibration = release.calibration
     noisy = not is_none(calibration.noise)
     uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain

@@ -280,7 +280,7 @@ def value_privacy(model, schema: bp.Schema) -> bp.ValuePrivacy:
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], [1.0], 3), "2 entries"),
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], "never", 3), "initial"),
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 0), "length"),
-        (lambda: MarkovChain(np.eye(2), "stationary", 3), "one stationary law"),
+        (lambda: MarkovChain(np.eye(2), "stationary", 3), "one stationary distribution"),
         (lambda: MarkovChain(np.eye(2), "any", 3, states=["a", "a"]), "distinct"),
         (lambda: MarkovChain(np.full((600, 600), 1 / 600), "any", 3), "512"),
         (lambda: value_privacy(day().model, bp.Schema(records=9, columns=day().schema.columns)), "one record per step"),

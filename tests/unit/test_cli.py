@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv import progress as pace
 from bnpriv.cli import main
-from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
 from bnpriv.ledger.ledger import Ledger
@@ -194,7 +194,7 @@ def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp
     for given in ((), ("--ledger", str(place), "--budget", "2")):
         code, out, err = shell(*words, *given)
         assert (code, out) == (2, "")
-        assert "an error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600" in err
+        assert "an error of 7,190 in 95 % of releases, beside a range from 400 to 1,600" in err
         assert "useful from about epsilon 1.8 on" in err
     assert bp.Session(bp.example("student"), DATA, ledger=place).remaining == 2.0
     code, _, err = shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data")
@@ -252,7 +252,9 @@ def test_what_takes_long_is_noted_before_it_is_done_in_the_words_of_the_shell(
         code, _, err = shell(command, *words)
         assert code == 0
         notes = err.splitlines()
-        assert any("To work out the laws of the answer under 1 more model takes" in note for note in notes), err
+        assert any("To work out the distributions of the answer under 1 more model takes" in note for note in notes), (
+            err
+        )
         for note in notes:
             assert re.fullmatch(
                 r"note: To [^/=]+ takes? about \d+ s\.( Fewer files .* of \[network\] take less\.)?", note
@@ -590,3 +592,89 @@ def test_every_other_command_needs_a_network(shell, here: Path) -> None:
     ):
         code, _, err = shell(*words)
         assert (code, "a section [network] is needed" in err) == (2, True), words
+
+
+STATED = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1")
+
+
+def test_a_statement_is_written_in_every_form(shell, tmp_path: Path) -> None:
+    for name, begins in (("page.docx", b"PK"), ("page.html", b"<!doctype html>"), ("page.md", b"# What was published")):
+        code, _, err = shell(*STATED, "--statement", str(tmp_path / name), "--json", str(tmp_path / "kept name.json"))
+        assert (code, err) == (0, "")
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    told = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "bnpriv verify 'kept name.json' --framework framework.toml" in told
+    assert str(tmp_path) not in told
+    assert "given in the framework file; no reason is stated" in told
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page", "none/page.md"])
+def test_a_statement_that_cannot_be_written_is_refused_before_anything_is_charged(
+    shell, tmp_path: Path, name: str
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    code, out, err = shell(*STATED, "--statement", str(tmp_path / name), "--ledger", str(ledger), "--budget", "2")
+    assert (code, out) == (2, "")
+    assert err.startswith("refused: ")
+    assert not ledger.exists()
+
+
+def test_a_statement_in_word_without_its_package_is_refused_before_anything_is_charged(
+    shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    monkeypatch.setitem(sys.modules, "docx", None)
+    monkeypatch.setitem(sys.modules, "docx.oxml", None)
+    words = ("--statement", str(tmp_path / "page.docx"), "--ledger", str(ledger), "--budget", "2")
+    code, out, err = shell(*STATED, *words)
+    assert (code, out) == (2, "")
+    assert "bnpriv[docx]" in err
+    assert not ledger.exists()
+
+
+def test_a_statement_replaces_nothing_that_is_read(shell, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.md"
+    code, _, err = shell(*STATED, "--statement", str(ledger), "--ledger", str(ledger), "--budget", "2")
+    assert code == 2
+    assert "a file of its own" in err
+    assert not ledger.exists()
+
+
+def test_what_init_left_at_a_default_is_told_until_somebody_decides(shell, tmp_path: Path) -> None:
+    hostile = '<script>alert(1)</script>" long' + "g" * 150
+    names = f'smokes,"{hostile.replace(chr(34), chr(34) * 2)}"\n'
+    (tmp_path / "ours.csv").write_text(names + "no,yes\n" * 600, encoding="utf-8")
+    (tmp_path / "public.csv").write_text(names + "no,yes\nyes,no\n" * 300, encoding="utf-8")
+    framework, page = tmp_path / "framework.toml", tmp_path / "page.html"
+    words = ["init", str(tmp_path / "ours.csv"), "--learn", str(tmp_path / "public.csv"), "--protect", hostile]
+    assert shell(*words, "--records", "600", "-o", str(framework))[0] == 0
+    assert bp.read_framework(framework).decisions.keys() == {"notion", "protected", "apart"}
+    asked = ("release", str(framework), str(tmp_path / "ours.csv"), "--query", "first", "--epsilon", "2", ANYHOW)
+    code, _, err = shell(*asked, "--statement", str(page))
+    assert (code, err) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert text.count("a default that nobody decided") == 3
+    assert "<script>alert" not in text
+    told = framework.read_text(encoding="utf-8")
+    decided = re.sub(r'^apart = ".*"$', 'apart = "the board, on 2026-11-02"', told, flags=re.MULTILINE)
+    framework.write_text(decided, encoding="utf-8")
+    assert shell(*asked, "--statement", str(page))[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("a default that nobody decided") == 2
+    assert "decided: the board, on 2026-11-02" in text
+
+
+def test_a_private_table_has_a_statement(shell, tmp_path: Path) -> None:
+    hospital = str(example_path("hospital"))
+    page = tmp_path / "page.md"
+    words = ["--epsilon", "1", "--statement", str(page)]
+    made = [str(bp.example_data("hospital")), "-o", str(tmp_path / "private.parquet"), "--records-may-be-seen"]
+    code, _, err = shell("table", hospital, *made, *words)
+    assert (code, err) == (0, "")
+    told = page.read_text(encoding="utf-8")
+    assert "real records are handed on" in told
+    assert "bnpriv verify table.json --framework framework.toml" in told
+    for more, found in ((["--plan"], "a plan"), ([*made, "--form", "open columns"], "open columns")):
+        code, out, err = shell("table", hospital, *more, *words)
+        assert (code, out) == (2, "")
+        assert found in err

@@ -168,7 +168,9 @@ DEFAULT_NOTION: StartedNotion = "dataset"
 
 ASK_SINGLE = "Must it stay hidden whether a single person is in the table, or what one record holds? [y/n] "
 ASK_THIS = "Must a share or a mean of a column in this very table stay hidden? [y/n] "
-ASK_BEHIND = "Must the law behind the table stay hidden, as how common an illness is where it comes from? [y/n] "
+ASK_BEHIND = (
+    "Must the distribution behind the table stay hidden, as how common an illness is where it comes from? [y/n] "
+)
 
 LONGEST_ASKED = 3
 

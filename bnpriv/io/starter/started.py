@@ -356,8 +356,9 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
     """
     if learn is not None and notion == "distributional":
         raise ParameterError(
-            "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
-            "of records is a single draw of its parameters and says nothing of how they depend on each other",
+            "the distribution behind a table is learned from many public groups, each of which has a distribution of "
+            "its own; one table of records is a single draw of its parameters and says nothing of how they depend on "
+            "each other",
             found="one public table",
             remedy="Choose the notion dataset, or declare a network of parameters; the guide on choosing a notion says "
             "how one comes from public groups.",
@@ -413,4 +414,4 @@ def _told(table: object, records: int) -> str:
     # a URL may hold a password
     is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
     name = Path(cast(str, table)).name if is_file else "a public table"
-    return f"{name} ({records:,} public records)"
+    return f"{name}, {records:,} public records"

@@ -441,7 +441,7 @@ def strata(
     query = as_query(query)
     if isinstance(query, Custom):
         raise QueryError(
-            "laws by a property are worked out for built-in queries",
+            "distributions by a property are worked out for built-in queries",
             found="a custom query",
             remedy="Use means, counts, totals, histograms, or a stack of them.",
         )

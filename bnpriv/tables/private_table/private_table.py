@@ -26,6 +26,7 @@ from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, FileError, ParameterError, RefusedError
 from bnpriv.paths import user_path
+from bnpriv.progress import progress
 from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -177,6 +178,18 @@ class PrivateTable(Shown):
     def document(self) -> Document:
         """How it was made, and what it promises."""
         return service("table.document")(self)
+
+    def statement(self, decided: Mapping[str, str] | None = None, framework: object = None) -> Shown:
+        """One page for a data-protection officer, as `Release.statement`.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why.
+        framework : Framework, optional
+            What it was made of, whose file says the rest.
+        """
+        return service("table.statement")(self, decided, framework)
 
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
@@ -365,7 +378,8 @@ def private_table(
     if hidden and output is not None:
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
-    rule = chosen_rule(asked, form, epsilon, delta)
+    with progress("choosing a form"):
+        rule = chosen_rule(asked, form, epsilon, delta)
     rule = for_records(rule, share=asked.share) if hidden else rule
     for method in () if sampler is None else ("discrete_laplace", "below"):
         if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
@@ -374,12 +388,14 @@ def private_table(
             )
     if ledger is None:
         check_no_ledger(budget, key)
-        with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
+        untold = "Nothing was charged. There is no ledger, and no table was returned."
+        with noting(lambda: untold), progress("making the table"):
             service("table.refuse_learned")(asked, data)
             made = made_by(rule, data, output=file, sampler=sampler)
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
-        made = service("table.charged")(rule, asked, data, output=file, inside=hidden, sampler=sampler, **counted)
+        with progress("making the table"):
+            made = service("table.charged")(rule, asked, data, output=file, inside=hidden, sampler=sampler, **counted)
     return HiddenTable(made, sampler) if hidden else replace(made, framework=asked.framework)
 
 

@@ -23,6 +23,7 @@ from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.kind import FurtherTable, is_framework, kind_of
 from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_network
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
@@ -450,7 +451,8 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
+        with progress("computing influences"):
+            return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
     framework = cast(Framework, model)
     if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(
@@ -465,10 +467,11 @@ def influence_report(
         raise refusal.error()
     subject = subject_of(framework, asked)
     made = None
-    if epsilon is not None and subject.query is not None:
-        made = plan(framework, subject.query, epsilon, delta)
-        epsilon = checks.epsilon(epsilon)
-    return _report(subject, limit, made, epsilon, delta)
+    with progress("computing influences"):
+        if epsilon is not None and subject.query is not None:
+            made = plan(framework, subject.query, epsilon, delta)
+            epsilon = checks.epsilon(epsilon)
+        return _report(subject, limit, made, epsilon, delta)
 
 
 def _report(

@@ -11,7 +11,7 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
-from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
+from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
 from bnpriv.views.cards import belief_fact as of_guarantee
 from bnpriv.views.cards import belief_table, even_text, observer_fact, protected_fact, sureness_fact
@@ -125,10 +125,9 @@ def laws_section(report: Analysis) -> Section | None:
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
         decided = () if report.best is None else report.best.certificate.decisions
-        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
-        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
-            return None  # the section on the noise draws them
-        drawn = law_drawing(report.laws)
+        if any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws what decided it: one picture, with the noise that is added
+        drawn = law_drawing(report.laws, str(report.query))
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
@@ -138,7 +137,7 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -182,7 +181,9 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
 def _trusted(report: Analysis) -> str:
     if report.network is None:
         drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
-        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
+        return (
+            "That tables are drawn as it says." if drawn else "That the declared distributions are those of the answer."
+        )
     return "That no dependence is missing in it."
 
 
@@ -214,15 +215,14 @@ def _leak(row: AttributeReport) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
+        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     elif likely is not None:
-        worst = of_nats(upper_text(told))
-        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} {likely.worst}"
+        moved = f"the odds move by at most {likely_text(likely)}, {times_text(told)} {likely.worst}"
     else:
-        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
+        moved = f"the odds move {by_times(told)}"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")

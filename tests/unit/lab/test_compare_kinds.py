@@ -97,7 +97,7 @@ def test_other_secrets_and_other_laws_of_a_gaussian_network_are_named() -> None:
     )
     moved = dataclasses.replace(kind.framework, network=other)
     (said,) = bp.compare(kind.framework, moved, kind.query).differences
-    assert said.startswith("other laws of ")
+    assert said.startswith("other distributions of ")
 
 
 def test_what_is_no_framework_is_refused() -> None:

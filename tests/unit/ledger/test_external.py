@@ -201,7 +201,7 @@ def test_the_report_in_words() -> None:
     exact = 2 * math.log((0.4 + 0.6 * math.e) / (0.7 + 0.3 * math.e))
     assert found.guarantee.epsilon == pytest.approx(exact, rel=1e-9)
     text = found.text
-    assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most a factor 1.8.")
+    assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most 1.8 times")
     assert f"About s: epsilon {upper_text(exact)} for secrets 2 records apart; 2 whatever it reads" in text
     assert "sees this release, the odds between the two secrets of a protected pair move by at most" in text
     assert "This rests on what is promised for single records: epsilon 1, replace one." in text

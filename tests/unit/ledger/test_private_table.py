@@ -123,7 +123,7 @@ def test_nothing_that_no_theorem_counts_stands_beside_it(session: bp.Session) ->
 
 def test_it_is_refused_after_what_counts_by_its_own_law(session: bp.Session) -> None:
     session.release("mean(age)", 0.5, mechanism=bp.TightMechanism())
-    with pytest.raises(RefusedError, match="own law alone"):
+    with pytest.raises(RefusedError, match="own distribution alone"):
         session.table(1.0, 1e-4, **SEEN)
     assert len(session.history) == 1
 

@@ -97,7 +97,7 @@ def test_what_cannot_be_counted_says_why_and_what_to_do(tmp_path: Path) -> None:
     assert not again.fits
     assert "cannot be released beside what was released." in again.text
     assert "bp.stack(...)" in again.text
-    with pytest.raises(RefusedError, match="by its own law alone"):
+    with pytest.raises(RefusedError, match="by its own distribution alone"):
         session.release(again, even_if_useless=True)
     session.release(query, epsilon=1.0, even_if_useless=True)
     assert session.remaining == 1.0

@@ -247,7 +247,10 @@ def test_the_limit_of_laws_that_are_estimates_is_one() -> None:
     )
     query = bp.count(bp.col("a") > 4)
     assert limit_of(framework, query, 0.5, 0.0).kind == "estimate"
-    for epsilon, text in ((0.5, "an estimate, as these laws are"), (20.0, "as far as laws that are estimates tell")):
+    for epsilon, text in (
+        (0.5, "an estimate, as these distributions are"),
+        (20.0, "as far as distributions that are estimates tell"),
+    ):
         found = bp.plan(framework, query, epsilon).limit
         assert found.kind == "estimate"
         assert text in found.text
@@ -298,7 +301,7 @@ def test_a_count_with_a_million_pairs_of_secrets_has_a_bound() -> None:
     query = bp.read_queries(bp.example_data("hospital").parent / "framework.toml")["inhalers"]
     found = limit_of(framework, query, 1.0, 0.0)
     assert found.least == pytest.approx(32.47, rel=0.01)
-    assert "averaged over the laws of the answer under 5 likely values of the secret" in found.text
+    assert "averaged over the distributions of the answer under 5 likely values of the secret" in found.text
 
 
 def made(name: str, text: str, epsilon: float = 1.0) -> Plan:

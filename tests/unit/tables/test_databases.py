@@ -252,7 +252,7 @@ def test_a_public_table_in_a_database_is_not_named_and_must_be_another(tmp_path:
     url = f"sqlite:///{tmp_path}/hunter2.db#t.csv"
     framework = bp.start(public.head(1), records=50, protect="ill", learn=url)
     assert "hunter2" not in framework.source
-    assert "a public table (200 public records)" in framework.source
+    assert "a public table, 200 public records" in framework.source
     with pytest.raises(FileError, match="another than the private one"):
         bp.start(url, records=50, protect="ill", learn=str(url))
 

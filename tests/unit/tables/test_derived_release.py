@@ -66,7 +66,7 @@ def test_documents_say_what_the_noise_is_added_to(released: bp.types.Release) ->
     told = " ".join(str(each) for each in (released.document.facts, released.calibration.document.facts))
     assert "the mean and the mean square of height, both measured from 170, the middle of its bounds" in told
     assert "the numbers of records in 4 bins of sat" in told
-    assert "the answer of 19 of 20 releases errs by at most" in told
+    assert "the answer of 95 % of releases errs by at most" in told
 
 
 def test_a_ledger_keeps_the_base_and_gives_the_same_answer(calibration: bp.types.Calibration, tmp_path: Path) -> None:

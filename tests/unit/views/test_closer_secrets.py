@@ -131,7 +131,7 @@ def test_a_report_says_it_first() -> None:
 def test_a_useless_number_is_not_taken_in_silence(useless: bp.types.Plan) -> None:
     table = pd.DataFrame({"ill": ["no"] * 100, "pills": ["yes"] * 100})
     poor = bp.release(useless.best, table)
-    with pytest.warns(UselessAnswerWarning, match="^The answer is useless: 19 releases of 20 err by at most") as told:
+    with pytest.warns(UselessAnswerWarning, match="^The answer is useless: 95 % of releases err by at most") as told:
         assert isinstance(poor.value, float)
     assert told[0].filename == __file__
     good = bp.release(bp.plan(framework(bp.apart(at_most=1)), QUERY, epsilon=1.0).best, table)

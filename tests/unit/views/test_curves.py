@@ -100,7 +100,7 @@ def test_counts_of_a_secret_take_all_pairs_of_the_framework() -> None:
 def test_what_has_no_curve_says_why() -> None:
     student = bp.example("student")
     custom = bp.custom(lambda table: 0.0, columns=["height"], sensitivity=1.0)
-    with pytest.raises(bp.errors.RefusedError, match="law of the answer"):
+    with pytest.raises(bp.errors.RefusedError, match="distribution of the answer"):
         bp.ColumnMechanism().calibrate(student, custom, epsilon=1.0).curve()
     both = bp.stack(bp.count(bp.col("sat") >= 1200), bp.count(bp.col("height") > 180))
     with pytest.raises(bp.errors.RefusedError):
@@ -122,7 +122,7 @@ def test_the_curve_of_a_channel_is_that_of_the_pairs_it_tells_most_of() -> None:
     for mechanism in (bp.mechanisms.OptimalMechanism(), bp.mechanisms.QuantizationMechanism()):
         calibration = mechanism.calibrate(framework, epsilon=0.5)
         (section,) = curve_sections(calibration)
-        assert "under the pairs of laws of which it tells most" in section.blocks[0].text
+        assert "under the pairs of distributions of which it tells most" in section.blocks[0].text
         assert calibration.curve().epsilon.upper <= 0.5 * (1 + 1e-9)
 
 

@@ -16,6 +16,7 @@ import bnpriv as bp
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.protected import bounds_belief, property_secret
 from bnpriv.core.secrets import Apart, SecretPairs, all_pairs
+from bnpriv.text import factor_text
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -135,7 +136,7 @@ def test_the_sentence_names_the_property_and_its_distance() -> None:
     assert near.sentence.startswith(
         "Protected: the number of records with ill = yes in this table (values at most 1 apart). To somebody who "
         "believes the declared model (source: a textbook) and sees this answer, the odds between the two secrets of a "
-        "protected pair move by at most a factor 2.72. Of ill only these pairs are protected"
+        "protected pair move by at most 2.72 times. Of ill only these pairs are protected"
     )
     assert near.to_json()["secrets"] == [
         {
@@ -225,7 +226,7 @@ def test_which_of_the_laws(chosen: list[tuple[int, int]], whole: bool, epsilon: 
     calibration = bp.TightMechanism().calibrate(framework, epsilon=epsilon)
     (secret,) = calibration.guarantee.secrets
     different = len({k for pair in chosen for k in pair})
-    assert secret.secret == f"which of the {different} declared laws the answer has"
+    assert secret.secret == f"which of the {different} declared distributions the answer has"
     assert secret.bounds_belief is whole
     laws = {
         k: (prior, dict(enumerate(np.exp(LAWS[k].logs).tolist())))
@@ -260,7 +261,7 @@ def test_with_delta_odds_rise_further_than_twice_only_rarely(
         # what the sentence used to claim does not hold: further than epsilon with a probability above delta
         assert width * first[rises > epsilon].sum() > 1.05 * guarantee.delta
     assert "except with probability" not in guarantee.sentence
-    assert f"{odds.factor_text(epsilon)} p + {delta:g} under the other" in guarantee.sentence
+    assert f"{factor_text(epsilon)} p + {delta:g} under the other" in guarantee.sentence
     assert "becomes more than" in guarantee.sentence
 
 
@@ -290,7 +291,7 @@ def test_numbers_of_a_claim_are_not_rounded_to_a_stronger_one() -> None:
     framework = bp.DatasetAttributePrivacy(network, schema, {"pay": secret}, source="a test")
     assert "values at most 12345678 apart" in framework.protected_secrets[0].pairs
     for nats in (30.000049, 35.12345678, 1234.5678912):
-        power = int(odds.factor_text(nats).removeprefix("10^"))
+        power = int(factor_text(nats).removeprefix("10^"))
         assert power - 1 < nats / math.log(10) <= power
     guarantee = (
         bp.TightMechanism()
@@ -388,8 +389,8 @@ def test_a_sentence_at_every_epsilon_row_42(epsilon: float) -> None:
 
 def test_what_is_printed_as_at_most_is_not_less() -> None:
     for nats in np.linspace(0.001, 20, 500):
-        assert float(odds.factor_text(nats).replace(",", "")) >= math.exp(nats) * (1 - 1e-11)
-        assert float(odds.factor_text(nats).replace(",", "")) <= math.exp(nats) * 1.0101
+        assert float(factor_text(nats).replace(",", "")) >= math.exp(nats) * (1 - 1e-11)
+        assert float(factor_text(nats).replace(",", "")) <= math.exp(nats) * 1.0101
         for prior in odds.PRIORS:
             shown = float(odds.belief_text(prior, nats).removesuffix(" %")) / 100
             assert odds.belief(prior, nats) * (1 - 1e-11) <= shown <= 1.0101 * odds.belief(prior, nats)

@@ -67,7 +67,7 @@ def test_a_learned_framework_file_is_whole(tables: tuple[Path, Path], tmp_path: 
     assert framework.schema.records == 500
     assert isinstance(framework.schema["age"], Binned)
     assert framework.network.models == 20
-    assert "public.csv (200 public records)" in framework.source
+    assert "public.csv, 200 public records" in framework.source
     assert read_queries(place)["first"] == bp.count(bp.col("sex") == "m")
     few = start(tables[0], records=500, protect="ill", learn=tables[1], draws=2)
     assert bp.plan(few, read_queries(place)["first"], 1.0).best.useful

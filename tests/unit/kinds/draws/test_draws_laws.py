@@ -362,7 +362,9 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
     assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
-    sampled_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn laws").values()]
+    sampled_laws = [
+        weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn distributions").values()
+    ]
     assert len(sampled_laws) == 2
     del framework, other, first, again
     gc.collect()
@@ -447,8 +449,8 @@ def test_an_estimate_says_so_everywhere() -> None:
     for words in ("rests on an estimate", "4,000 independent draws under each secret (seed 9;"):
         assert words in text
         assert words in page
-    assert "exact law" not in page
-    assert "law learned from 4,000 draws" in page
+    assert "exact distribution" not in page
+    assert "distribution learned from 4,000 draws" in page
     assert (record["guarantee"]["kind"], record["guarantee"]["confidence"]) == ("estimate", None)
     assert record["certificate"]["kind"] == "estimate"
     assert record["certificate"]["decisions"][0]["draws"] == 4000
@@ -487,7 +489,7 @@ def test_no_channel_is_sought_for_laws_from_draws() -> None:
     framework, query = coins(draws=2_000)
     refusal = bp.mechanisms.OptimalMechanism().supports(framework, query, epsilon=1.0)
     assert refusal is not None
-    assert refusal.found == "laws that are learned from draws"
+    assert refusal.found == "distributions that are learned from draws"
 
 
 def test_exact_laws_speak_of_no_draws() -> None:

@@ -280,7 +280,7 @@ def test_the_common_road() -> None:
     text = calibration.to_json()
     assert bp.types.Calibration.from_json(text, framework).to_json() == text
     assert json.loads(text)["certificate"]["claim"] == "normal_approximations.md"
-    assert "normal laws that stand for" in calibration.explain()
+    assert "normal distributions that stand for" in calibration.explain()
     assert "<" in calibration.to_html()
     assert integrated(*COIN, calibration.scale, 1.0) <= 0.01
 

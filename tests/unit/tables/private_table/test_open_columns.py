@@ -467,7 +467,7 @@ def test_columns_without_a_law_are_left_out() -> None:
     table = made.table
     assert sorted(table.columns) == ["w", "x"]
     assert made.made_up == ()
-    assert made.left_out == dict.fromkeys("syz", "No law is declared of it.")
+    assert made.left_out == dict.fromkeys("syz", "No distribution is declared of it.")
 
 
 def test_where_a_network_has_no_tables_closed_columns_are_left_out() -> None:

@@ -125,7 +125,8 @@ def test_normal_laws_are_as_far_apart_as_their_influence_says() -> None:
     subject = kinds.gaussian()
     mu = bp.max_influence(subject.network, ["sat"], "income", bp.apart(at_most=5)).mu
     assert (
-        leaks(subject.framework, subject.query)["income"].reached == f"no bound: normal laws {mu:.4g} deviations apart"
+        leaks(subject.framework, subject.query)["income"].reached
+        == f"no bound: normal distributions {mu:.4g} deviations apart"
     )
 
 
@@ -150,8 +151,8 @@ def test_leaks_as_text_table_and_plot() -> None:
     found = leaks(network(), TALL)
     lines = str(found).splitlines()
     assert lines[:2] == ["What count(height > 180) tells.", "It reads height."]
-    assert lines[4].split()[:2] == ["attribute", "nats"]
-    assert lines[5].split()[:2] == ["height", "infinite"]
+    assert lines[4].split()[:3] == ["attribute", "odds", "move"]
+    assert lines[5].split()[:3] == ["height", "any", "factor"]
     assert "height = height0 for" in str(found)
     assert "one state" in str(found)
     assert "no path leads to it" in str(leaks(network(), HIGH))

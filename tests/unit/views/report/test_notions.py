@@ -43,7 +43,7 @@ def test_without_an_epsilon_the_laws_of_a_data_set_are_shown_all_the_same() -> N
     report = bp.influence_report(kind.framework, kind.query)
     assert report.plan is None
     assert report.laws.distance.upper > 0
-    assert "the law of the answer moves by at most" in str(report)
+    assert "the distribution of the answer moves by at most" in str(report)
     assert bp.influence_report(kind.framework).laws is None
 
 

@@ -47,7 +47,9 @@ def means(*columns: str) -> bp.types.Query:
 def test_headline_says_what_becomes_of_the_answer(student) -> None:
     assert str(bp.influence_report(student, TALL, 1.0)).startswith(f"{TALL} can be released without noise")
     assert str(bp.influence_report(student, BOTH, 1.0)).startswith(f"{BOTH} is useless with")
-    assert str(bp.influence_report(student, TALL)).startswith(f"{TALL} tells up to 0.2331 nats about income")
+    assert str(bp.influence_report(student, TALL)).startswith(
+        f"{TALL} moves the odds about income by up to 1.27 times (0.2331 nats)"
+    )
     assert str(bp.influence_report(student)).startswith("Of all columns sat tells most about income: it can turn a")
 
 
@@ -169,7 +171,7 @@ def test_zero_and_infinity_differ_without_colour() -> None:
     )
     page = bp.influence_report(network, protect="x").to_html()
     assert re.search(r'<td class="ltop"[^>]*>\u221e</td>', page)
-    assert re.search(r'<td class="lzero"[^>]*>0</td>', page)
+    assert re.search(r'<td class="lzero"[^>]*>1</td>', page)
     assert '"nats": "inf"' in bp.influence_report(network, protect="x").to_json()
 
 
@@ -493,7 +495,7 @@ def test_a_learned_report_ranks_by_what_somebody_can_meet(learned) -> None:
         assert "Of the columns seen to depend on health, smoker tells most: but for 1 record in 100" in re.sub(
             r"[*`]", "", plain
         )
-        assert "no dependence seen in 1,000 public records; at most" in plain
+        assert "no dependence seen in 1,000 public records; odds that move by at most" in plain
         assert "in 95 % of the draws" in plain
         assert "at worst" in plain
     asked = bp.influence_report(learned, bp.count(bp.col("smoker") == "yes"))
