@@ -120,7 +120,11 @@ def table_document(made: Any) -> Document:
         kicker="",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
-        short=(*short_guarantee(rule.guarantee, "the table, or whatever is made of it"), TABLE_NEXT),
+        short=(
+            *short_guarantee(rule.guarantee, "the table, or whatever is made of it"),
+            *(() if made.mark is None else (made.mark.fact.lines[0], made.mark.fact.lines[-1])),
+            TABLE_NEXT,
+        ),
         number=f"{sum(made.sizes)}",
         answer=(classes,),
         facts=(*_facts(rule), fact("What is kept", KEPT_NOWHERE), *(() if made.mark is None else (made.mark.fact,))),
