@@ -109,6 +109,7 @@ def table_document(made: Any) -> Document:
         (label, f"{size:,}", number_text(float(weight)))
         for (label, weight), size in zip(made.weights.items(), made.sizes, strict=True)
     ]
+    *promised, model = short_guarantee(rule.guarantee, "the table, or whatever is made of it")
     classes = Table(
         caption="The records that are handed on, and how many of the true table each stands for",
         header=("class", "records", "each stands for"),
@@ -121,8 +122,9 @@ def table_document(made: Any) -> Document:
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
         short=(
-            *short_guarantee(rule.guarantee, "the table, or whatever is made of it"),
-            *(() if made.mark is None else (made.mark.fact.lines[0], made.mark.fact.lines[-1])),
+            *promised,
+            *(() if made.mark is None else (made.mark.fact.lines[0],)),
+            model,
             TABLE_NEXT,
         ),
         number=f"{sum(made.sizes)}",
