@@ -203,11 +203,12 @@ class InfluenceMatrix(Shown):
     def _strongest(self) -> tuple[str, ...]:
         """The largest influences, in lines of what is printed."""
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
-        places = np.dstack(np.unravel_index(np.argsort(-known, axis=None), known.shape))[0][:MOST_PRINTED]
+        order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
+        places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
         lines = [
             f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
             f"{by_times(float(known[row, k]))}."
-            for row, k in places.tolist()
+            for row, k in places
             if known[row, k] > 0
         ]
         return tuple(lines) or ("No attribute tells anything about another.",)

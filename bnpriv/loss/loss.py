@@ -196,7 +196,7 @@ Views: TypeAlias = "PrivacyLoss | PrivacyCurve"
 def views_table(views: Views, caption: str) -> Table:
     """Return one line for each of the best known views."""
     rows = [
-        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most a factor exp(epsilon)"),
+        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most exp(epsilon) times"),
         ("mean loss (Kullback-Leibler)", _nats(views.kullback_leibler), "how far the log odds move on average"),
         ("Renyi divergence of order 2", _nats(views.renyi(2.0)), "log of the mean factor on the odds"),
         (
@@ -919,15 +919,13 @@ class PrivacyCurve(Shown):
     def document(self) -> Document:
         """Return the drawing of delta over epsilon, and the best known views."""
         title = "The privacy curve"
+        lead = f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
+        lead += f"{self.epsilon.kind}."
         return Document(
             kind="privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=(
-                lead
-                := f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
-                f"{self.epsilon.kind}."
-            ),
+            lead=lead,
             short=(lead, *short_views(self)),
             number=upper_text(self.epsilon.upper),
             answer=(curve_figure(self, asked=self.asked, title=title),),

@@ -383,7 +383,7 @@ def test_ledger_record(shell, tmp_path: Path) -> None:
         "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
     )
     assert "is not counted." in out
-    head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
+    head = out.rstrip("\n").rpartition("Hash of the ledger's last row: ")[2]
     again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")
     assert (again[0], head in again[1]) == (0, True)
     code, out, _ = shell("ledger", "verify", place, "--seen", head)
@@ -536,7 +536,7 @@ def test_a_ledger_counts_it_once(shell, here: Path) -> None:
     assert code == 2
     assert "table.answer(query), which costs nothing" in err
     assert Ledger.open(here / "l.db").verify().charges == 1
-    code, shown, _ = shell("ledger", "show", "l.db")
+    code, shown, _ = shell("ledger", "show", "l.db", "--full")
     assert (code, "PrivateTable" in shown) == (0, True)
     (here / "out.parquet").unlink()
     code, _, err = shell(*words, "--key", "a", "--account", "survey")
