@@ -10,6 +10,7 @@ from bnpriv.render import html
 from bnpriv.render.as_text import inline as plain
 from bnpriv.render.document import Block, Cell, Document, Fact, Inline, Live, Paragraph, Section, Text, parts_of
 from bnpriv.render.figures import heat_legend, heat_map
+from bnpriv.render.glossary import marked, with_words
 from bnpriv.render.html import Html, element, join
 from bnpriv.text import shorten, visible
 
@@ -20,12 +21,13 @@ def document_page(document: Document) -> Html:
     """Return a page that loads nothing and runs no script but that of its live parts."""
     scripts = dict.fromkeys(part.script for part in _live((*document.answer, *document.sections)))
     title = visible(document.title) or plain(document.headline)
-    return html.page(shorten(title, LONGEST_TITLE), *_body(document), script="\n".join(scripts))
+    body = marked(join(*_body(with_words(document))))
+    return html.page(shorten(title, LONGEST_TITLE), body, script="\n".join(scripts))
 
 
 def document_card(document: Document) -> Html:
     """Return what a notebook shows: the same without anything that needs a script."""
-    return html.fragment(*_body(_still(document)))
+    return html.fragment(marked(join(*_body(_still(document)))))
 
 
 def inline(text: Text) -> Html:

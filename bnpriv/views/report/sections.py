@@ -1,4 +1,4 @@
-"""The sections of a report that stand around its tables: answer, beliefs, laws, reading, glossary."""
+"""The sections of a report that stand around its tables: answer, beliefs, laws, reading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
+from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
 from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
 from bnpriv.views.cards import belief_fact as of_guarantee
@@ -21,11 +21,6 @@ from bnpriv.views.curves import law_drawing
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
-    BUT_FOR,
-    DELTA,
-    GLOSSARY,
-    LAW,
-    MU,
     asked_text,
     endless_text,
     likely_text,
@@ -82,21 +77,6 @@ def _after_columns(report: Analysis, rows: list[AttributeReport]) -> Table:
 
 SHORTEST = 18
 """Longer names are shortened somewhere on the page."""
-
-
-def glossary_section(report: Analysis) -> Section:
-    """Return what a reader may not have met before."""
-    told = [told for row in report.attributes for told in (*row.columns, *([row.asked] if row.asked else []))]
-    words = list(GLOSSARY)
-    if report.laws is not None:
-        words.append(LAW)
-    if (report.delta and report.epsilon is not None) or any(math.isinf(float(each)) for each in told):
-        words.append(DELTA)
-    if any(row.asked_likely is not None for row in report.attributes):
-        words.insert(2, BUT_FOR)
-    if any(each.mu is not None for each in told):
-        words.append(MU)
-    return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
 
 
 def long_names_section(report: Analysis) -> Section | None:
