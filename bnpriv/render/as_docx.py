@@ -36,7 +36,7 @@ def require_form(path: Path | None) -> None:
     """
     if path is None:
         return
-    if path.suffix.lower() not in FORMS:
+    if path.suffix.lower() not in FILE_FORMS:
         raise FileError(
             "a document is written as .docx, .html or .md", found=repr(path.name[:80]), remedy="Rename the file."
         )
@@ -59,14 +59,12 @@ def as_file(document: Document, path: Path) -> str | bytes:
         As `require_form`.
     """
     require_form(path)
-    return FORMS[path.suffix.lower()](document)
+    return FILE_FORMS[path.suffix.lower()](document)
 
 
 def _docx() -> Any:
     try:
-        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
-            -1
-        ]
+        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][-1]
     except ImportError:
         remedy = 'Install it: pip install "bnpriv[docx]".'
         raise MissingExtraError("a .docx file needs python-docx", found="no such package", remedy=remedy) from None
@@ -225,7 +223,7 @@ def _undated(written: io.BytesIO) -> bytes:
     return out.getvalue()
 
 
-FORMS: Mapping[str, Callable[[Document], str | bytes]] = {
+FILE_FORMS: Mapping[str, Callable[[Document], str | bytes]] = {
     ".docx": document_docx,
     ".html": document_page,
     ".md": document_markdown,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bnpriv import checks
-from bnpriv.core.frameworks.base import DECISIONS
-from bnpriv.core.frameworks.guarantee import Guarantee, belief_text, factor_text
+from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
+from bnpriv.core.frameworks.guarantee import Guarantee, belief_text, factor_text, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_text
 from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.queries.builtin import Count, Mean, Proportion, Total
@@ -24,28 +24,28 @@ from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import (
     and_text,
+    by_times,
     full_text,
     name_text,
     rounded_up,
     shorter,
     shown_number,
     some_text,
-    times_text,
     upper_chance,
     upper_text,
     visible,
 )
 from bnpriv.views.accountant import PRIVATE_TABLE
 from bnpriv.views.cards import sureness_fact
-from bnpriv.views.release import shown_numbers
+from bnpriv.views.release import beside_fact, shown_numbers
 
-MOST_LISTED = 8
+MOST_ASKED_SHOWN = 8
 """Releases of an account that are listed."""
 
 BLANK = "_" * 40
 """A line to be filled in by hand."""
 
-SINGLE = (
+SINGLE_RECORDS = (
     "Single records: whether somebody is in the table, and what their record holds. Differential privacy for single "
     "records is the tool for that."
 )
@@ -68,11 +68,12 @@ class Statement(Shown):
 
     @property
     def document(self) -> Document:
-        """The page, the same for whatever was page."""
-        rows = list(_decisions(self))
+        """The page, the same for whatever was published."""
+        rows, limits = list(_decisions(self)), list(_limits(self))
         out_of = (f"a table of {self.schema.records:,} records with the columns ", Names(tuple(self.schema.columns), 8))
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
+        model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
         decisions = doc.Table(caption="", header=("what", "as it is", "decided"), rows=[row[1:4] for row in rows])
         criteria = doc.Table(
             caption="The criteria of opinion 05/2014 of the Article 29 Working Party",
@@ -82,23 +83,21 @@ class Statement(Shown):
         )
         parts: dict[str, Sequence[doc.Block]] = {
             "What was published": (Facts(asked),),
-            "What nobody can conclude from it": [Paragraph(each) for each in _limits(self)],
+            "What nobody can conclude from it": [*map(Paragraph, limits)],
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
-            "What it rests on, what was checked, and how to check it again": (
-                Facts(
-                    (
-                        *([fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []),
-                        *self.checked,
-                    )
-                ),
-            ),
+            "What it rests on, what was checked, and how to check it again": (Facts((*model, *self.checked)),),
         }
         return Document(
             kind="statement",
             kicker="Statement for the data-protection officer",
             headline="What was published, and what nobody can conclude from it",
+            short=(
+                f"Published: {'; '.join(map(inline, self.lines))}",
+                *limits[:2],
+                "Next: .to_docx(FILE) or .to_html(FILE).",
+            ),
             sections=tuple(
                 doc.Section(title=title, id=None if place else "statement", blocks=tuple(blocks), explained=True)
                 for place, (title, blocks) in enumerate(parts.items())
@@ -108,13 +107,13 @@ class Statement(Shown):
                 "guarantee": self.guarantee.to_json(),
                 "odds": factor_text(self.guarantee.nats),
                 "example": _example(self),
-                "decisions": [dict(zip(ROW, row, strict=True)) for row in rows],
+                "decisions": [dict(zip(DECISION_FIELDS, row, strict=True)) for row in rows],
                 "source": self.guarantee.source,
             },
         )
 
 
-ROW = ("name", "what", "value", "decided", "status")
+DECISION_FIELDS = ("name", "what", "value", "decided", "status")
 
 
 def release_statement(release: Any, decided: Any = None, public: object = None, replay: str = "") -> Statement:
@@ -137,7 +136,12 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
         schema=made.framework.schema,
         guarantee=made.guarantee,
         said=_said(made.framework, decided),
-        checked=(sureness_fact(made.guarantee), _public_fact(made, public), *_kept(release, replay, "release")),
+        checked=(
+            *([beside_fact(release.others)] if release.others else []),
+            sureness_fact(made.guarantee),
+            _public_fact(made, public),
+            *_kept(release, replay, "release"),
+        ),
         framework=made.framework,
         needs_model=made.mechanism.needs_model,
     )
@@ -162,11 +166,11 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
 def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
     releases = session.history.releases
-    asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_LISTED]]
-    more = [f"and {len(releases) - MOST_LISTED:,} more"] if len(releases) > MOST_LISTED else []
+    asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
+    more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
     ledger = (
-        fact("Head of the ledger", (Code(session.head),)),
+        fact("Hash of the ledger's last row", (Code(session.head),)),
         fact("To check the ledger again", (Code("bnpriv ledger verify ledger.db"),)),
     )
     return Statement(
@@ -198,11 +202,16 @@ def _limits(page: Statement) -> Iterable[str]:
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
         return
-    moved = f"at most {times_text(guarantee.nats)}"
-    yield f"{whoever}, the odds between two such values move by {moved}{_rare(guarantee)}. {_example(page)}"
+    moved = f"move {by_times(guarantee.nats)}{_rare(guarantee)}"
+    yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
+    if guarantee.kind == "estimate":
+        yield "This rests on an estimate, not on a proof."
+    if guarantee.confidence is not None:
+        yield f"This holds with confidence {percent_of(guarantee.confidence)} % over draws from the model."
     if guarantee.with_belief:
         names = " or of ".join(map(name_text, guarantee.with_belief))
-        yield f"A belief of 10 % in one value of {names} becomes {_at_most(0.1, guarantee)}."
+        rare = f", except with probability at most {upper_chance(guarantee.failure)}" if guarantee.failure else ""
+        yield f"A belief of 10 % in one value of {names} becomes at most {belief_text(0.1, guarantee.nats)}{rare}."
     rest = [name_text(secret.attribute) for secret in guarantee.secrets if not secret.bounds_belief]
     if rest:
         yield (
@@ -222,19 +231,16 @@ def _rare(guarantee: Guarantee) -> str:
     return rare if guarantee.failure else ""
 
 
-def _at_most(prior: float, guarantee: Guarantee) -> str:
-    return f"at most {belief_text(prior, guarantee.nats)}{_rare(guarantee)}"
-
-
 def _example(page: Statement) -> str:
     """The limit for one pair of values of the first secret, which nothing of the data chose."""
     guarantee, secret = page.guarantee, page.guarantee.secrets[0]
     if guarantee.failure == 1:
         return ""
     first, second = example_pair(secret, page.framework)
+    odds = f"at most {factor_text(guarantee.nats)} to 1, that is at most {belief_text(0.5, guarantee.nats)}"
     return (
         f"Example, with made-up values: who held it for even odds that {secret.secret} is {first} rather than {second} "
-        f"will afterwards hold it for at most {factor_text(guarantee.nats)} to 1, that is {_at_most(0.5, guarantee)}."
+        f"will afterwards hold it for {odds}{_rare(guarantee)}."
     )
 
 
@@ -263,7 +269,9 @@ def _open(page: Statement) -> Iterable[Text]:
     elif framework is not None and framework.single_values:
         yield "Whether somebody is in the table, and what their record holds in other columns."
     elif not page.real_records:
-        yield SINGLE
+        yield SINGLE_RECORDS
+    elif not guarantee.beyond_text:
+        yield "Single persons: real records are handed on."
     others = tuple(name for name in page.schema.columns if name not in guarantee.protected)
     if others:
         yield "What the table as a whole holds in other columns: ", Names(others, most=6), "."
@@ -277,10 +285,6 @@ def _open(page: Statement) -> Iterable[Text]:
 
 def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
     """What the page says, and does not, of each way in which data may fail to be anonymous."""
-    guarantee = page.guarantee
-    limit = (
-        "odds are not bounded" if guarantee.failure == 1 else f"{factor_text(guarantee.nats)} times the odds at most"
-    )
     said, alone = (
         "only the numbers above are published, no records",
         "whether they tell something about one person alone",
@@ -289,9 +293,10 @@ def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
     if page.real_records:
         said, alone = "nothing: real records are handed on", "whether a person can be found by what is known of them"
         linked = "whether records can be joined with other data"
-    others = "values of single persons, other columns, other pairs of values, other models"
+    single = "other values" if getattr(page.framework, "single_values", False) else "values"
+    others = f"{single} of single persons, other columns, other pairs of values, other models"
     rows = [("Singling out", said, alone), ("Linkability", said, linked)]
-    return [*rows, ("Inference", f"what is protected above: {limit}", others)]
+    return [*rows, ("Inference", "it is limited for what is protected above, as said there", others)]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -309,6 +314,9 @@ def _said(framework: Any, decided: Any) -> Mapping[str, str]:
     for name, said in (decided or {}).items():
         checks.member("a decision", name, DECISIONS, error=ParameterError)
         told[name] = checks.text(name, said, error=ParameterError)
+        if len(said) > MOST_REASON:
+            required, found = f"who decided {name} is said in at most {MOST_REASON} letters", f"{len(said):,}"
+            raise ParameterError(required, found=found, remedy="Shorten it, and name where more is written.")
     return told
 
 
