@@ -19,7 +19,7 @@ from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Code, Document, Fact, Facts, Names, Paragraph, Text, fact
+from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Text, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import (
@@ -70,7 +70,7 @@ class Statement(Shown):
     def document(self) -> Document:
         """The page, the same for whatever was published."""
         rows, limits = list(_decisions(self)), list(_limits(self))
-        out_of = (f"a table of {self.schema.records:,} records with the columns ", Names(tuple(self.schema.columns), 8))
+        out_of = f"a table of {self.schema.records:,} records of {some_text(self.schema.columns, 8)}"
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
@@ -194,7 +194,7 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
 
 def _limits(page: Statement) -> Iterable[str]:
     guarantee = page.guarantee
-    yield f"Protected: {'; '.join(shorter([str(secret) for secret in guarantee.secrets]))}."
+    yield f"Protected: {_some([str(secret) for secret in guarantee.secrets])}."
     whoever = f"To somebody who sees {page.it} and believes "
     whoever += "a model that is named below" if page.needs_model else _believed(page)
     if guarantee.failure == 1:
@@ -218,6 +218,10 @@ def _limits(page: Statement) -> Iterable[str]:
             f"Of {and_text(rest)} only these pairs are protected: the odds between other values, and a belief in one "
             "value against all others, may move further."
         )
+
+
+def _some(texts: Sequence[str], most: int = 3) -> str:
+    return "; ".join([*texts[:most], *([f"and {len(texts) - most:,} more"] if len(texts) > most else [])])
 
 
 def _believed(page: Statement) -> str:
@@ -272,9 +276,9 @@ def _open(page: Statement) -> Iterable[Text]:
         yield SINGLE_RECORDS
     elif not guarantee.beyond_text:
         yield "Single persons: real records are handed on."
-    others = tuple(name for name in page.schema.columns if name not in guarantee.protected)
+    others = {*page.schema.columns} - {*guarantee.protected}
     if others:
-        yield "What the table as a whole holds in other columns: ", Names(others, most=6), "."
+        yield f"What the table as a whole holds in other columns: {some_text(others)}."
     yield "What it holds in the protected columns, but for what is named above."
     if page.needs_model:
         yield "What somebody concludes who believes another model; if the model is false, the limit may be passed."
@@ -326,6 +330,7 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     filed = getattr(page.framework, "decisions", None) is not None
     given = "given in the framework file" if filed else "given"
     asked = "asked for with the release"
+    pairs = _some([name_text(each, 120) for each in dict.fromkeys(each.pairs for each in secrets)])
     several = f"{guarantee.models:,} model{'s' if guarantee.models > 1 else ''}, named below"
     kind = (
         ""
@@ -336,7 +341,7 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     for name, what, value, source in (
         ("notion", "kind of fact that is hidden", kind, given),
         ("protected", "what is protected", some_text({each.attribute for each in secrets}), given),
-        ("apart", "how far apart (k)", some_text({each.pairs for each in secrets}, 2), given),
+        ("apart", "how far apart (k)", pairs, given),
         ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), asked),
         ("delta", "leeway (delta)", delta, asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
