@@ -77,7 +77,7 @@ def watched(items: Sequence[Item], what: str, each: str, shorter: str = "") -> I
     with _inside(what.format(_number(left, each.removeprefix("more "))), left) as work:
         for item in items:
             seconds = work.each() * left
-            if not told and seconds >= LONG_SECONDS:
+            if work.done and not told and seconds >= LONG_SECONDS:
                 told = True
                 tell(f"To work out {what.format(_number(left, each))}", seconds, "takes about {}", shorter)
             yield item

@@ -61,7 +61,7 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
         ),
         number=history.remaining,
         answer=(history.bar,),
-        facts=(*_facts(account, accountant), *useful, fact("Head of the ledger", (Code(account.head),))),
+        facts=(*_facts(account, accountant), *useful, fact("Hash of the ledger's last row", (Code(account.head),))),
         sections=(*((asked,) if len(history) else ()), *told, *promised, _limits()),
         data={
             "account": account.account.name,

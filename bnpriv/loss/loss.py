@@ -196,7 +196,7 @@ Views: TypeAlias = "PrivacyLoss | PrivacyCurve"
 def views_table(views: Views, caption: str) -> Table:
     """Return one line for each of the best known views."""
     rows = [
-        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most a factor exp(epsilon)"),
+        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most exp(epsilon) times"),
         ("mean loss (Kullback-Leibler)", _nats(views.kullback_leibler), "how far the log odds move on average"),
         ("Renyi divergence of order 2", _nats(views.renyi(2.0)), "log of the mean factor on the odds"),
         (

@@ -10,6 +10,7 @@ from bnpriv.render import html
 from bnpriv.render.as_text import inline as plain
 from bnpriv.render.document import Block, Cell, Document, Fact, Inline, Live, Paragraph, Section, Text, parts_of
 from bnpriv.render.figures import heat_legend, heat_map
+from bnpriv.render.glossary import marked, with_words
 from bnpriv.render.html import Html, element, join
 from bnpriv.text import shorten, visible
 
@@ -20,12 +21,13 @@ def document_page(document: Document) -> Html:
     """Return a page that loads nothing and runs no script but that of its live parts."""
     scripts = dict.fromkeys(part.script for part in _live((*document.answer, *document.sections)))
     title = visible(document.title) or plain(document.headline)
-    return html.page(shorten(title, LONGEST_TITLE), *_body(document), script="\n".join(scripts))
+    body = marked(join(*_body(with_words(document))))
+    return html.page(shorten(title, LONGEST_TITLE), body, script="\n".join(scripts))
 
 
 def document_card(document: Document) -> Html:
     """Return what a notebook shows: the same without anything that needs a script."""
-    return html.fragment(*_body(_still(document)))
+    return html.fragment(marked(join(*_body(_still(document)))))
 
 
 def inline(text: Text) -> Html:
@@ -64,13 +66,15 @@ def _body(document: Document) -> Iterable[Html]:
     if document.lead or verdict:
         parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
     parts += [block(part) for part in document.answer]
-    if document.facts:
-        parts.append(block(doc.Facts(document.facts)))
+    facts = block(doc.Facts(document.facts)) if document.facts else Html()
+    beside = element("div", *map(block, document.beside), class_="aside") if document.beside else facts
+    parts += [facts] if document.beside else []
     answer = element("div", *parts, class_=f"answer {document.tone}")
-    if document.beside:
-        aside = element("div", *map(block, document.beside), class_="aside")
-        answer = element("div", element("div", answer, aside, class_="pair"), class_="first")
-    return (answer, *map(block, document.sections))
+    if beside:
+        answer = element("div", element("div", answer, beside, class_="pair"), class_="first")
+    # what is closed stands behind what is open, so that two columns of them leave no holes
+    sections = map(block, sorted(document.sections, key=lambda part: part.folded))
+    return (answer, element("div", *sections, class_="sections"))
 
 
 def _live(blocks: Iterable[Block]) -> Iterable[Live]:

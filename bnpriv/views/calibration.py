@@ -21,7 +21,7 @@ from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
 from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact
-from bnpriv.render.figures import bar_legend, cut_text, noise_bar
+from bnpriv.render.figures import bar_ends, bar_legend, cut_text, noise_bar
 from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
@@ -47,8 +47,10 @@ from bnpriv.views.cards import (
 from bnpriv.views.certificate import MOST_REASONS
 from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
 from bnpriv.views.words import (
+    MECHANISMS,
     MOST_SAID_PARTS,
     from_to,
+    mechanism_text,
     named_scales_text,
     noise_name,
     parts_differ,
@@ -299,7 +301,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
         fact("What noise it needs, and why", brief_text(calibration)),
         sureness_fact(guarantee),
         belief_fact(guarantee),
-        fact("Mechanism", (Code(str(calibration.mechanism)),)),
+        fact("Mechanism", mechanism_text(calibration.mechanism)),
         fact("Source of the model", guarantee.source),
     )
 
@@ -310,13 +312,12 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     if found is None or reach == 0:
         return ()
     low, high, label = found
-    span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    desc = f"The {span_text}; 95 % of releases err by at most {upper_text(reach)}, "
+    error = f"95 % of releases err by at most {upper_text(reach)}"
+    desc = f"The range of {label}: {number_text(low)} to {number_text(high)}; {error}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
-    legend = bar_legend(span_text, "error of 95 % of releases" + cut_text(high - low, reach))
-    caption = "Drawn to scale around the middle of the range; no data have been looked at."
-    return (Figure(join(bar, legend), caption),)
+    drawn = bar_legend(f"{error}{cut_text(high - low, reach)}; drawn around the middle, no data were looked at")
+    return (Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
 
 
 def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
@@ -595,11 +596,11 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
 
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
-    note = calibration.certificate.caution
+    cautions = [MECHANISMS.get(type(calibration.mechanism).__name__, ""), calibration.certificate.caution]
     if calibration.guarantee.baseline_text:
-        note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
+        cautions[1] = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
     if calibration.holds_for_draws_only:
-        note = "for the models drawn only"
+        cautions[1] = "for the models drawn only"
     error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
     unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
@@ -608,7 +609,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
         error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
-        doc.Cell((doc.Code(str(calibration.mechanism)),), note=note),
+        doc.Cell((doc.Code(str(calibration.mechanism)),), note="; ".join(filter(None, cautions))),
         "none" if is_none(calibration.noise) else noise_name(calibration.noise),
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
         doc.Cell(_mean_error(calibration), note=unlike),

@@ -170,7 +170,7 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
     more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
     ledger = (
-        fact("Head of the ledger", (Code(session.head),)),
+        fact("Hash of the ledger's last row", (Code(session.head),)),
         fact("To check the ledger again", (Code("bnpriv ledger verify ledger.db"),)),
     )
     return Statement(

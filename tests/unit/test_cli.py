@@ -383,7 +383,7 @@ def test_ledger_record(shell, tmp_path: Path) -> None:
         "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
     )
     assert "is not counted." in out
-    head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
+    head = out.rstrip("\n").rpartition("Hash of the ledger's last row: ")[2]
     again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")
     assert (again[0], head in again[1]) == (0, True)
     code, out, _ = shell("ledger", "verify", place, "--seen", head)

@@ -27,6 +27,7 @@ from bnpriv.progress import progress
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
+from bnpriv.render.glossary import with_words
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -296,7 +297,7 @@ class InfluenceReport(Analysis):
     @cached_property
     def _document(self) -> Document:
         badge = None if self.best is None else verdict_badge(self.best)
-        return Document(
+        made = Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
             headline=headline(self),
@@ -309,6 +310,7 @@ class InfluenceReport(Analysis):
             sections=tuple(part for part in self._sections() if part is not None),
             data=report_data(self),
         )
+        return with_words(made)
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
@@ -335,7 +337,6 @@ class InfluenceReport(Analysis):
         yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
         yield trust_section(self.source, self.assumptions, certificate)
-        yield sections.glossary_section(self)
         yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:

@@ -1,16 +1,18 @@
-"""The sections of a report that stand around its tables: answer, beliefs, laws, reading, glossary."""
+"""The sections of a report that stand around its tables: answer, beliefs, laws, reading."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
-from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
 from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
 from bnpriv.views.calibration import brief_text, query_facts
 from bnpriv.views.cards import belief_fact as of_guarantee
@@ -19,11 +21,6 @@ from bnpriv.views.curves import law_drawing
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
-    BUT_FOR,
-    DELTA,
-    GLOSSARY,
-    LAW,
-    MU,
     asked_text,
     endless_text,
     likely_text,
@@ -82,21 +79,6 @@ SHORTEST = 18
 """Longer names are shortened somewhere on the page."""
 
 
-def glossary_section(report: Analysis) -> Section:
-    """Return what a reader may not have met before."""
-    told = [told for row in report.attributes for told in (*row.columns, *([row.asked] if row.asked else []))]
-    words = list(GLOSSARY)
-    if report.laws is not None:
-        words.append(LAW)
-    if (report.delta and report.epsilon is not None) or any(math.isinf(float(each)) for each in told):
-        words.append(DELTA)
-    if any(row.asked_likely is not None for row in report.attributes):
-        words.insert(2, BUT_FOR)
-    if any(each.mu is not None for each in told):
-        words.append(MU)
-    return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
-
-
 def long_names_section(report: Analysis) -> Section | None:
     """Return long names in full: on paper and on a phone nobody can point at them."""
     names = () if report.network is None else report.network.attributes
@@ -124,10 +106,11 @@ def laws_section(report: Analysis) -> Section | None:
     if isinstance(report.laws, Refusal):
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
+        noise = None if report.best is None else report.best.noise
         decided = () if report.best is None else report.best.certificate.decisions
-        if any(isinstance(each, LawDecision) for each in decided):
-            return None  # the section on the noise draws what decided it: one picture, with the noise that is added
-        drawn = law_drawing(report.laws, str(report.query))
+        if isinstance(noise, Channel) or any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws them: one picture, with what is released
+        drawn = law_drawing(replace(report.laws, scale=0.0), str(report.query))
         blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 

@@ -166,7 +166,7 @@ def test_the_sentence_names_the_property_and_its_distance() -> None:
 def test_a_parameter(epsilon: float, protect: object, pairs: list[tuple[str, str]], words: str) -> None:
     framework = three_states(protect)
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.count(bp.col("x") == "h"), epsilon=epsilon)
-    assert f"the parameter of column p ({words})" in calibration.guarantee.sentence
+    assert f"what column p is like as a whole, its parameter ({words})" in calibration.guarantee.sentence
     rows = framework.network.probabilities("x")[0]  # of shape (states of x, states of p)
     low, high = binomials((12, 0.3), (0, 0.0)), binomials((12, 0.6), (0, 0.0))
     chances = np.asarray(rows).reshape(2, 3)

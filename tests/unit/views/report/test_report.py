@@ -499,14 +499,14 @@ def test_a_learned_report_ranks_by_what_somebody_can_meet(learned) -> None:
         assert "in 95 % of the draws" in plain
         assert "at worst" in plain
     asked = bp.influence_report(learned, bp.count(bp.col("smoker") == "yes"))
-    assert "about health, but for 1 record in 100: it can" in str(asked)
+    assert "nats), but for 1 record in 100; at worst" in str(asked)
     assert asked.attributes[0].asked_likely is asked.attributes[0].likely[frozenset({"smoker"})]
     both = bp.influence_report(learned, bp.stack(*(bp.count(bp.col("town") == name) for name in "AB"), bp.mean("coin")))
     found = both.attributes[0].asked_likely
     assert found is not None
     assert found.dependence is None
     assert found.nats <= both.attributes[0].told
-    assert "health, but for 1 record in 100: it can" in str(both)
+    assert "nats), but for 1 record in 100; at worst" in str(both)
 
 
 def test_fields_of_a_learned_report_are_documented(learned) -> None:
