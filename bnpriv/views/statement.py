@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
@@ -65,6 +65,7 @@ class Statement(Shown):
     needs_model: bool = True
     real_records: bool = False
     when: str = ""
+    asked: str = "asked for with the release"
 
     @property
     def document(self) -> Document:
@@ -163,7 +164,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
     )
 
 
-def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -> Statement:
+def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
     releases = session.history.releases
     asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
@@ -183,6 +184,7 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
         framework=session.framework,
         needs_model=any(made.entry.family != "column" for made in releases),
         real_records=any(made.entry.mechanism == PRIVATE_TABLE for made in releases),
+        asked=f"added up over all of it, within a budget of epsilon {full_text(float(budget.epsilon))}",
         when=days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
     )
 
@@ -255,7 +257,7 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
             first, second = str(framework.secrets[secret.attribute][0]).split(" against ")
             return visible(first), visible(second)
         return "one of two such values", "the other"
-    asked = getattr({} if framework is None else framework.chosen_secrets.get(secret.attribute), "property", None)
+    asked = getattr(getattr(framework, "chosen_secrets", {}).get(secret.attribute), "property", None)
     if asked is None:
         return "one value", f"another that is {full_text(secret.distance)} away"
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
@@ -289,10 +291,7 @@ def _open(page: Statement) -> Iterable[Text]:
 
 def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
     """What the page says, and does not, of each way in which data may fail to be anonymous."""
-    said, alone = (
-        "only the numbers above are published, no records",
-        "whether they tell something about one person alone",
-    )
+    said, alone = "only the numbers above are published, no records", "whether they tell something of one person alone"
     linked = "whether they can be joined with other data on the same persons"
     if page.real_records:
         said, alone = "nothing: real records are handed on", "whether a person can be found by what is known of them"
@@ -310,12 +309,12 @@ def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
 
 def _said(framework: Any, decided: Any) -> Mapping[str, str]:
     """Who decided what: as the caller says, else as the framework's file says."""
-    if decided is not None and not isinstance(decided, Mapping):
-        remedy = 'Write decided={"epsilon": "the board, because ..."}.'
-        found = checks.type_text(decided)
+    given: Any = {} if decided is None else decided
+    if not isinstance(given, Mapping):
+        found, remedy = checks.type_text(decided), 'Write decided={"epsilon": "the board, because ..."}.'
         raise ParameterError("decisions are given by their names", found=found, remedy=remedy)
-    told = dict(getattr(framework, "decisions", None) or {})
-    for name, said in (decided or {}).items():
+    told: dict[str, str] = dict(getattr(framework, "decisions", None) or {})
+    for name, said in cast("Mapping[Any, Any]", given).items():
         checks.member("a decision", name, DECISIONS, error=ParameterError)
         told[name] = checks.text(name, said, error=ParameterError)
         if len(said) > MOST_REASON:
@@ -329,21 +328,19 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     guarantee, secrets = page.guarantee, page.guarantee.secrets
     filed = getattr(page.framework, "decisions", None) is not None
     given = "given in the framework file" if filed else "given"
-    asked = "asked for with the release"
     pairs = _some([name_text(each, 120) for each in dict.fromkeys(each.pairs for each in secrets)])
     several = f"{guarantee.models:,} model{'s' if guarantee.models > 1 else ''}, named below"
-    kind = (
-        ""
-        if page.framework is None
-        else f"{notion_of(page.framework).secret_text or 'what columns are like as a whole'} ({page.framework.notion})"
-    )
+    kind = ""
+    if page.framework is not None:
+        hidden = notion_of(page.framework).secret_text or "what columns are like as a whole"
+        kind = f"{hidden} ({page.framework.notion})"
     delta = full_text(rounded_up(guarantee.delta)) if guarantee.delta else "0, none"
     for name, what, value, source in (
         ("notion", "kind of fact that is hidden", kind, given),
         ("protected", "what is protected", some_text({each.attribute for each in secrets}), given),
         ("apart", "how far apart (k)", pairs, given),
-        ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), asked),
-        ("delta", "leeway (delta)", delta, asked),
+        ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), page.asked),
+        ("delta", "leeway (delta)", delta, page.asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
         told = visible(page.said.get(name, ""))
