@@ -96,8 +96,9 @@ class Statement(Shown):
             headline="What was published, and what nobody can conclude from it",
             short=(
                 f"Published: {'; '.join(map(inline, self.lines))}",
-                *limits[:2],
-                "Next: .to_docx(FILE) or .to_html(FILE).",
+                limits[0],
+                f"The odds between two such values move {by_times(self.guarantee.nats)}{_rare(self.guarantee)}.",
+                "Next: .to_docx(FILE) or .to_html(FILE), which is one page to hand over.",
             ),
             sections=tuple(
                 doc.Section(title=title, id=None if place else "statement", blocks=tuple(blocks), explained=True)
@@ -234,7 +235,7 @@ def _believed(page: Statement) -> str:
 
 def _rare(guarantee: Guarantee) -> str:
     rare = f", except with probability at most {upper_chance(guarantee.failure)} if one of the two is true"
-    return rare if guarantee.failure else ""
+    return rare if 0 < guarantee.failure < 1 else ""
 
 
 def _example(page: Statement) -> str:
