@@ -134,6 +134,9 @@ def _split(counts: IntArray, law: FloatArray) -> float:
 # Does public data contradict the model? Every row of every table tested, with the level held over all rows.
 # --------------------------------------------------------------------------------------------------
 
+MOST_PRINTED = 3
+"""Contradicted rows that are printed."""
+
 MOST_SHOWN_ROWS = 20
 
 ROW_FACTS = ("attribute", "row", "model", "observations", "p_value", "adjusted", "finding", "test")
@@ -296,6 +299,12 @@ class ModelCheck(Shown):
             kind="model check",
             headline=self._verdict().removesuffix("."),
             tone="plain" if not self.rows else "good" if self.surviving else "poor",
+            short=(
+                *(f"{row.row}: {row.finding}" for row in shown[:MOST_PRINTED] if row.adjusted <= self.level),
+                *([*self._notes()][:-1]),
+                "What is not contradicted is not thereby true. "
+                + ("Next: bp.plan(...)." if self.surviving else "Next: mend these rows, or add a model that fits."),
+            ),
             answer=(*((table,) if shown else ()), *map(Paragraph, self._notes())),
             data={
                 "level": self.level,

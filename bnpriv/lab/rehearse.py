@@ -167,6 +167,14 @@ class Rehearsal(Shown):
                 f" at epsilon {calibration.epsilon:g}: told apart in {percent_text(self.correct)}, allowed {allowed}",
             ),
             lead=guess,
+            short=(
+                guess,
+                f"Secrets: {self.protected}: {self.pair}{model}.",
+                error,
+                "No data were touched, and nothing here is protected.",
+                "Next: bp.release(calibration, data) releases it; .explain() tells what came out.",
+            ),
+            number=percent_text(self.correct),
             facts=(
                 fact("Secrets", f"{self.protected}: {self.pair}{model}"),
                 fact("Made up", f"{draws:,} answers under each of them, {size}"),

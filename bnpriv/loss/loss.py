@@ -35,7 +35,7 @@ from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
-from bnpriv.text import Json, by_times, number_text, upper_chance, upper_text, visible
+from bnpriv.text import Json, by_times, number_text, upper_chance, upper_percent, upper_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -341,11 +341,26 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         kind="privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
-        lead=f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}.",
+        lead=(lead := f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}."),
+        short=(lead, *short_views(views)),
+        number=upper_text(views.epsilon.upper),
         answer=figure,
-        sections=(Section(title="In every view", blocks=(views_table(views, "The views of this loss"),)),),
+        sections=(_in_every_view(views, "The views of this loss"),),
         data=views_data(views),
     )
+
+
+def short_views(views: Views) -> tuple[str, ...]:
+    """What a guesser can reach, and what to do next: lines of what is printed."""
+    right = upper_percent(min(1.0, 0.5 + views.delta(0.0).upper / 2))
+    return (
+        f"Whoever guesses at even odds which of two it is, from one answer, is right in at most {right} of the cases.",
+        "Next: .explain() shows every view; .delta(epsilon) and .epsilon_at(delta) are numbers of the curve.",
+    )
+
+
+def _in_every_view(views: Views, caption: str) -> Section:
+    return Section(title="In every view", blocks=(views_table(views, caption),), explained=True)
 
 
 def _round(value: float) -> float:
@@ -899,14 +914,17 @@ class PrivacyCurve(Shown):
     def document(self) -> Document:
         """Return the drawing of delta over epsilon, and the best known views."""
         title = "The privacy curve"
+        lead = f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
+        lead += f"{self.epsilon.kind}."
         return Document(
             kind="privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
-            f"{self.epsilon.kind}.",
+            lead=lead,
+            short=(lead, *short_views(self)),
+            number=upper_text(self.epsilon.upper),
             answer=(curve_figure(self, asked=self.asked, title=title),),
-            sections=(Section(title="In every view", blocks=(views_table(self, "Largest over all pairs"),)),),
+            sections=(_in_every_view(self, "Largest over all pairs"),),
             data={"pairs": len(self.losses), **views_data(self)},
         )
 
