@@ -26,15 +26,11 @@ def tell(what: str, seconds: float, work: str = "take about {} to draw", remedy:
     """Warn in advance that something takes long; `work` is a phrase with {} for the time."""
     if seconds >= LONG_SECONDS:
         told = LongDrawingWarning(time_text(what, seconds, work), seconds=seconds, remedy=remedy)
-        warnings.warn(told, stacklevel=_callers_level())
-
-
-def _callers_level() -> int:
-    """The stack level of the first line outside bnpriv, so that a warning shows the user's line."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("bnpriv."):
-        frame, level = frame.f_back, level + 1
-    return level
+        # the stack level of the first line outside bnpriv, so that a warning shows the user's line
+        frame, level = inspect.currentframe(), 0
+        while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("bnpriv."):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(told, stacklevel=level)
 
 
 FEW_ITEMS = 8
