@@ -64,9 +64,7 @@ def as_file(document: Document, path: Path) -> str | bytes:
 
 def _docx() -> Any:
     try:
-        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][
-            -1
-        ]
+        return [import_module(name) for name in ("docx.oxml", "docx.oxml.ns", "docx.shared", "docx")][-1]
     except ImportError:
         remedy = 'Install it: pip install "bnpriv[docx]".'
         raise MissingExtraError("a .docx file needs python-docx", found="no such package", remedy=remedy) from None

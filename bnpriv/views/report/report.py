@@ -26,7 +26,7 @@ from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.progress import progress
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
+from bnpriv.render.document import Document, Paragraph, Section, Text, json_number, later
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -303,11 +303,11 @@ class InfluenceReport(Analysis):
             verdict="" if badge is None else badge.text,
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
-            answer=() if self.best is None else noise_figure(self.best),
-            facts=tuple(sections.facts(self, self.advice)),
-            beside=(*beside(self), *column_bars(self)),
-            sections=tuple(part for part in self._sections() if part is not None),
-            data=report_data(self),
+            answer=() if self.best is None else later(lambda best=self.best: noise_figure(best)),
+            facts=later(lambda: tuple(sections.facts(self, self.advice))),
+            beside=later(lambda: (*beside(self), *column_bars(self))),
+            sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
+            data=later(lambda: report_data(self)),
         )
 
     def _sections(self) -> Iterator[Section | None]:
