@@ -106,8 +106,8 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     quilt = _quilt(report, row)
     shown = name_text(row.protected)
     which = f"{_which(report, row)} for {shown}"
-    part = "" if len(nodes) == len(report.network.attributes) else "the part that matters of "
-    title = f"The network, coloured by {which}"
+    part = "The" if len(nodes) == len(report.network.attributes) else "The part that matters of the"
+    title = f"{part} network, coloured by {which}"
     inside = frozenset(nodes)
     edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
     notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
@@ -126,8 +126,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
     left = len(report.network.attributes) - len(nodes)
     rest = f"; {left} more attributes are not drawn here" if left else ""
-    caption = f"{part}the network, coloured by {which}{rest}."
-    return Figure(made, caption[0].upper() + caption[1:])
+    return Figure(made, f"{title}{rest}.")
 
 
 def _which(report: Analysis, row: AttributeReport) -> str:
@@ -255,7 +254,9 @@ def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
 
 
 def _quilt_row(row: RankedQuilt, *, endless: bool, mu: bool, noisy: bool) -> tuple[Text | Cell, ...]:
-    found = "" if row.influence is None else witness_text(row.influence)
+    # of one column the table of columns says how it was found, where no assignment attains it
+    alone = row.influence is not None and len(row.quilt.quilt) == 1 and not row.influence.assignment
+    found = "" if row.influence is None or alone else witness_text(row.influence)
     reached = f"reached at {found}" if row.influence is not None and row.influence.assignment else found
     first = Cell((Names(tuple(row.quilt.quilt), nothing="no column at all"),), note=reached)
     told = told_cells(first, row.influence, endless=endless, mu=mu)
