@@ -278,7 +278,10 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    return f"Model: {shorten(visible(believed + (source or 'source not stated')), 92 - len(known))}{known}."
+    told, room = visible(believed + (source or "source not stated")), 92 - len(known)
+    # a sentence loses its end, where names would lose their middle
+    cut = told if len(told) <= room else f"{told[: room - 4].rpartition(' ')[0] or told[: room - 4]} ..."
+    return f"Model: {cut}{known}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:

@@ -210,7 +210,7 @@ def _table(row: AttributeReport) -> Table:
         rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
         numbers = (1, *(place + 3 for place in numbers))
     return Table(
-        caption=f"What single columns tell about {name_text(row.protected)}",
+        caption=f"What single columns tell about {name_text(row.protected)}, in numbers",
         header=header,
         rows=rows,
         numbers=numbers,

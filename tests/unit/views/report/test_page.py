@@ -130,7 +130,7 @@ def palettes() -> list[dict[str, str]]:
     """Return the colours of the light, the dark and the printed page."""
     both = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]+), (#[0-9a-f]+)\);", style())
     light, dark = ({name: pair[k] for name, *pair in both} for k in range(2))
-    (printed,) = re.findall(r"@media print \{\s*\.bnpriv[^{]*\{(.*?)\}", style(), re.DOTALL)
+    printed, *_ = re.findall(r"@media print \{\s*\.bnpriv[^{]*\{(.*?)\}", style(), re.DOTALL)
     return [light, dark, light | dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", printed))]
 
 

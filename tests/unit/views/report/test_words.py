@@ -19,6 +19,7 @@ from bnpriv.views.calibration import arithmetic_text
 from bnpriv.views.cards import belief_fact
 from bnpriv.views.report.sections import MOST_VARIABLES, reading_section
 from tests import kinds
+from tests.meta.test_words import faults
 
 NAMES = tuple(kinds.KINDS)
 BUILT = {name: build() for name, build in kinds.KINDS.items()}
@@ -34,9 +35,10 @@ def test_a_reader_meets_no_riddle(name: str) -> None:
     said = texts(name) + bp.influence_report(BUILT[name].framework).text
     for riddle in (
         "(model 0)", "model 0)", "pair 0", "the curve of one record", "mu is", "but for rare answers", "exp(6",
-        "infinite times", "odds times infinite", "1 times", "not settled:", "estimate: It was",
+        "infinite times", "odds times infinite", " 1 times", "not settled:", "estimate: It was",
     ):  # fmt: skip
         assert riddle not in said
+    assert not faults(said)
     assert not re.search(r"(?<![\d.,])1 nats", said)
     assert not re.search(r"scale [0-9.,]+\. [a-z][^.]*scale", said)
 
