@@ -220,4 +220,4 @@ def test_the_rows_that_matter_most_are_named() -> None:
     rows = found.sensitive["income"]
     assert {row.attribute for row in rows} <= set(found.counted["income"])
     assert [row.nats for row in rows] == pytest.approx(sorted((row.nats for row in rows), reverse=True))
-    assert f"{rows[0]}: 1 % more or less" in str(found)
+    assert f"{rows[0]}: 1 % more or less" in found.text
