@@ -189,4 +189,4 @@ def test_the_page_on_mechanisms_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     for body in bodies:
         exec(compile(body, "choosing-a-mechanism.md", "exec"), namespace)
     assert str(namespace["tight"]).startswith("total(meals) can be released")
-    assert "The privacy loss is at most" in str(namespace["curve"])
+    assert "The privacy loss is bounded" in str(namespace["curve"])

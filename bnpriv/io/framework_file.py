@@ -14,7 +14,7 @@ from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
-from bnpriv.core.frameworks.base import DECISIONS
+from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
@@ -202,9 +202,6 @@ def _require_askable(query: Query, schema: Schema) -> None:
 # Framework files: TOML that declares network, columns, number of records, what is protected, and named queries.
 # --------------------------------------------------------------------------------------------------
 
-MOST_REASON = 200
-"""Letters of who decided something, and why."""
-
 _GROUPED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}([.][0-9]{3})+(?![\w.])")
 _SECTIONS = (
     "notion",
@@ -251,7 +248,8 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
         node means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
         network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
-        parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
+        parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``. Who decided what, and
+        why, may stand in ``[decisions]``, which is no part of the framework: docs/statement.md.
     network : Network, optional
         The network of a file that names a PyMC module, as ``pymc = "schools_pymc.py"`` in section ``[network]``. Such a
         module is Python, and is never run because a file names it.

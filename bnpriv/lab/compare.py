@@ -28,7 +28,7 @@ from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Items, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import and_text, full_text, number_text, times_text, upper_chance
+from bnpriv.text import and_text, full_text, number_text, shorten, times_text, upper_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,15 +145,19 @@ class FrameworkComparison(Shown):
             [{"protected": name, "nats": _number(nats), "delta": rare.get(name)} for name, nats in found.items()]
             for found, rare in sides
         ]
-        told_apart = Items(
-            differ
-            or (f"They differ in nothing that matters here; numbers of tables may by {ROUNDED:g} of themselves.",)
-        )
+        told_apart = Items(differ or (NO_DIFFERENCE,))
         asked = f"at epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="comparison",
             headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
+            short=(
+                self._verdict(),
+                *(f"{side}: {_short(chosen)}" for side, chosen in zip(SIDES, self.plans, strict=True)),
+                *((note,) if note else ()),
+                shorten(" ".join(differ), 180) or NO_DIFFERENCE,
+                "Next: .explain() sets them side by side; bp.plan(framework, query, epsilon) for the one you believe.",
+            ),
             answer=(table, *((Paragraph(note),) if note else ()), told_apart),
             data={
                 "query": str(self.query),
@@ -188,6 +192,17 @@ class FrameworkComparison(Shown):
         if math.isinf(most):
             return f"Only under {SIDES[better]} can the query be answered."
         return f"The error is {number_text(most / least)} times as large under {SIDES[1 - better]}."
+
+
+def _short(chosen: Plan) -> str:
+    """The best mechanism, and what its answer is worth."""
+    if not chosen.calibrations:
+        return "the query cannot be answered."
+    best = chosen.best
+    return f"{best.mechanism}, mean error {number_text(best.expected_error)}. {best.useful}"
+
+
+NO_DIFFERENCE = f"They differ in nothing that matters here; numbers of tables may by {ROUNDED:g} of themselves."
 
 
 def _number(value: object) -> object:

@@ -21,7 +21,7 @@ from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
 from bnpriv.progress import progress, tracked
-from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table, json_number
+from bnpriv.render.document import Cell, Code, Document, Inline, Name, Names, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
 from bnpriv.shown import Shown
@@ -201,6 +201,7 @@ class Leaks(Shown):
     def document(self) -> Document:
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
+        more = len(self.rows) - MOST_PRINTED
         what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
         rows: list[tuple[tuple[Name], Cell, str, str]] = []
         for row in self.rows:
@@ -217,6 +218,12 @@ class Leaks(Shown):
             kind="leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
+            short=(
+                *(_line(row) for row in self.rows[: MOST_PRINTED + (more == 1)]),
+                *((f"and {more:,} more attributes, about which no more is told",) if more > 1 else ()),
+                f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
+                "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
+            ),
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),
             data={
                 "query": str(self.query),
@@ -279,9 +286,23 @@ class Leaks(Shown):
         )
 
 
+def _line(row: Leak) -> tuple[Inline, ...]:
+    """What is told about an attribute, in a line of what is printed."""
+    if math.isnan(row.nats):
+        return Name(row.attribute), f": {row.reached}"
+    if math.isinf(row.nats):
+        return Name(row.attribute), f": no bound; {row.reached}"
+    belief = f", 10 % becomes at most {row.moved_text}" if row.bounds_belief and row.nats else ""
+    return Name(row.attribute), f": the odds move {by_times(row.nats)}{belief}."
+
+
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
     return Cell(times_text(nats) + more, drawing=bar)
+
+
+MOST_PRINTED = 4
+"""Attributes that are printed."""
 
 
 def leaks(model: Network | Framework, query: Query | str) -> Leaks:

@@ -22,7 +22,7 @@ from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
 from bnpriv.shown import Shown
-from bnpriv.text import times_text
+from bnpriv.text import by_times, name_text, times_text
 from bnpriv.views.influence import LEGEND, heat_cell
 
 if TYPE_CHECKING:
@@ -72,6 +72,10 @@ READABLE_COLUMNS = 60
 
 LISTED_PAIRS = 20
 """What is listed of a larger one."""
+
+
+MOST_PRINTED = 4
+"""Influences that are printed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -185,6 +189,7 @@ class InfluenceMatrix(Shown):
             kind="influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
+            short=(*self._strongest(), *notes[:1], "Next: .explain() shows all; bp.leaks(network, query) a query."),
             answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),
             data={
                 "protected": list(self.protected),
@@ -194,6 +199,19 @@ class InfluenceMatrix(Shown):
                 "dropped": [{"protected": name, "pairs": list(pairs)} for name, pairs in self.dropped.items()],
             },
         )
+
+    def _strongest(self) -> tuple[str, ...]:
+        """The largest influences, in lines of what is printed."""
+        known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
+        order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
+        places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
+        lines = [
+            f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
+            f"{by_times(float(known[row, k]))}."
+            for row, k in places
+            if known[row, k] > 0
+        ]
+        return tuple(lines) or ("No attribute tells anything about another.",)
 
     def _picture(self, heat: HeatMap) -> Figure:
         levels = [[cell.level for cell in cells] for _, cells in heat.rows]

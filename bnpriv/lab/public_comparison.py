@@ -292,6 +292,7 @@ class PublicComparison(Shown):
             headline=self._headline,
             tone="poor" if self.contradicted else "good",
             lead=self._lead,
+            short=(self._lead, _next(self)),
             answer=(shown, Paragraph(RULE, soft=True)),
             facts=(
                 *(
@@ -348,6 +349,12 @@ class PublicComparison(Shown):
             ],
             "rows": [_plain(row) for row in self.rows[:MOST_JSON_ROWS]],
         }
+
+
+def _next(found: PublicComparison) -> str:
+    if not found.contradicted:
+        return "What is not contradicted is not thereby true. Next: bp.plan(framework, query, epsilon)."
+    return "Next: correct the model, or let these records be one (bnpriv init --learn); .explain() lists all tests."
 
 
 def _plain(numbers: Estimate | EventRow) -> dict[str, object]:

@@ -16,7 +16,7 @@ from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of
 from bnpriv.ledger.values import Budget, Charge
 from bnpriv.render import svg
 from bnpriv.render.document import Code, Document, Figure, Inline, Table
-from bnpriv.render.figures import LENGTH, THICK
+from bnpriv.render.figures import LENGTH, THICK, bar_ends
 from bnpriv.render.html import Html, element, join, legend
 from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, name_text, shorten, upper_text
@@ -231,7 +231,8 @@ def budget_bar(totals: Sequence[Fraction], budget: Budget, *, next_total: Fracti
     elif 1 < len(totals) <= MOST_MARKS:
         spent_text += "; a dashed line after each release"
     left_over = f"left: {left_text(budget, spent)} of {float(budget.epsilon):g}"
-    return join(bar, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
+    ends = bar_ends("0", "budget, epsilon", f"{float(budget.epsilon):g}")
+    return join(bar, ends, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
 
 
 def _share(total: Fraction, budget: Budget) -> float:

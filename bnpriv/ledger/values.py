@@ -330,7 +330,7 @@ class Mark:
             f"Release {self.number:,} of the account {self.account!r}; all of them together: epsilon "
             f"{upper_text(self.total, 6)} at most, of a budget of {self.budget:g}{failing}.",
             *((NOT_COUNTED_BEFORE,) if self.number == 1 else ()),
-            ("Head of the ledger: ", Code(self.head)),
+            ("Hash of the ledger's last row: ", Code(self.head)),
         )
 
     def __str__(self) -> str:

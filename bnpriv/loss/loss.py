@@ -35,7 +35,7 @@ from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
-from bnpriv.text import Json, by_times, number_text, upper_chance, upper_text, visible
+from bnpriv.text import Json, by_times, number_text, upper_chance, upper_percent, upper_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -196,7 +196,7 @@ Views: TypeAlias = "PrivacyLoss | PrivacyCurve"
 def views_table(views: Views, caption: str) -> Table:
     """Return one line for each of the best known views."""
     rows = [
-        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most a factor exp(epsilon)"),
+        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most exp(epsilon) times"),
         ("mean loss (Kullback-Leibler)", _nats(views.kullback_leibler), "how far the log odds move on average"),
         ("Renyi divergence of order 2", _nats(views.renyi(2.0)), "log of the mean factor on the odds"),
         (
@@ -299,16 +299,6 @@ def steps_of(losses: FloatArray, masses: FloatArray, *, joined: bool) -> list[tu
     return [corner for end, low, high in rows for corner in ((end, low), (end, high))]
 
 
-def plot_steps(ax: Axes | None, steps: Sequence[tuple[float, float]]) -> Axes:
-    """Draw a distribution function of the privacy loss."""
-    drawn = axes(ax)
-    if steps:
-        drawn.plot(*zip(*steps, strict=True))
-    drawn.set_xlabel("privacy loss (nats)")
-    drawn.set_ylabel("probability of at most so much")
-    return drawn
-
-
 def plot_curve(ax: Axes | None, views: Views, asked: tuple[float, float] | None) -> Axes:
     """Draw delta over epsilon."""
     drawn = axes(ax)
@@ -341,11 +331,26 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         kind="privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
-        lead=f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}.",
+        lead=(lead := f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}."),
+        short=(lead, *short_views(views)),
+        number=upper_text(views.epsilon.upper),
         answer=figure,
-        sections=(Section(title="In every view", blocks=(views_table(views, "The views of this loss"),)),),
+        sections=(_in_every_view(views, "The views of this loss"),),
         data=views_data(views),
     )
+
+
+def short_views(views: Views) -> tuple[str, ...]:
+    """What a guesser can reach, and what to do next: lines of what is printed."""
+    right = upper_percent(min(1.0, 0.5 + views.delta(0.0).upper / 2))
+    return (
+        f"Whoever guesses at even odds which of two it is, from one answer, is right in at most {right} of the cases.",
+        "Next: .explain() shows every view; .delta(epsilon) and .epsilon_at(delta) are numbers of the curve.",
+    )
+
+
+def _in_every_view(views: Views, caption: str) -> Section:
+    return Section(title="In every view", blocks=(views_table(views, caption),), explained=True)
 
 
 def _round(value: float) -> float:
@@ -712,7 +717,13 @@ class PrivacyLoss(Shown):
         MissingExtraError
             If matplotlib is not installed.
         """
-        return plot_steps(ax, self.steps)
+        # draw a distribution function of the privacy loss
+        drawn = axes(ax)
+        if self.steps:
+            drawn.plot(*zip(*self.steps, strict=True))
+        drawn.set_xlabel("privacy loss (nats)")
+        drawn.set_ylabel("probability of at most so much")
+        return drawn
 
     @property
     def document(self) -> Document:
@@ -892,6 +903,11 @@ class PrivacyCurve(Shown):
         return f", most about {visible(self.names[self._worst])}" if len(self.names) == len(self.losses) > 2 else ""
 
     @property
+    def _lead(self) -> str:
+        pairs = f"{len(self.losses):,} ordered pairs of distributions{self._which}"
+        return f"Largest over {pairs}; the numbers are {self.epsilon.kind}."
+
+    @property
     def _worst(self) -> int:
         return max(range(len(self.losses)), key=lambda place: self.losses[place].epsilon.upper)
 
@@ -899,14 +915,17 @@ class PrivacyCurve(Shown):
     def document(self) -> Document:
         """Return the drawing of delta over epsilon, and the best known views."""
         title = "The privacy curve"
+        lead = f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
+        lead += f"{self.epsilon.kind}."
         return Document(
             kind="privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
-            f"{self.epsilon.kind}.",
+            lead=lead,
+            short=(lead, *short_views(self)),
+            number=upper_text(self.epsilon.upper),
             answer=(curve_figure(self, asked=self.asked, title=title),),
-            sections=(Section(title="In every view", blocks=(views_table(self, "Largest over all pairs"),)),),
+            sections=(_in_every_view(self, "Largest over all pairs"),),
             data={"pairs": len(self.losses), **views_data(self)},
         )
 

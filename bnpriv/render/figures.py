@@ -455,14 +455,13 @@ def _power(decade: int) -> str:
 # --------------------------------------------------------------------------------------------------
 # Bars drawn to scale: noise against the range of an answer, and a released number with its interval.
 #
-# The range always takes the same part of a bar, so that bars can be compared; what is longer than a bar is cut, and a
-# mark says so.
+# The range is as long as the bar; what is longer is cut, and a mark says so.
 # --------------------------------------------------------------------------------------------------
 
 LENGTH, THICK = 1000.0, 46.0
 
 WHOLE = 1.5
-"""A bar is so many times as long as the range."""
+"""A bar of what is told is so many times as long as the budget."""
 
 
 def noise_bar(span: float, reach: float, *, title: str, desc: str, live: bool = False) -> Html:
@@ -479,32 +478,20 @@ def noise_bar(span: float, reach: float, *, title: str, desc: str, live: bool = 
     live : bool
         Give the parts names by which a script can move them.
     """
-    wide, noisy = noise_shares(span, reach)
-    range_box = svg.rect((LENGTH * (1 - wide) / 2, 5), (LENGTH * wide, THICK - 10), "span")
-    noise_box = svg.rect(
-        (LENGTH * (1 - noisy) / 2, 14), (LENGTH * noisy, THICK - 28), "reach", id_="bar-reach" if live else None
-    )
+    noisy = LENGTH * min(1.0, 2 * reach / span)
+    noise_box = svg.rect(((LENGTH - noisy) / 2, 14), (noisy, THICK - 28), "reach", id_="bar-reach" if live else None)
     middle = svg.line((LENGTH / 2, 0), (LENGTH / 2, THICK), "middle")
     cut = element("g", _mark(0), _mark(1), class_="cut", hidden=not is_cut(span, reach), id="bar-cut" if live else None)
-    drawn = (range_box, noise_box, middle, *((cut,) if live or is_cut(span, reach) else ()))
+    drawn = (RANGE_BOX, noise_box, middle, *((cut,) if live or is_cut(span, reach) else ()))
     return svg.drawing((LENGTH, THICK), *drawn, title=title, desc=desc, class_="bar", stretch=True)
 
 
-def noise_shares(span: float, reach: float) -> tuple[float, float]:
-    """Return which shares of the bar the range and the noise take.
-
-    Examples
-    --------
-    >>> span, reach = noise_shares(10.0, 2.5)
-    >>> round(span, 3), round(reach, 3), noise_shares(10.0, 1000.0)[1]
-    (0.667, 0.333, 1.0)
-    """
-    return 1 / WHOLE, min(1.0, 2 * reach / (WHOLE * span))
+RANGE_BOX = svg.rect((0, 5), (LENGTH, THICK - 10), "span")
 
 
 def is_cut(span: float, reach: float) -> bool:
     """Return whether the noise is longer than the bar."""
-    return 2 * reach > WHOLE * span
+    return 2 * reach > span
 
 
 def cut_text(span: float, reach: float) -> str:
@@ -549,23 +536,14 @@ def _mark(end: float) -> Html:
     return element("path", d="M" + "L".join(f"{u:g},{v:g}" for u, v in points), class_="jag")
 
 
-def bar_legend(span: str, reach: str, *, live: bool = False) -> Html:
-    """Return what the two parts of the bar are."""
-    named = element("span", reach, id="bar-reach-text" if live else None)
-    return legend([("span", element("span", span)), ("reach", named)])
+def bar_ends(low: str, what: str, high: str) -> Html:
+    """Return what stands below the left end of a bar, its middle and its right end."""
+    return element("div", *(element("span", text) for text in (low, what, high)), class_="ends")
 
 
-def bar_axis(ranges: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the axis on which numbers with these ranges are drawn: the ranges, and a quarter more on either side.
-
-    Examples
-    --------
-    >>> bar_axis([(0.0, 10.0), (5.0, 20.0)])
-    (-5.0, 25.0)
-    """
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    margin = (WHOLE - 1) / 2 * (high - low)
-    return low - margin, high + margin
+def bar_legend(reach: str, *, live: bool = False) -> Html:
+    """Return what the noise in the bar is."""
+    return legend([("reach", element("span", reach, id="bar-reach-text" if live else None))])
 
 
 def interval_bar(
@@ -577,7 +555,7 @@ def interval_bar(
     title: str,
     desc: str,
 ) -> Html:
-    """Return the range of an answer with a released number and its interval, all to scale on an axis."""
+    """Return the range of an answer with a released number and its interval, to scale; marks show what lies beyond."""
     low, length = axis[0], (axis[1] - axis[0]) or 1.0
 
     def at(x: float) -> float:
@@ -587,7 +565,8 @@ def interval_bar(
         start = at(of[0])
         return svg.rect((start, top), (max(2.0, at(of[1]) - start), THICK - 2 * top), class_)
 
-    cut = [_mark(end) for end, beyond in ((0, interval[0] < axis[0]), (1, interval[1] > axis[1])) if beyond]
+    far = min(value, interval[0]), max(value, interval[1])
+    cut = [_mark(end) for end, beyond in ((0, far[0] < axis[0]), (1, far[1] > axis[1])) if beyond]
     reach = () if interval[0] == interval[1] else (box(interval, 14, "reach"),)
     line = svg.line((at(value), 2), (at(value), THICK - 2), "value")
     parts = (box(ends, 5, "span"), *reach, *cut, line)
@@ -596,7 +575,7 @@ def interval_bar(
 
 def interval_legend() -> Html:
     """Return what the parts of such a bar are."""
-    return legend([("span", "what the answer can be"), ("reach", "interval"), ("value", "released number")])
+    return legend([("value", "released number"), ("reach", "where the exact answer lies with 95 % probability")])
 
 
 # --------------------------------------------------------------------------------------------------

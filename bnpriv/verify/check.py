@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import textwrap
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -32,6 +33,14 @@ MALFORMED = (
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError),
     csv.Error,
 )
+
+
+NEXT = (
+    "Next: give both files to whoever wants to check it again.",
+    "Next: do not rely on it; calibrate again with the framework that is meant.",
+    "Next: nothing is shown either way; docs/verify.md says what can be replayed.",
+)
+"""What to do, by the exit code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +72,9 @@ class Verdict:
         return json.dumps({"verdict": self.status, "text": self.text, "trusted": list(self.trusted)}, indent=2)
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.status}: {self.text}", *(f"  left to trust: {each}" for each in self.trusted)])
+        trusted = [f"Left to trust: {'; '.join(self.trusted)}."] if self.trusted else []
+        lines = [f"{self.status}: {self.text}.", *trusted, NEXT[self.code]]
+        return "\n".join(row for line in lines for row in textwrap.wrap(line, 100, break_on_hyphens=False))
 
 
 def verify(calibration: object, framework: str | Path | None = None) -> Verdict:

@@ -13,6 +13,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.distributions import Atoms, Normal, mahalanobis
 from bnpriv.core.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
+from bnpriv.core.frameworks.pairs import DISTRIBUTION
 from bnpriv.core.mechanisms.certificate import model_text
 from bnpriv.core.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.core.mechanisms.law_decision import ANSWER_RULE, GAP_RULE, MOVED_RULE, LawDecision
@@ -52,9 +53,9 @@ PLOTTED_SCALES = 4.0
 LEAST_STEP = 2.0**-1000
 """Laws that lie closer together are not drawn: doubles between them have few digits."""
 
-DRAWN = dict.fromkeys((ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE), "each exact answer")
-DRAWN[SUMS_RULE] = "each sum of the records that change"
-"""What the laws of a rule are of, where that is more than what one record adds."""
+DRAWN = dict.fromkeys((ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE), "how likely each exact answer is")
+DRAWN[SUMS_RULE] = "how likely each sum of the records that change is"
+"""What is plotted of the laws of a rule, where they are of more than what one record adds."""
 
 UNSEEN = 1e-4
 """Mass of each tail that is not drawn."""
@@ -127,28 +128,28 @@ def decided_laws(decision: LawDecision, answer: str) -> TwoLaws | None:
         return None
     means = float(first.mean[0]), float(second.mean[0])
     around = places - (means[0] / 2 + means[1] / 2)
-    what = DRAWN.get(decision.rule, "what one record adds")
+    words = DRAWN.get(decision.rule, "how likely each amount is that one record adds")
     binned = [_binned(law, places) for law in (first, second)]
     exact = [_heights(around, masses, thin=True) for masses in binned]
-    panels = [Panel(heights=exact, words=f"how likely {what} is", masses=True)]
+    told = f"the same, with noise of scale {number_text(scale)}"
+    panels = [Panel(heights=exact, words=words, masses=True)]
     if scale > 0:
         noisy = [_heights(around, _noisy(masses, places, decision)) for masses in binned]
-        panels.append(Panel(heights=noisy, words=f"the same, with {_noise_text(decision)}", masses=False))
+        panels.append(Panel(heights=noisy, words=told, masses=False))
     sides = tuple(decision.pair.split(BETWEEN))
+    if decision.protected == DISTRIBUTION:
+        sides = tuple(f"distribution {side}" for side in sides)
+    most = "decided the noise" if scale > 0 else "differ most"
     return TwoLaws(
         ends=(float(around[0]), float(around[-1])),
         panels=panels,
         names=sides if len(sides) == 2 else ("one secret", f"the other one: {decision.pair}"),
-        across=f"difference in {shorten(visible(answer), 20)} from the middle of both",
-        title=f"The two distributions that decided the noise for {visible(decision.protected)}",
-        desc=f"Above {what} under each secret, means {number_text(abs(means[0] - means[1]))} apart; below what is "
-        f"released, with {_noise_text(decision)}.",
+        across=f"difference in {shorten(visible(answer), 24)} from the middle of both",
+        title=f"The two distributions that {most} for {visible(decision.protected)}",
+        desc=f"{words}, under each secret; the means are {number_text(abs(means[0] - means[1]))} apart"
+        + (f"; below, {told}" if scale > 0 else ""),
         signed=True,
     )
-
-
-def _noise_text(decision: LawDecision) -> str:
-    return f"noise of scale {number_text(decision.scale)}" if decision.scale > 0 else "no noise"
 
 
 def drawable(law: AnswerLaw) -> Atoms | None:

@@ -29,11 +29,11 @@ from bnpriv.render.document import (
     fact,
     later,
 )
-from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
+from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
-from bnpriv.views.calibration import HELP, answer_facts, calibration_sections, query_text, verdict_badge
+from bnpriv.views.calibration import answer_facts, calibration_sections, next_step, query_text, verdict_badge
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def release_document(release: Release) -> Document:
         short=(
             f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
             *short_guarantee(calibration.guarantee),
-            STATEMENT if badge.text != "useless" else HELP,
+            next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
         answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
@@ -161,7 +161,8 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
     schema = calibration.framework.schema
     ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)
     groups = [part.places for part in parts_of(calibration.query, schema)] if found is None else found.groups
-    axes = [bar_axis([ranges[k] for k in places]) for places in groups for _ in places]  # a scale for each unit
+    of_units = [[ranges[k] for k in places] for places in groups]
+    axes = [(min(ends)[0], max(high for _, high in ends)) for ends in of_units for _ in ends]  # a scale for each unit
     bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
     beside = any(number.is_beside for number in numbers)
@@ -170,7 +171,8 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
         (number,) = numbers
         between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
         said = between if number.low else "This is the exact answer: no noise was needed."
-        figure = (Figure(join(bars[0], legend)),) if bars[0] else ()
+        ends = bar_ends(number_text(axes[0][0], 6), "range of the answer", number_text(axes[0][1], 6))
+        figure = (Figure(join(bars[0], ends, legend)),) if bars[0] else ()
         return Big(number.text, words=number.words), Paragraph(said), *beyond, *figure
     return (
         Table(
@@ -185,6 +187,9 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
                 for number, bar in zip(numbers, bars, strict=True)
             ],
             numbers=(1,),
+            drawn=f"drawn from {number_text(axes[0][0], 6)} to {number_text(axes[0][1], 6)}"
+            if any(bars) and len(set(axes)) == 1
+            else "",
         ),
         *beyond,
         Figure(legend),

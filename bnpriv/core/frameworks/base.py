@@ -29,6 +29,9 @@ from bnpriv.services import service
 DECISIONS = ("notion", "protected", "apart", "epsilon", "delta", "model")
 """What somebody decides, or leaves at a default, before anything is released."""
 
+MOST_REASON = 200
+"""Letters of who decided something, and why: a statement is one page."""
+
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     """The hash of the representation of `facts` and of everything that tells networks apart."""

@@ -121,10 +121,11 @@ class Started:
                 f"they may move a column's odds from those of its shares ({told}); {self.network.models} models are "
                 f"the corners of it, for secrets about {listing(self.hubs)}"
             )
+        chosen = f"from {listing(self.hubs)}, which was to be protected, " if self.hubs else ""
         graph = (
             "edges by an expert"
             if self.by_expert
-            else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
+            else f"graph by hill climbing with BIC, which can miss dependences, and edges {chosen}to what it left apart"
         )
         records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (

@@ -210,7 +210,9 @@ def _gap(column: Column) -> str:
 
 
 def _bins(name: str, column: Binned) -> str:
-    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    room = column.whole and column.edges[-1] - column.edges[-2] == 1
+    told = f"{'':<10}# the last bin holds both edges; its upper one may be room only" if room else ""
+    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}{told}\n'
     text += _gap(column)
     if not column.whole:
         text += f"steps = {column.steps:<24}# sums and means round it to steps of {float(column.grid):.6g}\n"

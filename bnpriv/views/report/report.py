@@ -303,6 +303,8 @@ class InfluenceReport(Analysis):
             verdict="" if badge is None else badge.text,
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
+            short=sections.short(self, self.advice),
+            number=sections.number(self),
             answer=() if self.best is None else later(lambda best=self.best: noise_figure(best)),
             facts=later(lambda: tuple(sections.facts(self, self.advice))),
             beside=later(lambda: (*beside(self), *column_bars(self))),
@@ -335,7 +337,6 @@ class InfluenceReport(Analysis):
         yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
         yield trust_section(self.source, self.assumptions, certificate)
-        yield sections.glossary_section(self)
         yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:

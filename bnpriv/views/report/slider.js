@@ -80,11 +80,11 @@
     if (scale === 0) return who + "nothing has to be hidden" + rest;
     return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
   };
-  // As bnpriv.render.bars: the range keeps its length, and what is longer than the bar is cut, with a mark.
+  // As in bnpriv.render.figures: the range is as long as the bar, and what is longer is cut, with a mark.
   const drawBar = (reach) => {
     const box = document.getElementById("bar-reach");
     if (box === null) return;
-    const share = (2 * reach) / (data.whole * data.width);
+    const share = (2 * reach) / data.width;
     const shown = Math.min(1, share);
     box.setAttribute("x", String(500 * (1 - shown)));
     box.setAttribute("width", String(1000 * shown));

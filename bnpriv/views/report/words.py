@@ -20,43 +20,6 @@ from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
 
-GLOSSARY = (
-    ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
-     "factor 2.7, 2 nats a factor 7.4, 5 nats a factor 148."),
-    ("influence", "How far seeing some columns can move the log odds between two secrets of a protected attribute, at "
-     "worst: over everything that may be seen, all pairs of secrets and all models."),
-    ("epsilon", "The budget in nats: how far an answer may move the log odds at most."),
-    ("quilt", "Columns that shield the protected attribute: whoever knows them learns nothing more about it from the "
-     "remote ones."),
-    ("near and remote", "Near is what the quilt does not shield from the protected attribute, remote is what it does. "
-     "Noise must hide the queried columns that are near."),
-)  # fmt: skip
-"""What a reader may not have met before."""
-
-LAW = (
-    "law",
-    "The distribution of an answer says how probable each of its values is. It moves by as much as probability has to "
-    "be moved, at most, to turn one distribution into the other (the infinity-Wasserstein distance).",
-)
-DELTA = (
-    "delta",
-    "Where no factor bounds the odds, a large factor is improbable: what has probability p under one secret has at "
-    "most exp(epsilon) p + delta under the other.",
-)
-MU = (
-    "mu",
-    "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
-    "deviation 1 whose means are mu apart.",
-)
-
-
-BUT_FOR = (
-    "but for 1 record in so many",
-    "What so few records show, and secrets that so few records have, are left out: all other records show nothing that "
-    "moves the log odds between their own secret and a given other one by more, under any model. At worst nothing is "
-    "left out.",
-)
-
 
 def but_for(likely: LikelyInfluence) -> str:
     """Return the chance that is left out, in words."""

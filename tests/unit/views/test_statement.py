@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.release import release_many
 from bnpriv.views.statement import Statement, example_pair
 from tests.kinds import KINDS, SOURCE
 
@@ -96,6 +98,23 @@ def test_where_delta_says_nothing_of_odds_no_odds_are_promised(delta: float) -> 
     assert "odds are not bounded" in text
     assert "to 1" not in text
     assert "times" not in text.replace("sometimes", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("estimate", "not on a proof"), ("certified", "with confidence 95 % over draws")]
+)
+def test_what_is_not_proved_is_said_beside_the_limit(kind: Any, said: str) -> None:
+    told = replace(promise(clinic(), 1.0), kind=kind, confidence=0.95 if kind == "certified" else None)
+    text = page(clinic(), told).text
+    assert said in text.partition("What is not protected")[0]
+    assert len(str(page(clinic(), told)).splitlines()) <= 8
+
+
+def test_answers_that_were_released_together_have_no_guarantee_together() -> None:
+    framework = clinic()
+    best = bp.plan(framework, 'count(smokes == "yes")', 1.0).best
+    first, _ = release_many([best, best], table(framework), separate_guarantees=True)
+    assert "for the answers together none is stated" in first.statement().text
 
 
 def test_shares_and_means_have_values_of_their_own_unit() -> None:
@@ -198,7 +217,16 @@ def test_what_start_left_at_a_default_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "decided", [{"epsilom": "x"}, {"epsilon": ""}, {"epsilon": 3}, "the board", [("epsilon", "x")], {3: "x"}]
+    "decided",
+    [
+        {"epsilom": "x"},
+        {"epsilon": ""},
+        {"epsilon": 3},
+        "the board",
+        {"epsilon": "a" * 201},
+        [("epsilon", "x")],
+        {3: "x"},
+    ],
 )
 def test_a_decision_that_is_none_is_refused(decided: Any) -> None:
     made = released(clinic())
@@ -221,7 +249,7 @@ def test_a_public_table_is_compared_where_one_is_given() -> None:
 def test_no_name_is_markup_and_none_begins_a_line() -> None:
     framework = clinic(ill=HOSTILE, smokes="b" + HOSTILE)
     made = released(framework, bp.count(bp.col("b" + HOSTILE) == "yes"))
-    page = made.statement({"epsilon": HOSTILE})
+    page = made.statement({"epsilon": HOSTILE[:200]})
     assert "<script>alert" not in page.to_html()
     assert "\x1b" not in page.text + page.to_markdown() + page.to_html()
     assert "<script>" not in page.to_markdown()
@@ -242,6 +270,7 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
         assert session.head in text
         assert told.to_dict()["data"]["guarantee"]["epsilon"] == pytest.approx(session.spent)
         assert "decided: the board" in text
+        assert "within a budget of epsilon 3; no reason is stated" in told.to_markdown()
 
 
 def test_a_private_table_hands_on_real_records_and_says_so() -> None:
