@@ -516,8 +516,8 @@ class Session(Uncopied, Shown):
         RefusedError
             If nothing bounds what the releases tell together.
         """
-        guarantee = self.accountant.guarantee(float(self._account.budget.delta))
-        return service("session.statement")(self, guarantee, decided)
+        budget = self._account.budget
+        return service("session.statement")(self, self.accountant.guarantee(float(budget.delta)), budget, decided)
 
     def close(self) -> None:
         """Release nothing more; the ledger keeps what was charged."""

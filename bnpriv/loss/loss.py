@@ -299,16 +299,6 @@ def steps_of(losses: FloatArray, masses: FloatArray, *, joined: bool) -> list[tu
     return [corner for end, low, high in rows for corner in ((end, low), (end, high))]
 
 
-def plot_steps(ax: Axes | None, steps: Sequence[tuple[float, float]]) -> Axes:
-    """Draw a distribution function of the privacy loss."""
-    drawn = axes(ax)
-    if steps:
-        drawn.plot(*zip(*steps, strict=True))
-    drawn.set_xlabel("privacy loss (nats)")
-    drawn.set_ylabel("probability of at most so much")
-    return drawn
-
-
 def plot_curve(ax: Axes | None, views: Views, asked: tuple[float, float] | None) -> Axes:
     """Draw delta over epsilon."""
     drawn = axes(ax)
@@ -727,7 +717,13 @@ class PrivacyLoss(Shown):
         MissingExtraError
             If matplotlib is not installed.
         """
-        return plot_steps(ax, self.steps)
+        # draw a distribution function of the privacy loss
+        drawn = axes(ax)
+        if self.steps:
+            drawn.plot(*zip(*self.steps, strict=True))
+        drawn.set_xlabel("privacy loss (nats)")
+        drawn.set_ylabel("probability of at most so much")
+        return drawn
 
     @property
     def document(self) -> Document:

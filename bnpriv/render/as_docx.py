@@ -23,6 +23,9 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 LANGUAGE = "en-GB"
 
+MARGIN, TEXT_WIDTH = 18, 174
+"""Millimetres beside the text of an A4 page, and of the text."""
+
 
 def require_form(path: Path | None) -> None:
     """Refuse a file that no document can be written to, before anything is done that would be lost; None is none.
@@ -123,14 +126,22 @@ def _set_page(docx: Any, made: Any) -> None:
     millimetres, points = docx.shared.Mm, docx.shared.Pt
     for section in made.sections:
         section.page_width, section.page_height = millimetres(210), millimetres(297)
-        section.left_margin = section.right_margin = millimetres(18)
+        section.left_margin = section.right_margin = millimetres(MARGIN)
         section.top_margin = section.bottom_margin = millimetres(12)
-    sizes = {"Normal": 9, "Title": 15, "Subtitle": 9, "Heading 1": 11, "Heading 2": 10, "Heading 3": 9, "Caption": 8.5}
+    sizes = {
+        "Normal": 8.5,
+        "Title": 14,
+        "Subtitle": 9,
+        "Heading 1": 10.5,
+        "Heading 2": 9.5,
+        "Heading 3": 9,
+        "Caption": 8.5,
+    }
     for name, size in sizes.items():
         style = made.styles[name]
         style.font.size, style.font.name = points(size), "Calibri"
-        style.paragraph_format.space_before = points(5 if name.startswith("Heading") else 0)
-        style.paragraph_format.space_after = points(2)
+        style.paragraph_format.space_before = points(4 if name.startswith("Heading") else 0)
+        style.paragraph_format.space_after = points(1)
         style.paragraph_format.line_spacing = 1.0
     defaults = made.styles.element.find(f".//{docx.oxml.ns.qn('w:lang')}")
     defaults.set(docx.oxml.ns.qn("w:val"), LANGUAGE)
@@ -184,8 +195,13 @@ class _Writer:
         if caption:
             self.paragraph(caption, "Caption")
         table = self._made.add_table(rows=0, cols=len(header), style="Table Grid")
+        table.autofit = False
+        widths = [
+            min(60, max(12, *(len(plain(cell)) for cell in column))) for column in zip(header, *rows, strict=True)
+        ]
         for place, row in enumerate([header, *rows]):
-            for cell, text in zip(table.add_row().cells, row, strict=True):
+            for cell, text, width in zip(table.add_row().cells, row, widths, strict=True):
+                cell.width = self._docx.shared.Mm(TEXT_WIDTH * width / sum(widths))
                 self._fill(cell.paragraphs[0], (doc.Strong(plain(text)),) if place == 0 else text)
         head = table.rows[0]._tr.get_or_add_trPr()
         head.append(self._docx.oxml.OxmlElement("w:tblHeader"))

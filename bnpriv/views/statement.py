@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
@@ -19,7 +19,7 @@ from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Code, Document, Fact, Facts, Names, Paragraph, Text, fact
+from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Text, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import (
@@ -65,12 +65,13 @@ class Statement(Shown):
     needs_model: bool = True
     real_records: bool = False
     when: str = ""
+    asked: str = "asked for with the release"
 
     @property
     def document(self) -> Document:
         """The page, the same for whatever was published."""
         rows, limits = list(_decisions(self)), list(_limits(self))
-        out_of = (f"a table of {self.schema.records:,} records with the columns ", Names(tuple(self.schema.columns), 8))
+        out_of = f"a table of {self.schema.records:,} records of {some_text(self.schema.columns, 8)}"
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
@@ -95,8 +96,9 @@ class Statement(Shown):
             headline="What was published, and what nobody can conclude from it",
             short=(
                 f"Published: {'; '.join(map(inline, self.lines))}",
-                *limits[:2],
-                "Next: .to_docx(FILE) or .to_html(FILE).",
+                limits[0],
+                f"The odds between two such values move {by_times(self.guarantee.nats)}{_rare(self.guarantee)}.",
+                "Next: .to_docx(FILE) or .to_html(FILE), which is one page to hand over.",
             ),
             sections=tuple(
                 doc.Section(title=title, id=None if place else "statement", blocks=tuple(blocks), explained=True)
@@ -163,7 +165,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
     )
 
 
-def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -> Statement:
+def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
     releases = session.history.releases
     asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
@@ -183,6 +185,7 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
         framework=session.framework,
         needs_model=any(made.entry.family != "column" for made in releases),
         real_records=any(made.entry.mechanism == PRIVATE_TABLE for made in releases),
+        asked=f"added up over all of it, within a budget of epsilon {full_text(float(budget.epsilon))}",
         when=days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
     )
 
@@ -194,7 +197,7 @@ def session_statement(session: Any, guarantee: Guarantee, decided: Any = None) -
 
 def _limits(page: Statement) -> Iterable[str]:
     guarantee = page.guarantee
-    yield f"Protected: {'; '.join(shorter([str(secret) for secret in guarantee.secrets]))}."
+    yield f"Protected: {_some([str(secret) for secret in guarantee.secrets])}."
     whoever = f"To somebody who sees {page.it} and believes "
     whoever += "a model that is named below" if page.needs_model else _believed(page)
     if guarantee.failure == 1:
@@ -220,6 +223,10 @@ def _limits(page: Statement) -> Iterable[str]:
         )
 
 
+def _some(texts: Sequence[str], most: int = 3) -> str:
+    return "; ".join([*texts[:most], *([f"and {len(texts) - most:,} more"] if len(texts) > most else [])])
+
+
 def _believed(page: Statement) -> str:
     """What somebody may believe, without the source, which stands once on the page."""
     drawn = None if page.framework is None else posterior_of(page.framework)
@@ -228,7 +235,7 @@ def _believed(page: Statement) -> str:
 
 def _rare(guarantee: Guarantee) -> str:
     rare = f", except with probability at most {upper_chance(guarantee.failure)} if one of the two is true"
-    return rare if guarantee.failure else ""
+    return rare if 0 < guarantee.failure < 1 else ""
 
 
 def _example(page: Statement) -> str:
@@ -251,7 +258,7 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
             first, second = str(framework.secrets[secret.attribute][0]).split(" against ")
             return visible(first), visible(second)
         return "one of two such values", "the other"
-    asked = getattr({} if framework is None else framework.chosen_secrets.get(secret.attribute), "property", None)
+    asked = getattr(getattr(framework, "chosen_secrets", {}).get(secret.attribute), "property", None)
     if asked is None:
         return "one value", f"another that is {full_text(secret.distance)} away"
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
@@ -272,9 +279,9 @@ def _open(page: Statement) -> Iterable[Text]:
         yield SINGLE_RECORDS
     elif not guarantee.beyond_text:
         yield "Single persons: real records are handed on."
-    others = tuple(name for name in page.schema.columns if name not in guarantee.protected)
+    others = {*page.schema.columns} - {*guarantee.protected}
     if others:
-        yield "What the table as a whole holds in other columns: ", Names(others, most=6), "."
+        yield f"What the table as a whole holds in other columns: {some_text(others)}."
     yield "What it holds in the protected columns, but for what is named above."
     if page.needs_model:
         yield "What somebody concludes who believes another model; if the model is false, the limit may be passed."
@@ -285,10 +292,7 @@ def _open(page: Statement) -> Iterable[Text]:
 
 def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
     """What the page says, and does not, of each way in which data may fail to be anonymous."""
-    said, alone = (
-        "only the numbers above are published, no records",
-        "whether they tell something about one person alone",
-    )
+    said, alone = "only the numbers above are published, no records", "whether they tell something of one person alone"
     linked = "whether they can be joined with other data on the same persons"
     if page.real_records:
         said, alone = "nothing: real records are handed on", "whether a person can be found by what is known of them"
@@ -306,12 +310,12 @@ def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
 
 def _said(framework: Any, decided: Any) -> Mapping[str, str]:
     """Who decided what: as the caller says, else as the framework's file says."""
-    if decided is not None and not isinstance(decided, Mapping):
-        remedy = 'Write decided={"epsilon": "the board, because ..."}.'
-        found = checks.type_text(decided)
+    given: Any = {} if decided is None else decided
+    if not isinstance(given, Mapping):
+        found, remedy = checks.type_text(decided), 'Write decided={"epsilon": "the board, because ..."}.'
         raise ParameterError("decisions are given by their names", found=found, remedy=remedy)
-    told = dict(getattr(framework, "decisions", None) or {})
-    for name, said in (decided or {}).items():
+    told: dict[str, str] = dict(getattr(framework, "decisions", None) or {})
+    for name, said in cast("Mapping[Any, Any]", given).items():
         checks.member("a decision", name, DECISIONS, error=ParameterError)
         told[name] = checks.text(name, said, error=ParameterError)
         if len(said) > MOST_REASON:
@@ -325,20 +329,19 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     guarantee, secrets = page.guarantee, page.guarantee.secrets
     filed = getattr(page.framework, "decisions", None) is not None
     given = "given in the framework file" if filed else "given"
-    asked = "asked for with the release"
+    pairs = _some([name_text(each, 120) for each in dict.fromkeys(each.pairs for each in secrets)])
     several = f"{guarantee.models:,} model{'s' if guarantee.models > 1 else ''}, named below"
-    kind = (
-        ""
-        if page.framework is None
-        else f"{notion_of(page.framework).secret_text or 'what columns are like as a whole'} ({page.framework.notion})"
-    )
+    kind = ""
+    if page.framework is not None:
+        hidden = notion_of(page.framework).secret_text or "what columns are like as a whole"
+        kind = f"{hidden} ({page.framework.notion})"
     delta = full_text(rounded_up(guarantee.delta)) if guarantee.delta else "0, none"
     for name, what, value, source in (
         ("notion", "kind of fact that is hidden", kind, given),
         ("protected", "what is protected", some_text({each.attribute for each in secrets}), given),
-        ("apart", "how far apart (k)", some_text({each.pairs for each in secrets}, 2), given),
-        ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), asked),
-        ("delta", "leeway (delta)", delta, asked),
+        ("apart", "how far apart (k)", pairs, given),
+        ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), page.asked),
+        ("delta", "leeway (delta)", delta, page.asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
         told = visible(page.said.get(name, ""))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +13,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.frameworks.base import DECISIONS
 from bnpriv.core.frameworks.guarantee import belief_text
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.io.examples import example_path
 from bnpriv.text import number_text, upper_text
 from bnpriv.views.report.slider import slider_of
 from tests import oracles
@@ -289,6 +293,18 @@ def test_paper_shows_everything_but_the_slider(browser: Browser, pages) -> None:
     assert shown == "none"
     assert folded == []  # what is folded on a screen is open on paper
     assert len(browser.driver.execute_cdp_cmd("Page.printToPDF", {})["data"]) > 10_000
+
+
+@pytest.mark.parametrize("example", ["student", "hospital", "clinic", "activity"])
+def test_a_statement_is_one_page_of_paper(browser: Browser, example: str) -> None:
+    """Whatever may be said of who decided what, in as many letters as there may be."""
+    query = next(iter(bp.read_queries(example_path(example)).values()))
+    made = bp.release(bp.plan(bp.example(example), query, 1.0).best, bp.example_data(example))
+    browser.show(made.statement(dict.fromkeys(DECISIONS, "the board, for a reason that is long " * 5)).to_html())
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    assert re.findall(rb"/Count (\d+)", base64.b64decode(printed)) == [b"1"]
+    wide = browser.ask("return document.documentElement.scrollWidth <= innerWidth")
+    assert wide
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laws", "chain"])

@@ -270,6 +270,7 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
         assert session.head in text
         assert told.to_dict()["data"]["guarantee"]["epsilon"] == pytest.approx(session.spent)
         assert "decided: the board" in text
+        assert "within a budget of epsilon 3; no reason is stated" in told.to_markdown()
 
 
 def test_a_private_table_hands_on_real_records_and_says_so() -> None:
