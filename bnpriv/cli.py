@@ -102,8 +102,8 @@ app.add_typer(ledger_app, name="ledger")
 LedgerArgument = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]
 FrameworkFile = Annotated[Path, typer.Argument(metavar="FRAMEWORK.toml", help="Network, columns and what to protect.")]
 QueryText = Annotated[str, typer.Option("--query", metavar="Q", help="A query, or the name of one in the file.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="How far the log odds on a secret may move.")]
-Delta = Annotated[float, typer.Option("--delta", metavar="D", help="Failure probability; 0 for a pure guarantee.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="Odds on a secret move at most exp(E) times.")]
+Delta = Annotated[float, typer.Option("--delta", metavar="D", help="What the bound may leave out, a probability.")]
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON to this file; - for standard output.")
 ]
@@ -116,7 +116,7 @@ LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
 ]
 BudgetNumber = Annotated[
-    float | None, typer.Option("--budget", metavar="B", help="For a new account: what all releases may tell.")
+    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases.")
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[
@@ -149,7 +149,7 @@ def report(
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what the columns, and a query, tell about the protected attributes."""
+    """Show what the columns, and a query, tell about what is protected."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.views.report.report import influence_report
 
@@ -400,10 +400,10 @@ def record(
 def verify_ledger(
     ledger: LedgerArgument,
     seen: Annotated[
-        list[str] | None, typer.Option("--seen", metavar="HEAD", help="A head that a release printed; may be repeated.")
+        list[str] | None, typer.Option("--seen", metavar="HASH", help="A hash that a release printed; may be repeated.")
     ] = None,
 ) -> None:
-    """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
+    """Check every row of a ledger, and that it holds every hash that was seen; repairs nothing."""
     from bnpriv.ledger.ledger import Ledger
 
     with working("checking"):
@@ -437,7 +437,7 @@ def simulate(
     records: Annotated[int | None, typer.Option("--records", metavar="N", help="Rows; by default as declared.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed makes the same table.")] = 0,
 ) -> None:
-    """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
+    """Make up a table from the distributions in a framework file, to try things on; it holds no real data."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.lab.simulate import simulate as make_up
     from bnpriv.tables.readings import dialect_of
@@ -508,7 +508,7 @@ Edges = Annotated[
 ]
 Strength = Annotated[
     float | None,
-    typer.Option("--strength", metavar="F", help="Without a public table: the factor of odds that an edge can make."),
+    typer.Option("--strength", metavar="F", help="Without a public table: by how many times an edge can move odds."),
 ]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", metavar="FILE", help="A network that is there, in the folder of the output.")

@@ -6,7 +6,7 @@ import math
 import secrets
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, ClassVar, Literal, Protocol, Self, cast
@@ -212,14 +212,6 @@ def scaled(bound: Bound, factor: float) -> Bound:
     return Bound(near(bound.lower * factor).lower, near(bound.upper * factor).upper, bound.kind)
 
 
-def chi_mean(dimension: int) -> Bound:
-    """The mean 2-norm of d independent standard normal variables: the mean of a chi variable."""
-    difference = math.lgamma((dimension + 1) / 2) - math.lgamma(dimension / 2)
-    # the two logarithms grow like d log d while their difference stays small: the rounding is that of the former
-    lost = SPECIAL_FUNCTION_ERROR * (1 + abs(math.lgamma((dimension + 1) / 2)))
-    return near(math.sqrt(2) * math.exp(difference), lost)
-
-
 def gaussian_mean_largest(dimension: int) -> Bound:
     """The mean of the largest |X| of d standard normal variables: the integral of P(largest > x) over x > 0."""
 
@@ -407,25 +399,6 @@ def power_of_two(weight: float) -> float:
     return math.ldexp(1.0, exponent if mantissa * mantissa > 0.5 else exponent - 1)
 
 
-def powers_of_two(weights: Iterable[object], dimension: int) -> Weights:
-    """Weights rounded to powers of two; empty if all are 1.
-
-    Raises
-    ------
-    ParameterError
-        If a weight is not a finite number above 0, or there are not as many as numbers.
-    """
-    given = tuple(checks.positive("a weight of the noise", weight) for weight in weights)
-    if given and len(given) != dimension:
-        raise ParameterError(
-            f"one weight is needed for each of {dimension} numbers",
-            found=str(len(given)),
-            remedy="Pass as many weights as the answer has numbers, or none.",
-        )
-    found = tuple(power_of_two(weight) for weight in given)
-    return () if all(weight == 1 for weight in found) else found
-
-
 def products(first: Weights, second: Sequence[float]) -> Weights:
     """The products of two lists of weights."""
     return tuple(a * b for a, b in zip(first or (1.0,) * len(second), second, strict=True))
@@ -600,7 +573,16 @@ class Scaled:
         scale = checks.positive("the scale of the noise", self.scale, remedy=self.no_scale)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
-        object.__setattr__(self, "weights", powers_of_two(self.weights, self.dimension))
+        # weights rounded to powers of two; empty if all are 1
+        given = tuple(checks.positive("a weight of the noise", weight) for weight in self.weights)
+        if given and len(given) != self.dimension:
+            raise ParameterError(
+                f"one weight is needed for each of {self.dimension} numbers",
+                found=str(len(given)),
+                remedy="Pass as many weights as the answer has numbers, or none.",
+            )
+        found = tuple(power_of_two(weight) for weight in given)
+        object.__setattr__(self, "weights", () if all(weight == 1 for weight in found) else found)
         scales_of(self.scale, self.weights, self.dimension)
 
     @property
@@ -835,7 +817,11 @@ class Gaussian(_Continuous):
             return near(self.scale * self.dimension * math.sqrt(2 / math.pi))
         if norm == math.inf:
             return scaled(gaussian_mean_largest(self.dimension), self.scale)
-        return scaled(chi_mean(self.dimension), self.scale)
+        # the mean 2-norm of d independent standard normal variables: the mean of a chi variable
+        difference = math.lgamma((self.dimension + 1) / 2) - math.lgamma(self.dimension / 2)
+        # the two logarithms grow like d log d while their difference stays small: the rounding is that of the former
+        lost = SPECIAL_FUNCTION_ERROR * (1 + abs(math.lgamma((self.dimension + 1) / 2)))
+        return scaled(near(math.sqrt(2) * math.exp(difference), lost), self.scale)
 
     @staticmethod
     def _tail(x: float) -> float:

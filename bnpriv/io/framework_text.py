@@ -238,7 +238,16 @@ def read_values(dialect: Dialect, name: str) -> Values:
 
 def _column(name: str, column: Column) -> Values:
     if isinstance(column, Categorical):
-        return _categories(name, column)
+        values: Values = {"type": "categorical", "categories": list(column.categories)}
+        if not column.coarsen:
+            return values
+        if not isinstance(column.categories[0], str):
+            raise FileError(
+                "framework files hold labels of categories that are texts",
+                found=f"numbers for {name!r}",
+                remedy="Declare the categories as texts.",
+            )
+        return values | {"coarsen": {category: list(labels) for category, labels in column.coarsen.items()}}
     plain = column.numbers if isinstance(column, Binned) else column
     own_grid = isinstance(plain, Real) and plain.steps != Real(plain.lower, plain.upper).steps
     steps: Values = {"steps": column.steps} if own_grid else {}
@@ -246,19 +255,6 @@ def _column(name: str, column: Column) -> Values:
         return _bins(column, steps)
     kind = "real" if isinstance(column, Real) else "integer"
     return {"type": kind, "lower": short_number(column.lower), "upper": short_number(column.upper), **steps}
-
-
-def _categories(name: str, column: Categorical) -> Values:
-    values: Values = {"type": "categorical", "categories": list(column.categories)}
-    if not column.coarsen:
-        return values
-    if not isinstance(column.categories[0], str):
-        raise FileError(
-            "framework files hold labels of categories that are texts",
-            found=f"numbers for {name!r}",
-            remedy="Declare the categories as texts.",
-        )
-    return values | {"coarsen": {category: list(labels) for category, labels in column.coarsen.items()}}
 
 
 def _bins(column: Binned, steps: Values) -> Values:

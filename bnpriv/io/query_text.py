@@ -210,31 +210,6 @@ class Token:
     position: int
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The words of a text, and its end.
-
-    Raises
-    ------
-    QueryError
-        If a sign belongs to no word of the grammar.
-
-    Examples
-    --------
-    >>> [token.text for token in tokens_of("mean(`a b`)")]
-    ['mean', '(', '`a b`', ')', '']
-    """
-    tokens: list[Token] = []
-    place = _skip(text, 0)
-    while place < len(text):
-        match = TOKEN.match(text, place)
-        if match is None:
-            refuse("a name, a number, a string or a symbol of the grammar", text[place], place, of_sign(text, place))
-        tokens.append(Token(cast("TokenKind", match.lastgroup), match.group(), place))
-        place = _skip(text, match.end())
-    tokens.append(Token("end", "", len(text)))
-    return tokens
-
-
 def _skip(text: str, place: int) -> int:
     match = SPACE.match(text, place)
     return match.end() if match else place
@@ -346,7 +321,17 @@ def parse_query(text: str) -> Query:
             found=f"{len(text):,}",
             remedy="Build the query in Python, with bnpriv.count and the others.",
         )
-    parser = _Parser(text, tokens_of(text))
+    # the words of a text, and its end
+    tokens: list[Token] = []
+    place = _skip(text, 0)
+    while place < len(text):
+        match = TOKEN.match(text, place)
+        if match is None:
+            refuse("a name, a number, a string or a symbol of the grammar", text[place], place, of_sign(text, place))
+        tokens.append(Token(cast("TokenKind", match.lastgroup), match.group(), place))
+        place = _skip(text, match.end())
+    tokens.append(Token("end", "", len(text)))
+    parser = _Parser(text, tokens)
     query = parser.query()
     if parser.next.kind != "end":
         parser.refuse("nothing more", "Join queries with stack(..., ...).")

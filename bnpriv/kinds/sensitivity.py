@@ -172,7 +172,17 @@ def tables_gradient(influence: Influence) -> InfluenceGradient | Refusal:
         for name, change in moved.items():
             law = np.exp(tables[name])
             entries[name] = change - law * change.sum(axis=0)
-            rows[name] = _largest_move(change, law)
+            # the largest sum of change * d over log factors d between -1 and 1 that keep the sum of each row. By
+            # duality this is the least sum of abs(change - c * law) over numbers c, and a median of change / law, each
+            # weighted by its probability, is such a c
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.where(law > 0, change / law, 0.0)
+            order = np.argsort(ratio, axis=0)
+            mass = np.cumsum(np.take_along_axis(law, order, axis=0), axis=0)
+            middle = np.argmax(mass >= mass[-1:] / 2, axis=0)[np.newaxis]
+            median = np.take_along_axis(np.take_along_axis(ratio, order, axis=0), middle, axis=0)
+            found: FloatArray = np.abs(change - median * law).sum(axis=0)
+            rows[name] = found
     return InfluenceGradient(influence=influence, entries=entries, rows=rows)
 
 
@@ -234,22 +244,6 @@ def _posteriors(law: FloatArray, axes: Sequence[int], family: Sequence[int], siz
     split = small.reshape(-1, *(sizes[axes[k]] for k in kept))
     ordered = split.transpose([0, *(1 + [axes[k] for k in kept].index(node) for node in family)])
     return np.broadcast_to(ordered, (4, *ordered.shape[1:]))
-
-
-def _largest_move(change: FloatArray, law: FloatArray) -> FloatArray:
-    """Return the largest sum of change * d over log factors d between -1 and 1 that keep the sum of each row.
-
-    By duality this is the least sum of abs(change - c * law) over numbers c, and a median of change / law, each
-    weighted by its probability, is such a c.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(law > 0, change / law, 0.0)
-    order = np.argsort(ratio, axis=0)
-    mass = np.cumsum(np.take_along_axis(law, order, axis=0), axis=0)
-    middle = np.argmax(mass >= mass[-1:] / 2, axis=0)[np.newaxis]
-    median = np.take_along_axis(np.take_along_axis(ratio, order, axis=0), middle, axis=0)
-    found: FloatArray = np.abs(change - median * law).sum(axis=0)
-    return found
 
 
 # --------------------------------------------------------------------------------------------------

@@ -72,23 +72,26 @@ def fit(counts: IntArray, law: FloatArray) -> tuple[float, str]:
 
         return float(binomtest(int(counts[0]), n, float(law[0])).pvalue), "exact"
     if math.comb(n + states - 1, states - 1) <= MOST_OUTCOMES:
-        return _multinomial(counts, law), "exact"
+        # the probability of all outcomes that are at most as likely as the one seen
+        from scipy.special import gammaln
+
+        outcomes = _compositions(int(counts.sum()), len(law))
+        logs: FloatArray = outcomes @ np.log(law) - np.asarray(gammaln(outcomes + 1.0), dtype=np.float64).sum(axis=1)
+        seen = float(counts @ np.log(law)) - float(np.sum(gammaln(counts + 1.0)))
+        logs += math.lgamma(int(counts.sum()) + 1)
+        seen += math.lgamma(int(counts.sum()) + 1)
+        # rounding must not leave out outcomes that are exactly as likely
+        return min(1.0, float(np.exp(logs[logs <= seen + 1e-9 * max(1.0, abs(seen))]).sum())), "exact"
     if float(np.min(n * law)) >= LEAST_EXPECTED:
-        return _chi_square(counts, law), "chi-square"
+        # the larger of two p-values: Pearson's is too small far out, the likelihood ratio's near the middle
+        from scipy.special import chdtrc, xlogy
+
+        expected = counts.sum() * law
+        pearson = float(np.sum((counts - expected) ** 2 / expected))
+        terms: FloatArray = np.asarray(xlogy(counts, counts / expected), dtype=np.float64)
+        ratio = 2 * float(terms.sum())
+        return float(chdtrc(len(law) - 1, min(pearson, ratio))), "chi-square"
     return _split(counts, law), "split"
-
-
-def _multinomial(counts: IntArray, law: FloatArray) -> float:
-    """Return the probability of all outcomes that are at most as likely as the one seen."""
-    from scipy.special import gammaln
-
-    outcomes = _compositions(int(counts.sum()), len(law))
-    logs: FloatArray = outcomes @ np.log(law) - np.asarray(gammaln(outcomes + 1.0), dtype=np.float64).sum(axis=1)
-    seen = float(counts @ np.log(law)) - float(np.sum(gammaln(counts + 1.0)))
-    logs += math.lgamma(int(counts.sum()) + 1)
-    seen += math.lgamma(int(counts.sum()) + 1)
-    # rounding must not leave out outcomes that are exactly as likely
-    return min(1.0, float(np.exp(logs[logs <= seen + 1e-9 * max(1.0, abs(seen))]).sum()))
 
 
 def _compositions(n: int, parts: int) -> IntArray:
@@ -100,17 +103,6 @@ def _compositions(n: int, parts: int) -> IntArray:
         first = np.arange(len(rows)) - np.repeat(np.cumsum(left + 1) - left - 1, left + 1)
         found = np.column_stack([found[rows], first])
     return np.column_stack([found, n - found.sum(axis=1)])
-
-
-def _chi_square(counts: IntArray, law: FloatArray) -> float:
-    """Return the larger of two p-values: Pearson's is too small far out, the likelihood ratio's near the middle."""
-    from scipy.special import chdtrc, xlogy
-
-    expected = counts.sum() * law
-    pearson = float(np.sum((counts - expected) ** 2 / expected))
-    terms: FloatArray = np.asarray(xlogy(counts, counts / expected), dtype=np.float64)
-    ratio = 2 * float(terms.sum())
-    return float(chdtrc(len(law) - 1, min(pearson, ratio)))
 
 
 def _split(counts: IntArray, law: FloatArray) -> float:

@@ -25,15 +25,7 @@ from bnpriv.render.document import Cell, Code, Document, Inline, Name, Names, Pa
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
 from bnpriv.shown import Shown
-from bnpriv.text import (
-    and_text,
-    by_times,
-    name_text,
-    number_text,
-    shorten,
-    times_text,
-    upper_chance,
-)
+from bnpriv.text import and_text, by_times, name_text, number_text, times_text, upper_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -299,11 +291,9 @@ def _line(row: Leak) -> tuple[Inline, ...]:
     if math.isnan(row.nats):
         return Name(row.attribute), f": {row.reached}"
     if math.isinf(row.nats):
-        return Name(row.attribute), f": no bound ({row.reached})"
-    told = times_text(row.nats)
-    belief = f"a belief of 10 % becomes at most {row.moved_text}; odds move {by_times(row.nats)}"
-    belief = belief if row.bounds_belief else f"at most {told}"
-    return Name(row.attribute), f": {belief} ({shorten(row.reached, 50)})"
+        return Name(row.attribute), f": no bound; {row.reached}"
+    belief = f", 10 % becomes at most {row.moved_text}" if row.bounds_belief and row.nats else ""
+    return Name(row.attribute), f": the odds move {by_times(row.nats)}{belief}."
 
 
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:

@@ -207,7 +207,7 @@ class InfluenceMatrix(Shown):
         places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
         lines = [
             f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
-            f"{by_times(float(known[row, k]))}"
+            f"{by_times(float(known[row, k]))}."
             for row, k in places
             if known[row, k] > 0
         ]

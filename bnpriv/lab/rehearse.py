@@ -135,7 +135,7 @@ class Rehearsal(Shown):
         calibration, draws = self.calibration, len(self.first)
         half, most = np.quantile(self.errors, [0.5, 0.95])
         size = "no noise" if calibration.scale == 0 else f"noise of scale {number_text(calibration.scale)}"
-        excess = "" if self.correct <= self.bound else " (the excess is chance, if the guarantee holds)"
+        excess = "" if self.correct <= self.bound else " (what is above that is chance, if the guarantee holds)"
         allowed = f"{rounded_up(100 * self.bound):g} %"
         guess = (
             f"A guesser who sees one answer names the right secret in {percent_text(self.correct)} "

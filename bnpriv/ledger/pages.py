@@ -124,7 +124,7 @@ def _limits() -> Section:
             Paragraph(
                 "Releases of the same table from another ledger, under another name or with another framework are not "
                 "counted here, and what they tell does not simply add to this. A charge counts whether or not its "
-                "answer was shown. Keep the head that a release prints: a ledger that lacks it was turned back."
+                "answer was shown. Keep the hash that a release prints: a ledger that lacks it was turned back."
             ),
         ),
     )
@@ -167,7 +167,7 @@ class AccountHistory:
             (
                 fact("Charged without a stored answer", f"{self.unanswered:,}"),
                 fact("Framework", (Code(self.account.framework),)),
-                fact("Head", (Code(self.head),)),
+                fact("Hash of its last row", (Code(self.head),)),
             )
         )
         table = (history.table,) if len(history) else ()

@@ -299,16 +299,6 @@ def steps_of(losses: FloatArray, masses: FloatArray, *, joined: bool) -> list[tu
     return [corner for end, low, high in rows for corner in ((end, low), (end, high))]
 
 
-def plot_steps(ax: Axes | None, steps: Sequence[tuple[float, float]]) -> Axes:
-    """Draw a distribution function of the privacy loss."""
-    drawn = axes(ax)
-    if steps:
-        drawn.plot(*zip(*steps, strict=True))
-    drawn.set_xlabel("privacy loss (nats)")
-    drawn.set_ylabel("probability of at most so much")
-    return drawn
-
-
 def plot_curve(ax: Axes | None, views: Views, asked: tuple[float, float] | None) -> Axes:
     """Draw delta over epsilon."""
     drawn = axes(ax)
@@ -727,7 +717,13 @@ class PrivacyLoss(Shown):
         MissingExtraError
             If matplotlib is not installed.
         """
-        return plot_steps(ax, self.steps)
+        # draw a distribution function of the privacy loss
+        drawn = axes(ax)
+        if self.steps:
+            drawn.plot(*zip(*self.steps, strict=True))
+        drawn.set_xlabel("privacy loss (nats)")
+        drawn.set_ylabel("probability of at most so much")
+        return drawn
 
     @property
     def document(self) -> Document:
@@ -905,6 +901,11 @@ class PrivacyCurve(Shown):
     @property
     def _which(self) -> str:
         return f", most about {visible(self.names[self._worst])}" if len(self.names) == len(self.losses) > 2 else ""
+
+    @property
+    def _lead(self) -> str:
+        pairs = f"{len(self.losses):,} ordered pairs of distributions{self._which}"
+        return f"Largest over {pairs}; the numbers are {self.epsilon.kind}."
 
     @property
     def _worst(self) -> int:

@@ -1021,7 +1021,14 @@ class _Integral:
         else:
             values, slope = one * loss + ruled, np.abs(ruled)
             second, terms = other, one * np.abs(loss) + np.abs(ruled)
-        values = np.where(small, one * _series(z, close), values)
+        # the size of exp(z x) - 1 + z (exp(-x) - 1) for small x, of x + exp(-x) - 1 where z is 0
+        total: FloatArray = np.zeros_like(close)
+        factor = 1.0
+        for n in range(2, 8):
+            factor *= n
+            share = z**n + z * (-1) ** n if z else (-1.0) ** n
+            total = total + share * close**n / factor
+        values = np.where(small, one * np.abs(total), values)
         rough = UNIT_ROUNDOFF * np.where(small, 64 * np.abs(values), 64 * terms)
         # what the logs may be off by is small enough for twice the second derivative to bound the rest
         errors = np.where((1 + abs(z)) * wrong < 0.1, slope * wrong + 2 * second * wrong**2 + rough, np.inf)
@@ -1049,14 +1056,3 @@ def _top(
 def _less_one(one: FloatArray, other: FloatArray, log: FloatArray) -> FloatArray:
     """Return other - one, where `log` is that of their ratio."""
     return np.where(np.abs(log) < 1, one * np.expm1(np.where(np.abs(log) < 1, log, 0.0)), other - one)
-
-
-def _series(z: float, x: FloatArray) -> FloatArray:
-    """Return the size of exp(z x) - 1 + z (exp(-x) - 1) for small x, of x + exp(-x) - 1 where z is 0."""
-    total: FloatArray = np.zeros_like(x)
-    factor = 1.0
-    for n in range(2, 8):
-        factor *= n
-        share = z**n + z * (-1) ** n if z else (-1.0) ** n
-        total = total + share * x**n / factor
-    return np.abs(total)

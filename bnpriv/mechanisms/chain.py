@@ -185,13 +185,15 @@ class MarkovChainMechanism(Mechanism):
         ]
         decisions.sort(key=lambda decision: -decision.scale)
         scale = decisions[0].scale  # some model has a step with two possible values, else `impossibility` refuses
+        start = {"given": "the given", "stationary": "the stationary", "any": "any"}[chain.start] + " distribution"
+        several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
         certificate = Certificate(
             theorem="Markov quilt mechanism for chains (Song, Wang, Chaudhuri 2017)",
             claim=self.claim,
             decisions=tuple(decisions[:1]),
             sensitivity=sensitivity,
             source=framework.source,
-            assumptions=(_assumption(chain), *query.assumptions),
+            assumptions=(f"The records are the steps of{several} with {start} at its first step.", *query.assumptions),
             dropped=tuple(
                 f"{column}: in model {model} no two values are possible at any step"
                 for model, quilt in found
@@ -206,11 +208,3 @@ class MarkovChainMechanism(Mechanism):
             return chain_scale(chain.length, epsilon, ExactInfluence(chain, model))
         bound = SpectralBound.of(chain, model, published=self.influence == "published")
         return chain_scale(chain.length, epsilon, bound)
-
-
-def _assumption(chain: MarkovChain) -> str:
-    start = {"given": "the given distribution", "stationary": "the stationary distribution", "any": "any distribution"}[
-        chain.start
-    ]
-    several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
-    return f"The records are the steps of{several} with {start} at its first step."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, IntArray, Kind, down, up, weakest
+from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up, weakest
 from bnpriv.core.evidence.dataset import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.noise import is_none
@@ -315,7 +315,14 @@ class _Program:
             kept = ordered[np.argsort(excess, kind="stable")[::-1][:most]]
         if groups is None:
             groups = min(MOST_GROUPS, math.isqrt(MOST_PROGRAM_CELLS // max(1, len(kept))))
-        starts, outputs = _grouped(_importance(table, ordered), groups)
+        # how finely each atom should be looked at: by its mass, what tells secrets apart, and what moves far
+        prior, reached = table.mean, np.cumsum(table.mean)
+        middle = table.points[np.searchsorted(reached, reached[-1] / 2)]
+        apart = np.zeros(len(prior))
+        for first, second in ordered:
+            apart += np.maximum(0.0, table.masses[first] - table.masses[second])
+        parts = (prior, apart, prior * np.abs(table.points - middle))
+        starts, outputs = _grouped(np.sum([part / max(float(np.sum(part)), 1e-300) for part in parts], axis=0), groups)
         return cls(
             atoms=table.points,
             prior=table.mean,
@@ -408,17 +415,6 @@ class _Program:
         one, other = told[below, every], told[below + 1, every]
         between = one * (1 - share) + other * share - 8 * UNIT_ROUNDOFF * (np.abs(one) + np.abs(other))
         return np.minimum(least, between)
-
-
-def _importance(table: LawTable, ordered: IntArray) -> FloatArray:
-    """Return how finely each atom should be looked at: by its mass, what tells secrets apart, and what moves far."""
-    prior, reached = table.mean, np.cumsum(table.mean)
-    middle = table.points[np.searchsorted(reached, reached[-1] / 2)]
-    apart = np.zeros(len(prior))
-    for first, second in ordered:
-        apart += np.maximum(0.0, table.masses[first] - table.masses[second])
-    parts = (prior, apart, prior * np.abs(table.points - middle))
-    return np.sum([part / max(float(np.sum(part)), 1e-300) for part in parts], axis=0)
 
 
 def _grouped(importance: FloatArray, groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -26,8 +26,21 @@ def document_page(document: Document) -> Html:
 
 
 def document_card(document: Document) -> Html:
-    """Return what a notebook shows: the same without anything that needs a script."""
-    return html.fragment(marked(join(*_body(_still(document)))))
+    """Return what a notebook shows, without scripts: what is printed and the drawings, with the rest folded."""
+    still = _still(document)
+    if not document.short:
+        return html.fragment(marked(join(*_body(still))))
+    figures = [part for part in (*document.answer, *document.beside) if isinstance(part, doc.Figure)]
+    others = [block(part) for part in still.answer if part not in figures]
+    shown = " ".join(map(plain, document.short))
+    rows = [replace(row, lines=tuple(line for line in row.lines if plain(line) not in shown)) for row in document.facts]
+    facts = [block(doc.Facts(tuple(row for row in rows if row.lines)))] if any(row.lines for row in rows) else []
+    sections = [block(part) for part in (*(part for part in document.beside if part not in figures), *still.sections)]
+    first, *lines = document.short
+    said = [_lead(document, first), *(element("p", inline(line), class_="small") for line in lines)]
+    opened = element("div", *_headed(document), *said, *map(block, figures), class_=f"answer {document.tone}")
+    folded = element("details", element("summary", "All of it"), *others, *facts, *sections)
+    return html.fragment(marked(join(opened, folded)))
 
 
 def inline(text: Text) -> Html:
@@ -58,13 +71,23 @@ def _part(part: Inline) -> Html:
             return html.escape(part)
 
 
-def _body(document: Document) -> Iterable[Html]:
+def _headed(document: Document) -> list[Html]:
+    """Return what this is, and the finding."""
     kicker = f"bnpriv {document.kind}" if document.kicker is None else document.kicker
     parts = [element("p", inline(kicker), class_="kicker")] if kicker else []
-    parts.append(element("h1", inline(document.headline)))
+    return [*parts, element("h1", inline(document.headline))]
+
+
+def _lead(document: Document, text: Text) -> Html:
+    """Return what stands behind the finding, after the verdict in a coloured word."""
     verdict = (html.badge(document.verdict, document.tone), " ") if document.verdict else ()
-    if document.lead or verdict:
-        parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
+    return element("p", *verdict, inline(text), class_="lead")
+
+
+def _body(document: Document) -> Iterable[Html]:
+    parts = _headed(document)
+    if document.lead or document.verdict:
+        parts.append(_lead(document, document.lead))
     parts += [block(part) for part in document.answer]
     facts = block(doc.Facts(document.facts)) if document.facts else Html()
     beside = element("div", *map(block, document.beside), class_="aside") if document.beside else facts

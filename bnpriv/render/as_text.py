@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
@@ -54,17 +55,28 @@ def short_text(document: Document) -> str:
 
 
 def screen_text(document: Document) -> str:
-    """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only."""
-    said = _joined([_headline(document), inline(document.lead)])
-    facts = _joined(map(_fact, document.facts))
-    explained = (block(each, PRINTED_WIDTH) for each in document.sections if each.explained)
-    kept: list[str] = []
-    for part in filter(None, [said, _blocks(document.answer, PRINTED_WIDTH), facts, *explained]):
-        lines = [row for line in part.split("\n") for row in _rows(line)]
-        if kept and len(kept) + 1 + len(lines) > SCREEN:
-            continue
-        kept += ["", *lines] if kept else lines
-    return "\n".join(kept)
+    """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only.
+
+    Room goes first to sections that stand for facts, such as the guarantee, whose facts are left out only with them.
+    """
+    told = [each for each in document.sections if each.explained]
+    answer = _blocks(document.answer, PRINTED_WIDTH)
+    parts = [_joined([_headline(document), inline(document.lead)]), answer, ""]
+    parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
+    lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
+    left, kept = SCREEN - len(lines[0]), {0}
+    again: set[str] = set()
+    places = range(3, len(parts))
+    for place in (*(at for at in places if told[at - 3].answers), 1, 2, *places):
+        if place == 2:
+            for row in document.facts:
+                said = wrapped(_fact(row), PRINTED_WIDTH)
+                lines[2] += said if row.question not in again and len(lines[2]) + len(said) < left else []
+        if place not in kept and lines[place] and len(lines[place]) < left:
+            kept.add(place)
+            left -= len(lines[place]) + 1
+            again |= set(told[place - 3].answers) if place > 2 else set()
+    return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
 
 
 def _rows(line: str) -> list[str]:

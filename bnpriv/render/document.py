@@ -247,6 +247,10 @@ class Section:
         Whether pages and cards show the heading alone until it is opened.
     explained : bool
         Whether `explain`, which fills one screen, shows it too.
+    in_short : tuple of Block
+        What `explain` shows of it; by default all of it.
+    answers : tuple of str
+        Questions of facts that it answers too; `explain` leaves these facts out.
     """
 
     title: Text
@@ -254,6 +258,8 @@ class Section:
     id: str | None = None
     folded: bool = False
     explained: bool = False
+    in_short: tuple[Block, ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"

@@ -272,25 +272,21 @@ def by_quilts_unless_refuted(claim: Claim) -> str:
         unshown = stop
     claim.work, claim.worst = 0, ZERO
     try:
-        _refute(claim, moves)
+        # compare the laws of the answer for every attribute, model and pair
+        answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
+        free = [name for name in claim.form.reads if name not in declared]
+        told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
+        _, *records = moves.changes.shown()
+        for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
+            for pair in pairs:
+                laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}
+                answers.model = {**claim.model, "laws": {**declared, **laws}}
+                for label, first, second in answers.told_apart(name, [pair], theta):
+                    comparison.compare(label + told, first, second)
     except StopError as stop:
         if stop.args[0] == "fails":
             raise
     raise unshown
-
-
-def _refute(claim: Claim, moves: Moves) -> None:
-    """Compare the laws of the answer for every attribute, model and pair."""
-    answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
-    free = [name for name in claim.form.reads if name not in declared]
-    told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
-    _, *records = moves.changes.shown()
-    for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
-        for pair in pairs:
-            laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}
-            answers.model = {**claim.model, "laws": {**declared, **laws}}
-            for label, first, second in answers.told_apart(name, [pair], theta):
-                comparison.compare(label + told, first, second)
 
 
 def _showing(claim: Claim, column: str, name: str, pair: Any, theta: int, records: list[Any]) -> list[Any]:

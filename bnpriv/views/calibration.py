@@ -31,6 +31,7 @@ from bnpriv.text import (
     full_text,
     name_text,
     number_text,
+    shorten,
     times_text,
     upper_chance,
     upper_percent,
@@ -51,7 +52,6 @@ from bnpriv.views.words import (
     MOST_SAID_PARTS,
     from_to,
     mechanism_text,
-    named_scales_text,
     noise_name,
     parts_differ,
     scales_text,
@@ -90,18 +90,16 @@ def verdict_text(calibration: Calibrated) -> str:
     }[calibration.useful.verdict]
 
 
-def noise_text(calibration: Calibrated) -> str:
-    """Return the noise in a sentence."""
-    if is_none(calibration.noise):
-        return "No noise is added."
-    noise = sized_noise(calibration.noise, named_scales_text(calibration))
-    many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
-    done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
-    some = f"err by at most {errors_text(calibration)}" if calibration.quantile(LEVEL) else "are exact"
-    errors = f"{noise} {done}: 95 % of releases {some}"
-    if parts_differ(calibration):
-        return f"{errors}."
-    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}{averaged_text(calibration)}."
+def further_text(calibration: Calibrated) -> str:
+    """Return what `brief_text` leaves open: the mean error, and of a quilt what the shielded columns still tell."""
+    said = list[str]()
+    if not is_none(calibration.noise) and not parts_differ(calibration):
+        averaged = averaged_text(calibration)
+        said.append(f"The mean error is {number_text(calibration.expected_error)}{averaged}.")
+    worst = next(iter(calibration.certificate.decisions), None)
+    if isinstance(worst, Decision) and worst.scale:
+        said.append(_shielded(calibration, worst))
+    return " ".join(said)
 
 
 def averaged_text(calibration: Calibrated) -> str:
@@ -126,33 +124,34 @@ def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
 
 
 def reason_text(calibration: Calibrated) -> str:
-    """Return in a sentence or two what the noise is for, or why there is none."""
-    decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
-    if not decisions:
+    """Return why there is no noise."""
+    worst = next(iter(calibration.certificate.decisions), None)
+    if not isinstance(worst, Decision):
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
-    worst = decisions[0]
-    protected = name_text(worst.protected)
-    if worst.scale == 0 and not worst.queried_near:
-        if worst.excess is not None:
-            budget = times_text(calibration.epsilon)
-            return (
-                f"Together the queried columns move the odds about {protected} by more than {budget} so rarely that "
-                f"delta is {upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is "
-                "allowed."
-            )
+    protected, near = name_text(worst.protected), [name_text(name) for name in sorted(worst.queried_near)]
+    read = "Together the queried columns move"
+    if near:
+        read = f"No change of {and_text(near)} moves the answer; together the other queried columns move"
+    if worst.excess is not None:
         return (
-            f"Together the queried columns move the odds about {protected} {by_times(worst.influence.upper)}, which is "
-            f"within the budget of {factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
+            f"{read} the odds about {protected} by more than {times_text(calibration.epsilon)} so rarely that delta is "
+            f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
         )
-    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
-    moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
+    return (
+        f"{read} the odds about {protected} {by_times(worst.influence.upper)}, which is within the budget of "
+        f"{factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
+    )
+
+
+def _shielded(calibration: Calibrated, worst: Decision) -> str:
+    """Return what the columns that are not hidden tell, which is taken off the budget."""
+    protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
-        return f"The noise hides all that could tell about {protected}: {moved}."
+        return f"It hides all that could tell about {protected}."
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
-        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than {seen}, which "
-        f"moves the odds {by_times(worst.influence.upper)}; that is taken off the budget of epsilon "
-        f"{calibration.epsilon:g}."
+        f"The rest of the query tells no more about {protected} than {seen}, which moves the odds "
+        f"{by_times(worst.influence.upper)}; that is taken off the budget of epsilon {calibration.epsilon:g}."
     )
 
 
@@ -161,6 +160,7 @@ def brief_text(calibration: Calibrated) -> str:
     if is_none(calibration.noise):
         return f"None. {reason_text(calibration)}"
     noise = sized_noise(calibration.noise, scales_text(calibration))
+    noise += " takes the place of the exact answer" if isinstance(calibration.noise, Channel) else ""
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         weights = "" if calibration.shape is None else calibration.shape.text
@@ -406,8 +406,8 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=share_text(calibration),
-        short=short_lines(calibration, RELEASE_IT),
-        number=number_text(calibration.quantile(LEVEL)),
+        short=short_lines(calibration, next_step(calibration, RELEASE_IT)),
+        number=str(calibration.quantile(LEVEL)),
         answer=noise_figure(calibration),
         facts=answer_facts(calibration),
         sections=calibration_sections(calibration),
@@ -424,8 +424,12 @@ def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
     share = share_text(calibration)
     noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
     found = reason_text(calibration) if is_none(calibration.noise) else noise
-    next_step = HELP if calibration.useful.verdict == "useless" else further
-    return (found, *short_guarantee(calibration.guarantee), next_step)
+    return (found, *short_guarantee(calibration.guarantee), further)
+
+
+def next_step(calibration: Calibrated, useful: str) -> str:
+    """What to do next: where the answer is useless, to find out what would help."""
+    return HELP if calibration.useful.verdict == "useless" else useful
 
 
 def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
@@ -442,20 +446,20 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
 
 
 def noise_section(calibration: Calibrated) -> Section:
-    """Return how much noise there is, and why."""
-    certificate = calibration.certificate
-    further = (*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped))
-    by_quilts = any(isinstance(decision, Decision) for decision in certificate.decisions)
-    reason = f" {reason_text(calibration)}" if by_quilts else ""
+    """Return how large the noise is on average, what of the budget it leaves, and every decision behind it."""
+    certificate, first = calibration.certificate, brief_text(calibration)
+    further = [*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped)]
+    further = [each for each in further if each not in first]
+    said = further_text(calibration)
     return Section(
-        title="What noise it needs, and why",
+        title="More on the noise",
         id="noise",
         blocks=(
-            Paragraph(f"{noise_text(calibration)}{reason}"),
+            *((Paragraph(said),) if said else ()),
             *_parts(calibration),
             *together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
-            *((doc.Items(further),) if further else ()),
+            *((doc.Items(tuple(further)),) if further else ()),
         ),
     )
 
@@ -498,7 +502,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "pair of secrets",
                 "noise hides",
                 "answer moves by",
-                "quilt",
+                "quilt (shield)",
                 "it moves the odds by",
                 "scale",
             ),
@@ -506,7 +510,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
             numbers=(3, 5),
             more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
         )
-    elif calibration.certificate.reasons:
+    elif len(found) > 1 or any(isinstance(each, LawDecision) and each.distance is not None for each in found):
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
     drawn = None if by_laws is None else law_drawing(by_laws, str(calibration.query))
@@ -533,23 +537,33 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word."""
     return Section(
-        title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),), explained=True
+        title="The guarantee, word for word",
+        id="guarantee",
+        blocks=(doc.Quote(guarantee.sentence),),
+        explained=True,
+        answers=("What is protected", "From whom", "What it can change", "Source of the model"),
     )
+
+
+TRUST = "What the model must be trusted for"
 
 
 def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
     """Return where the model comes from, and what must hold outside the library."""
-    theorem: tuple[Block, ...] = ()
-    if certificate is not None:
-        theorem = (Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
-    origin = Paragraph(("Source of the model: ", doc.Strong("not stated" if source is None else source), "."))
     assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
+    blocks: tuple[Block, ...] = (doc.Items(assumed),) if assumed else ()
+    if certificate is not None:
+        blocks = (*blocks, Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
+    # facts name the source, and the guarantee where there is a certificate
+    origin = () if certificate is not None or source is None else (Paragraph(f"Source of the model: {source}."),)
     return Section(
-        title="What the model must be trusted for",
+        title=TRUST,
         id="trust",
-        blocks=(origin, *((doc.Items(assumed),) if assumed else ()), *theorem),
+        blocks=blocks,
         folded=True,
         explained=True,
+        in_short=(*blocks, *origin),
+        answers=(TRUST,),
     )
 
 
@@ -558,7 +572,38 @@ def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, l
     compared: tuple[Block, ...] = ()
     if calibrations:
         compared = (comparison_table(calibrations, limit), Paragraph(limit.text), *_smaller_delta(calibrations))
-    return Section(title="The mechanisms compared", id="plan", blocks=(*compared, *refused(refusals)))
+    return Section(
+        title="The mechanisms compared",
+        id="plan",
+        blocks=(*compared, *refused(refusals)),
+        explained=bool(calibrations),
+        in_short=(_few_columns(calibrations),) if calibrations else (),
+    )
+
+
+MOST_EXPLAINED = 5
+"""Mechanisms that are compared on one screen."""
+
+
+def _few_columns(calibrations: Sequence[Calibrated]) -> Table:
+    """The comparison in few columns, for one screen."""
+    left = len(calibrations) - MOST_EXPLAINED
+    return Table(
+        caption="The least error first",
+        header=("mechanism", "noise", "scale", "19 of 20 err by at most", "answer"),
+        rows=[
+            (
+                (Code(shorten(str(each.mechanism), 34)),),
+                "none" if is_none(each.noise) else noise_name(each.noise),
+                "-" if isinstance(each.noise, Channel) else scales_text(each, MOST_IN_CELL),
+                errors_text(each, MOST_IN_CELL),
+                "; ".join(filter(None, (each.useful.verdict, _note(each)))),
+            )
+            for each in calibrations[:MOST_EXPLAINED]
+        ],
+        numbers=(2, 3),
+        more=f"{left} more." if left > 0 else "",
+    )
 
 
 def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
@@ -596,11 +641,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
 
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
-    cautions = [MECHANISMS.get(type(calibration.mechanism).__name__, ""), calibration.certificate.caution]
-    if calibration.guarantee.baseline_text:
-        cautions[1] = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
-    if calibration.holds_for_draws_only:
-        cautions[1] = "for the models drawn only"
+    doing = MECHANISMS.get(type(calibration.mechanism).__name__, "")
     error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
     unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
@@ -609,7 +650,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
         error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
-        doc.Cell((doc.Code(str(calibration.mechanism)),), note="; ".join(filter(None, cautions))),
+        doc.Cell((doc.Code(str(calibration.mechanism)),), note="; ".join(filter(None, (doing, _note(calibration))))),
         "none" if is_none(calibration.noise) else noise_name(calibration.noise),
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
         doc.Cell(_mean_error(calibration), note=unlike),
@@ -617,6 +658,15 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         (verdict_badge(calibration),),
         error,
     )
+
+
+def _note(calibration: Calibrated) -> str:
+    """Return what must be known of a mechanism beside others: how sure it is, or that it promises something else."""
+    if calibration.holds_for_draws_only:
+        return "for the models drawn only"
+    if calibration.guarantee.baseline_text:
+        return f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
+    return calibration.certificate.caution
 
 
 def _mean_error(calibration: Calibrated) -> str:
@@ -673,7 +723,7 @@ def plan_document(found: Plan) -> doc.Document:
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
-        short=short_lines(found.best, RELEASE_BEST),
+        short=short_lines(found.best, next_step(found.best, RELEASE_BEST)),
         sections=(*ahead, comparison, *asides, *best.sections),
         data=data,
     )

@@ -194,8 +194,7 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     """Who cannot learn what, how far a belief can move, and the sentence that says it."""
     return Document(
         kind="guarantee",
-        headline=f"Guarantee of {budget_text(guarantee)} for "
-        + and_text([name_text(secret.attribute) for secret in guarantee.secrets]),
+        headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
@@ -230,12 +229,12 @@ def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[str
 def short_protected(guarantee: Guarantee, sees: str = "the answer") -> str:
     """What is protected from whom, and that single records are not where they are not."""
     records = "" if guarantee.single_values or guarantee.baseline_text else "; single records are not"
-    return f"{protected_text(guarantee.secrets, sees, MOST_SAID - len(records))}{records}."
-
-
-def protected_text(secrets: Sequence[ProtectedSecret], sees: str, most: int = MOST_SAID) -> str:
-    """What is protected from whom in so many letters: of one secret its middle goes, of several all but the columns."""
     opened = f"Protected from anybody who sees {sees}: "
+    return f"{fitted(opened, guarantee.secrets, MOST_SAID - len(records))}{records}."
+
+
+def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAID) -> str:
+    """What is protected, in so many letters: of one secret its middle goes, of several all but the columns."""
     said, room = "; ".join(map(str, secrets)), most - len(opened)
     if width(said) <= room:
         return f"{opened}{said}"
@@ -259,7 +258,7 @@ def _strength(guarantee: Guarantee) -> str:
     of = "" if guarantee.with_belief == guarantee.protected else f" in a secret of {some}"
     belief = f", a belief of 10 %{of} to at most {guarantee.moved_text()}" if guarantee.with_belief else ""
     rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.failure else ""
-    moved = f"odds move by at most {odds.factor_text(guarantee.nats)} times"
+    moved = f"odds move by at most {factor_text(guarantee.nats)} times"
     return f"{moved}{belief}{rare} ({budget_text(guarantee)}{sure})"
 
 
@@ -279,7 +278,10 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    return f"Model: {shorten(visible(believed + (source or 'source not stated')), 92 - len(known))}{known}."
+    told, room = visible(believed + (source or "source not stated")), 92 - len(known)
+    # a sentence loses its end, where names would lose their middle
+    cut = told if len(told) <= room else f"{told[: room - 4].rpartition(' ')[0] or told[: room - 4]} ..."
+    return f"Model: {cut}{known}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:

@@ -109,6 +109,7 @@ def table_document(made: Any) -> Document:
         (label, f"{size:,}", number_text(float(weight)))
         for (label, weight), size in zip(made.weights.items(), made.sizes, strict=True)
     ]
+    *promised, model = short_guarantee(rule.guarantee, "the table, or whatever is made of it")
     classes = Table(
         caption="The records that are handed on, and how many of the true table each stands for",
         header=("class", "records", "each stands for"),
@@ -120,7 +121,12 @@ def table_document(made: Any) -> Document:
         kicker="",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
-        short=(*short_guarantee(rule.guarantee, "the table, or whatever is made of it"), TABLE_NEXT),
+        short=(
+            *promised,
+            *(() if made.mark is None else (made.mark.fact.lines[0],)),
+            model,
+            TABLE_NEXT,
+        ),
         number=f"{sum(made.sizes)}",
         answer=(classes,),
         facts=(*_facts(rule), fact("What is kept", KEPT_NOWHERE), *(() if made.mark is None else (made.mark.fact,))),

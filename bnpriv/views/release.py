@@ -20,7 +20,7 @@ from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
-from bnpriv.views.calibration import HELP, answer_facts, calibration_sections, query_text, verdict_badge
+from bnpriv.views.calibration import answer_facts, calibration_sections, next_step, query_text, verdict_badge
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def release_document(release: Release) -> Document:
         short=(
             f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
             *short_guarantee(calibration.guarantee),
-            STATEMENT if badge.text != "useless" else HELP,
+            next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
         answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),

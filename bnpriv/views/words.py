@@ -119,17 +119,6 @@ def scales_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
     return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,), most=most)
 
 
-def named_scales_text(calibration: Calibrated) -> str:
-    """Return the same with the names of the parts, if they are few."""
-    shape = calibration.shape
-    if shape is None or not parts_differ(calibration):
-        return number_text(calibration.scale)
-    if len(shape.parts) > MOST_SAID_PARTS:
-        return from_to(shape.scales)
-    pairs = zip(shape.parts, shape.scales, strict=True)
-    return and_text([f"{number_text(scale)} for {part.label}" for part, scale in pairs])
-
-
 def from_to(numbers: Sequence[float], texts: Sequence[str] = (), most: int = MOST_SAID_PARTS) -> str:
     """Return a few numbers, or of many the least and the largest.
 

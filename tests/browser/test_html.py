@@ -338,3 +338,70 @@ def test_a_card_follows_the_notebook_and_not_the_system(browser: Browser, studen
     ground = browser.ask("return getComputedStyle(document.querySelector('.bnpriv')).backgroundColor")
     red = int(ground.removeprefix("rgb(").split(",")[0])
     assert red > 200 if theme == "true" else red < 60
+
+
+CONTRAST = """
+const parts = (color) => color.match(/[\\d.]+/g).map(Number);
+const light = (color) => {
+    const linear = (k) => k <= 0.04045 ? k / 12.92 : ((k + 0.055) / 1.055) ** 2.4;
+    const [r, g, b] = parts(color).map((k) => linear(k / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const ground = (part) => {
+    const color = getComputedStyle(part).backgroundColor;
+    return parts(color)[3] === 0 && part.parentElement ? ground(part.parentElement) : color;
+};
+const behind = (part) => {
+    const node = part.closest('.node');
+    return node ? getComputedStyle(node.querySelector('.box')).fill : ground(part);
+};
+document.querySelectorAll('details').forEach((part) => { part.open = true; });
+return [...document.querySelectorAll('main *')]
+    .filter((part) => [...part.childNodes].some((each) => each.nodeType === 3 && each.data.trim()))
+    .filter((part) => !part.closest('script, noscript, title, desc, .ltop') && part.getClientRects().length)
+    .map((part) => {
+        const style = getComputedStyle(part);
+        const both = [light(part.closest('svg') ? style.fill : style.color), light(behind(part))];
+        return [(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), part.textContent.slice(0, 40)];
+    })
+    .filter(([ratio]) => ratio < 4.5);
+"""
+"""Texts that are too faint on what stands behind them, with their contrast."""
+
+UNNAMED = """
+document.querySelectorAll('details').forEach((part) => { part.open = true; });
+const named = (part) => (part.getAttribute('aria-label') || '').trim()
+    || (part.getAttribute('aria-labelledby') || '').split(' ')
+        .every((id) => (document.getElementById(id) || {}).textContent);
+const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map((part) => Number(part.tagName[1]));
+const regions = [...document.querySelectorAll('[role=region]')];
+const ids = new Set([...document.querySelectorAll('[id]')].map((part) => part.id));
+const labels = regions.map((part) => part.getAttribute('aria-label'));
+return [
+    ...[...document.querySelectorAll('svg, [role=region]')].filter((part) => !named(part)),
+    ...[...document.querySelectorAll('input')].filter((part) => !part.labels.length && !named(part)),
+    ...[...document.querySelectorAll('table')]
+        .filter((part) => !part.caption || part.querySelector('th:empty, th:not([scope])')),
+    ...[...document.querySelectorAll('.scroll')].filter((part) => part.tabIndex !== 0),
+].map((part) => part.outerHTML.slice(0, 200)).concat(
+    levels.filter((level, k) => k ? level > levels[k - 1] + 1 : level !== 1).map((level) => `heading ${level}`),
+    labels.filter((label, k) => labels.indexOf(label) !== k),
+    document.querySelectorAll('main, h1').length === 2 ? [] : ['not one main part with one heading'],
+    ids.size === document.querySelectorAll('[id]').length ? [] : ['an id twice'],
+);
+"""
+"""What a screen reader, or a keyboard, could not tell or reach."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_everything_has_a_name_and_a_place_for_a_screen_reader(browser: Browser, pages, page: str) -> None:
+    browser.show(pages[page])
+    assert browser.ask("return document.documentElement.lang") == "en"
+    assert browser.ask(UNNAMED) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", PAGES)
+def test_every_text_has_contrast(browser: Browser, pages, page: str, scheme: str) -> None:
+    browser.show(pages[page], scheme=scheme)
+    assert browser.ask(CONTRAST) == []

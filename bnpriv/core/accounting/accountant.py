@@ -193,18 +193,15 @@ class Accountant(Shown):
                 checks.subset("columns", self.columns, self.framework.schema.columns, error=ParameterError),
             )
         if self._tally.count != len(self.entries):
-            self._count_again()
-
-    def _count_again(self) -> None:
-        """Count entries that were passed in, not recorded."""
-        counted = Accountant(self.framework, self.columns)
-        for entry in self.entries:
-            found = counted.with_entry(entry)
-            if isinstance(found, Refusal):
-                raise found.error()
-            counted = found
-        object.__setattr__(self, "_counted", counted._counted)
-        object.__setattr__(self, "_tally", counted._tally)
+            # count entries that were passed in, not recorded
+            counted = Accountant(self.framework, self.columns)
+            for entry in self.entries:
+                found = counted.with_entry(entry)
+                if isinstance(found, Refusal):
+                    raise found.error()
+                counted = found
+            object.__setattr__(self, "_counted", counted._counted)
+            object.__setattr__(self, "_tally", counted._tally)
 
     def refusal(self, calibration: Calibration | Counted) -> Refusal | None:
         """Why a release cannot be counted beside those recorded; None if it can.

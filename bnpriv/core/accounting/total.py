@@ -217,7 +217,10 @@ class _NearSearch:
         driven = self.evidence.driven(self.terms.queried, self.attribute)
         best = Best.start(self._influence(frozenset()).values)
         # the near sets of the last total are valid for this one, and seldom far from the best
-        for near in dict.fromkeys((*start, *self._natural(driven))):
+        # the first near sets to try: as few columns as must be near, then as many as may be, group by group
+        may = self.terms.queried - self.terms.bare
+        groups = independent_groups(self.evidence.network, self.attribute, may - driven)
+        for near in dict.fromkeys((*start, driven, *(driven | group for group in groups), may | driven)):
             self._try(best, (near & self.terms.queried) | driven)
         proven, complete = -math.inf, True
         while complete and best.scale.max() > max(proven, 0.0) and not driven & self.terms.bare:
@@ -225,12 +228,6 @@ class _NearSearch:
             complete = self._improve(best, model, k, driven)
             proven = max(proven, float(best.scale[model, k]))
         return self._share(best, complete=complete)
-
-    def _natural(self, driven: Near) -> list[Near]:
-        """The first near sets to try: as few columns as must be near, then as many as may be, group by group."""
-        may = self.terms.queried - self.terms.bare
-        groups = independent_groups(self.evidence.network, self.attribute, may - driven)
-        return [driven, *(driven | group for group in groups), may | driven]
 
     def _improve(self, best: Best, model: int, k: int, driven: Near) -> bool:
         """Lower one entry as far as it goes; False if that takes too much work."""

@@ -248,7 +248,9 @@ def law_cells(form: NormalForm, name: str, laws: Sequence[ColumnLaw]) -> Cells:
         where a law is a density.
     """
     _check_single_numbers(form, name, laws)
-    cuts, told = cuts_of(form, name), told_by(form, name)
+    # the numbers at which the query's view of a column changes: compared constants, and ends of grid steps
+    compared = [float(c) for leaf in _conditions(form, name) for c in leaf.constants if not isinstance(c, str)]
+    cuts, told = [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())], told_by(form, name)
     tables = [law.cells(cuts, told) for law in laws]
     values = {told(value): value for table in tables for value in table.values}
     places = {mark: place for place, mark in enumerate(values)}
@@ -317,12 +319,6 @@ def told_by(form: NormalForm, name: str) -> Callable[[Any], Hashable]:
 def _rounding(logs: FloatArray) -> float:
     """A bound on the rounding when so many masses are added one after the other."""
     return UNIT_ROUNDOFF * len(logs) * (FUNCTION_ERROR + 4 + magnitude(logs))
-
-
-def cuts_of(form: NormalForm, name: str) -> list[float]:
-    """The numbers at which the query's view of a column changes: compared constants, and ends of grid steps."""
-    compared = [float(c) for leaf in _conditions(form, name) for c in leaf.constants if not isinstance(c, str)]
-    return [*compared, *(_between_steps(form, name) if _is_summed(form, name) else ())]
 
 
 def _is_summed(form: NormalForm, name: str) -> bool:

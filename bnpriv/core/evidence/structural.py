@@ -36,15 +36,6 @@ OWN_COLUMNS_ASSUMPTION = (
 )
 
 
-def given_its_bin(schema: Schema, columns: Iterable[str]) -> tuple[str, ...]:
-    """The assumption under which the influence of bins is that of the numbers in them."""
-    return tuple(
-        f"Given its bin, a number of {name_text(name)} says nothing more about any other column."
-        for name in sorted(columns)
-        if isinstance(schema.columns.get(name), Binned)
-    )
-
-
 def numbers_in_bins(schema: Schema, columns: Iterable[str]) -> tuple[str, ...]:
     """What is assumed of the numbers inside bins where the law of an answer is computed."""
     return tuple(
@@ -258,35 +249,32 @@ def structure_of_values(framework: ValuePrivacy) -> Influences:
     """Evidence where nodes are the columns of one record: a secret may change near columns of that record only."""
     network = framework.network
     if framework.chain is not None:
-        return _of_chain(framework)
+        # evidence for a chain, whose one node is its column; other steps are no quilt of columns. Given the value of
+        # one step all the others may change, so that the column moves the answer as if it changed in all records
+        return Influences(
+            network=framework.network,
+            secrets=framework.secrets,
+            schema=framework.schema,
+            assumptions=("The records are the steps of one of the declared chains.",),
+            outside=lambda columns: _no_nodes(framework.network, columns),
+            moved=column_sensitivity,
+            no_quilts=CHAIN_REFUSAL,
+        )
     return Influences(
         network=network,
         secrets=framework.secrets,
         schema=framework.schema,
         assumptions=(
             RECORDS_FROM_NETWORK,
-            *given_its_bin(framework.schema, network.attributes),
+            *(
+                f"Given its bin, a number of {name_text(name)} says nothing more about any other column."
+                for name in sorted(network.attributes)
+                if isinstance(framework.schema.columns.get(name), Binned)
+            ),
             *kind_of(network).assumptions(network),
         ),
         outside=lambda columns: _no_nodes(network, columns),
         moved=record_sensitivity,
-    )
-
-
-def _of_chain(framework: ValuePrivacy) -> Influences:
-    """Evidence for a chain, whose one node is its column; other steps are no quilt of columns.
-
-    Given the value of one step all the others may change, so that the column moves the answer as if it changed in all
-    records.
-    """
-    return Influences(
-        network=framework.network,
-        secrets=framework.secrets,
-        schema=framework.schema,
-        assumptions=("The records are the steps of one of the declared chains.",),
-        outside=lambda columns: _no_nodes(framework.network, columns),
-        moved=column_sensitivity,
-        no_quilts=CHAIN_REFUSAL,
     )
 
 

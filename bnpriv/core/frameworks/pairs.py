@@ -149,7 +149,13 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
         for network in (side for pair in self.pairs for side in pair if self.of_records):
             require_gaps(network, self.schema)
-        _check_sampling(self.pairs)
+        found = _samplings(self.pairs)
+        if len(found) > 1:
+            raise FrameworkError(
+                "all models that draw tables must do it in the same way",
+                found=" and ".join(str(each) for each in found[:2]),
+                remedy="Give all of them the same with_sampling(draws=..., seed=..., confidence=...).",
+            )
 
     @property
     def of_records(self) -> bool:
@@ -330,13 +336,3 @@ def _samplings(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> list[Any]:
     """The different ways in which the models draw tables."""
     drawn = (forward_of(side) for pair in pairs for side in pair if draws_tables(side))
     return list(dict.fromkeys(each.sampling for each in drawn if each is not None))
-
-
-def _check_sampling(pairs: Iterable[tuple[PairLaw, PairLaw]]) -> None:
-    found = _samplings(pairs)
-    if len(found) > 1:
-        raise FrameworkError(
-            "all models that draw tables must do it in the same way",
-            found=" and ".join(str(each) for each in found[:2]),
-            remedy="Give all of them the same with_sampling(draws=..., seed=..., confidence=...).",
-        )

@@ -210,7 +210,15 @@ Leave 'b' out of remote.
             remedy="Leave it out.",
         )
     if remote is not None:
-        _check_claim(graph, protected, chosen, remote)
+        claimed = subset("the remote attributes", remote, graph.nodes, error=NetworkError)
+        overlap = claimed & (chosen | {protected})
+        if overlap:
+            raise NetworkError(
+                "remote attributes are neither protected nor in the quilt",
+                found=listing(sorted(overlap)),
+                remedy="Leave them out of remote.",
+            )
+        _check_separated(graph, protected, chosen, claimed)
     return _quilt(graph, protected, chosen)
 
 
@@ -269,18 +277,6 @@ def _quilt(graph: Graph, protected: str, names: frozenset[str]) -> MarkovQuilt:
     near = frozenset((protected, *graph.open_paths(protected, names)))
     remote = frozenset(graph.parents.keys() - near - names)
     return MarkovQuilt(protected=protected, quilt=names, near=near, remote=remote, graph=graph)
-
-
-def _check_claim(graph: Graph, protected: str, quilt: frozenset[str], remote: Iterable[str]) -> None:
-    claimed = subset("the remote attributes", remote, graph.nodes, error=NetworkError)
-    overlap = claimed & (quilt | {protected})
-    if overlap:
-        raise NetworkError(
-            "remote attributes are neither protected nor in the quilt",
-            found=listing(sorted(overlap)),
-            remedy="Leave them out of remote.",
-        )
-    _check_separated(graph, protected, quilt, claimed)
 
 
 def _check_split(graph: Graph, sides: Iterable[frozenset[str]]) -> None:

@@ -287,11 +287,6 @@ def draws_refusal(evidence: Laws, delta: float, epsilon: float = 0.0) -> Refusal
     return service("draws.refusal")(evidence, delta, epsilon)
 
 
-def draws_notes(evidence: Laws) -> tuple[str, ...]:
-    """How the laws were learned from draws, for a certificate; empty for computed laws."""
-    return () if sampling_of(evidence) is None else service("draws.notes")(evidence)
-
-
 # --------------------------------------------------------------------------------------------------
 # The certificate of the mechanisms that compare laws of the answer.
 # --------------------------------------------------------------------------------------------------
@@ -312,7 +307,7 @@ def law_certificate(
         source=framework.source,
         assumptions=(*evidence.assumptions, *query.assumptions),
         dropped=evidence.dropped,
-        notes=draws_notes(evidence),
+        notes=() if sampling_of(evidence) is None else service("draws.notes")(evidence),
         confidence=confidence_of(evidence),
         zero_noise_reason=None if worst.scale else "; ".join(decision.text for decision in decisions),
     )

@@ -361,7 +361,11 @@ class QuiltSearch:
         best = Best.start(none_near.values)
         # with these near nothing that is left tells of the attribute, so that every constraint has a finite scale to
         # start from; `_grow` starts from the other end
-        self._offer(best, self._all_near(attribute), none_near)
+        # a small set of near columns without which the others tell nothing: always a valid choice
+        near, network = self.evidence.driven(self.queried, attribute), self.evidence.network
+        while border := network.graph.frontier(attribute, drivers(network, self.queried - near)):
+            near |= driven_by(network, self.queried, border)
+        self._offer(best, near, none_near)
         self._grow(best, attribute)
         self._take_groups(best, attribute)
         proven = 0.0
@@ -376,13 +380,6 @@ class QuiltSearch:
                 break
             proven = max(proven, float(best.scale[model, k]))
         return self._decision(attribute, best)
-
-    def _all_near(self, attribute: str) -> frozenset[str]:
-        """A small set of near columns without which the others tell nothing: always a valid choice."""
-        near, network = self.evidence.driven(self.queried, attribute), self.evidence.network
-        while border := network.graph.frontier(attribute, drivers(network, self.queried - near)):
-            near |= driven_by(network, self.queried, border)
-        return near
 
     def _grow(self, best: Best, attribute: str) -> None:
         """Try near sets that grow by the column with the most influence for its movement, while they may be best."""

@@ -192,7 +192,9 @@ def shaped(
     parts = parts_of(query, framework.schema)
     if len(parts) == 1:
         return calibrated(query), None
-    ranges = _ranges(query, framework, parts)
+    lower, upper = answer_range(query, framework.schema)
+    widths = [float(width) for width in upper - lower]
+    ranges = tuple(min((widths[k] for k in part.places if widths[k] > 0), default=0.0) for part in parts)
     # equal weights come first: others must be better by more than rounding
     names: dict[tuple[float, ...], ShapeName] = {(1.0,) * len(parts): "equal"}
     if chosen is not None:
@@ -243,12 +245,6 @@ def relative_error(noise: Noise, parts: Iterable[AnswerPart], ranges: Iterable[f
 def _part_scales(noise: Noise, parts: Iterable[AnswerPart]) -> tuple[float, ...]:
     scales = noise.scales
     return tuple(max(scales[k] for k in part.places) for part in parts)
-
-
-def _ranges(query: Query, framework: Framework, parts: Iterable[AnswerPart]) -> tuple[float, ...]:
-    lower, upper = answer_range(query, framework.schema)
-    widths = [float(width) for width in upper - lower]
-    return tuple(min((widths[k] for k in part.places if widths[k] > 0), default=0.0) for part in parts)
 
 
 def _candidates(

@@ -184,7 +184,7 @@ class Size:
             raise SizeError(
                 f"{what} may have at most {limit:,} cells",
                 found=f"{found:,} cells, about {seconds:,.0f} seconds, for the joint distribution of {listing(keep)}",
-                remedy="Query fewer columns at once, merge states, or split Theta.",
+                remedy="Query fewer columns at once, merge states, or declare fewer models.",
             )
 
 

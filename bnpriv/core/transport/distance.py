@@ -251,26 +251,22 @@ def bounded_closeness(f: ExactLaw, g: ExactLaw, delta: float, norm: float = 1) -
 def _radius(law: ExactLaw, delta: float, norm: float) -> float:
     """The radius about its mean that a law leaves with probability at most `delta`, rounded up."""
     if isinstance(law, Normal):
-        return _normal_radius(law, delta, norm)
+        # the smaller of two radii: from the coordinates one by one, and from the largest eigenvalue
+        from scipy.special import chdtri, ndtri
+
+        d = law.dimension
+        deviations = np.sqrt(np.diag(law.covariance))
+        # a union bound over the d coordinates: each gets delta / d, half of it on either side
+        each = float(length(deviations, norm)) * -float(ndtri(delta / (2 * d)))
+        top = float(np.max(np.linalg.eigvalsh(law.covariance))) * (1 + d * QUANTILE)
+        ball = math.sqrt(max(top, 0.0) * float(chdtri(d, delta))) * (math.sqrt(d) if norm == 1 else 1.0)
+        return min(each, ball) * (1 + QUANTILE)
     distances = lengths((law.points - law.mean).T, norm)
     order = np.argsort(-distances)
     # rounded up, so that no tail is taken for smaller than it is
     beyond = np.cumsum(law.probabilities[order]) * (1 + 2 * slack(law, law).rounding)
     spared = int(np.count_nonzero(beyond <= delta))
     return up(float(distances[order[spared]]), 8) if spared < law.size else 0.0
-
-
-def _normal_radius(law: Normal, delta: float, norm: float) -> float:
-    """The smaller of two radii: from the coordinates one by one, and from the largest eigenvalue."""
-    from scipy.special import chdtri, ndtri
-
-    d = law.dimension
-    deviations = np.sqrt(np.diag(law.covariance))
-    # a union bound over the d coordinates: each gets delta / d, half of it on either side
-    each = float(length(deviations, norm)) * -float(ndtri(delta / (2 * d)))
-    top = float(np.max(np.linalg.eigvalsh(law.covariance))) * (1 + d * QUANTILE)
-    ball = math.sqrt(max(top, 0.0) * float(chdtri(d, delta))) * (math.sqrt(d) if norm == 1 else 1.0)
-    return min(each, ball) * (1 + QUANTILE)
 
 
 def _closeness_of_normals(f: ExactLaw, g: ExactLaw, delta: float, norm: float) -> Bound:

@@ -117,7 +117,14 @@ def start(
     >>> framework.protected_secrets[0].secret
     'the number of records with ill = yes in this table'
     """
-    _check_network(learn, network, source, edges)
+    if (learn is not None and network is not None) or (learn is None and network is None and edges is None):
+        raise ParameterError(
+            "a framework needs a network: one to be learned, one that is given, or edges with a strength",
+            found="none" if learn is None else "both",
+            remedy="Write learn=PUBLIC_TABLE, network=... with its source, or codebook=..., edges=... and strength=2.",
+        )
+    if source is None and network is not None:
+        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
     hiding = [protect] if isinstance(protect, str) else protect
     hidden: Mapping[str, Secret | None] = hiding if isinstance(hiding, Mapping) else dict.fromkeys(hiding)
     given = read_network(network, level_of(notion)) if isinstance(network, (str, os.PathLike)) else network
@@ -143,17 +150,6 @@ def start(
     for name in hidden:
         check_protected(name, list(schema.columns))
     return _framework(known, schema, hidden, cast(DiscreteNetwork, given or known.network), source or known.source)
-
-
-def _check_network(learn: object, network: object, source: str | None, edges: str | None) -> None:
-    if (learn is not None and network is not None) or (learn is None and network is None and edges is None):
-        raise ParameterError(
-            "a framework needs a network: one to be learned, one that is given, or edges with a strength",
-            found="none" if learn is None else "both",
-            remedy="Write learn=PUBLIC_TABLE, network=... with its source, or codebook=..., edges=... and strength=2.",
-        )
-    if source is None and network is not None:
-        raise ParameterError("a network comes from somewhere", found="no source", remedy='Write source="...".')
 
 
 def _schema(known: Started, records: int) -> Schema:

@@ -512,15 +512,6 @@ def density_influence(
     return _influence(network, asked, protected, pairs, found, lattices)
 
 
-def unknown_because(
-    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], error: BnprivError
-) -> Influence:
-    """Return an influence without bound where it cannot be computed."""
-    # the remedies of tables do not help a grid
-    reason = f"{error.required}; found {error.found}." if isinstance(error, SizeError) else str(error)
-    return _unknown(network, frozenset(columns), protected, pairs, Refusal.of(error), reason)
-
-
 def _unknown(
     network: DensityNetwork,
     columns: frozenset[str],
@@ -613,4 +604,7 @@ def unlimited_influence(
     try:
         return density_influence(network, border, protected, pairs), 0
     except BnprivError as error:
-        return unknown_because(network, border, protected, pairs, error), 0
+        # an influence without bound where it cannot be computed
+        # the remedies of tables do not help a grid
+        reason = f"{error.required}; found {error.found}." if isinstance(error, SizeError) else str(error)
+        return _unknown(network, frozenset(border), protected, pairs, Refusal.of(error), reason), 0

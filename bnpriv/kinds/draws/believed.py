@@ -15,7 +15,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource
 from bnpriv.kinds.draws.conditions import Condition, SecretSide, side_words
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws, largest_shape, tail_shape
+from bnpriv.kinds.draws.parameter_draws import largest_shape, tail_shape
 from bnpriv.text import number_text
 
 LEAST_EFFECTIVE = 100
@@ -36,7 +36,9 @@ def effective_of(
     drawn = source.believed
     read = frozenset(source.columns).union(() if condition is None else condition.columns)
     behind = _behind(source.network, drivers(source.network, read))
-    if _stands_still(source.network, drawn, behind):
+    # whether chains have never moved in a parameter that takes no value twice
+    known = () if drawn.posterior.independent else (name for name in behind if name in drawn.values)
+    if any(source.network.parameters[name].is_continuous and not np.ptp(drawn.values[name]) for name in known):
         return float(drawn.chains)
     if condition is not None and isinstance(side, Interval) and drawn.values.keys() & set(condition.parameters):
         return drawn.effective(condition.name, side.low, side.high, behind)
@@ -47,12 +49,6 @@ def effective_of(
         return rare.size * min([correlated, *(drawn.share(each) for each in above.intersection(drawn.values))])
     every = drawn.size(np.arange(drawn.draws)) if condition is None else drawn.sum_of_weights * share
     return every * correlated
-
-
-def _stands_still(network: DensityNetwork, drawn: ParameterDraws, names: Iterable[str]) -> bool:
-    """Return whether chains have never moved in a parameter that takes no value twice."""
-    known = () if drawn.posterior.independent else (name for name in names if name in drawn.values)
-    return any(network.parameters[name].is_continuous and not np.ptp(drawn.values[name]) for name in known)
 
 
 def _behind(network: DensityNetwork, driving: Iterable[str]) -> frozenset[str]:

@@ -68,7 +68,13 @@ def effective_size(chains: FloatArray) -> float:
     if not moves.all() and len(np.unique(split[moves])) > MANY_VALUES * split[moves].size:
         return float(len(split))
     scores = ndtri((rankdata(split, method="average").reshape(split.shape) - 0.375) / (split.size + 0.25))
-    return _of_scores(scores)
+    chains, steps = scores.shape
+    products = _autocovariance(scores).mean(axis=0)
+    within = products[0] * steps / (steps - 1)
+    total = products[0] + float(np.var(scores.mean(axis=1), ddof=1))
+    correlation = 1 - (within - products) / total
+    correlation[0] = 1.0
+    return chains * steps / max(_time(correlation), 1 / np.log10(chains * steps))
 
 
 def least_effective_size(chains: FloatArray) -> float:
@@ -143,16 +149,6 @@ def largest_shape(draws: int) -> float:
     [0.5, 0.667, 0.7]
     """
     return min(0.7, 1 - 1 / math.log10(max(draws, 11)))
-
-
-def _of_scores(scores: FloatArray) -> float:
-    chains, steps = scores.shape
-    products = _autocovariance(scores).mean(axis=0)
-    within = products[0] * steps / (steps - 1)
-    total = products[0] + float(np.var(scores.mean(axis=1), ddof=1))
-    correlation = 1 - (within - products) / total
-    correlation[0] = 1.0
-    return chains * steps / max(_time(correlation), 1 / np.log10(chains * steps))
 
 
 def _autocovariance(values: FloatArray) -> FloatArray:

@@ -48,7 +48,15 @@ def dominant_pairs(pairs: Sequence[LawPair]) -> dict[int, LawPair]:
     if not pairs:
         return {}
     if pairs[0].first.dimension > 1:
-        return _of_several(pairs)
+        sizes = [float(np.trace(_normal(pair).covariance)) for pair in pairs]
+        kept: dict[int, LawPair] = {}
+        for k in sorted(range(len(pairs)), key=lambda k: sizes[k]):
+            above = next((j for j in kept if _outdoes(pairs[j], pairs[k])), None)
+            if above is None:
+                kept[k] = pairs[k]
+            elif kept[above] is pairs[above]:
+                kept[above] = _harder(pairs[above])
+        return dict(sorted(kept.items()))
     facts = np.array([_hardness(pair) for pair in pairs])
     _, first = np.unique(facts, axis=0, return_index=True)
     rows = facts[first]
@@ -76,18 +84,6 @@ def _others(pair: LawPair) -> list[float]:
     departure = pair.departure
     far = [0.0] * (1 + pair.first.dimension) if departure is None else [departure.mass, *departure.moves.tolist()]
     return [pair.rounding, *far]
-
-
-def _of_several(pairs: Sequence[LawPair]) -> dict[int, LawPair]:
-    sizes = [float(np.trace(_normal(pair).covariance)) for pair in pairs]
-    kept: dict[int, LawPair] = {}
-    for k in sorted(range(len(pairs)), key=lambda k: sizes[k]):
-        above = next((j for j in kept if _outdoes(pairs[j], pairs[k])), None)
-        if above is None:
-            kept[k] = pairs[k]
-        elif kept[above] is pairs[above]:
-            kept[above] = _harder(pairs[above])
-    return dict(sorted(kept.items()))
 
 
 def _outdoes(pair: LawPair, other: LawPair) -> bool:

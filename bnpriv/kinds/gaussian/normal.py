@@ -270,7 +270,15 @@ class LinearLaws(ABC):
     @property
     def rounding(self) -> float:
         """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        return linear_rounding(self.linear, self.form)
+        # by how much, in the 1-norm, grids and doubles can move two answers apart
+        steps = [numeric(name, self.form.schema) for name in self.linear.columns]
+        # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
+        moved = [
+            float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
+            + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
+            for column in steps
+        ]
+        return up(float(np.abs(self.linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(self.form), 8)
 
     @property
     def closed_form(self) -> bool:
@@ -391,18 +399,6 @@ class NormalLaws(LinearLaws):
                 worst = max(worst, 1.0 if gaps.min() <= 0 else float(tails.sum()))
             total += self.form.schema.records * worst
         return min(1.0, total * (1 + 1e-9))
-
-
-def linear_rounding(linear: LinearForm, form: NormalForm) -> float:
-    """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-    steps = [numeric(name, form.schema) for name in linear.columns]
-    # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
-    moved = [
-        float(column.grid) * (1 + 2.0**-40 + 16 * column.steps * UNIT_ROUNDOFF)
-        + 8 * UNIT_ROUNDOFF * max(abs(column.lower), abs(column.upper))
-        for column in steps
-    ]
-    return up(float(np.abs(linear.matrix).sum(axis=0) @ np.array(moved)) + rounding_of(form), 8)
 
 
 def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:

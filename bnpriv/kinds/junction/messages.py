@@ -193,15 +193,6 @@ class CliqueLaws:
         self.shared: dict[int, WeightTable] = {}
         self.outer: list[WeightTable] = []
         self.laws: list[WeightTable] = []
-        self._to_roots(families, tables)
-        self._from_roots()
-
-    @property
-    def models(self) -> int:
-        """How many models the laws are of."""
-        return max((each.values.shape[0] for each in self.laws), default=1)
-
-    def _to_roots(self, families: Sequence[tuple[int, ...]], tables: Sequence[WeightTable]) -> None:
         cliques = self.tree.cliques
         for k in reversed(range(len(cliques))):
             factors = [(tables[node], families[node]) for node in cliques[k].tables]
@@ -211,6 +202,12 @@ class CliqueLaws:
             whole = _multiplied(factors, cliques[k])
             self.below[k] = whole
             self.shared[k] = WeightTable(summed(whole.values, range(cliques[k].shared)), whole.floor)
+        self._from_roots()
+
+    @property
+    def models(self) -> int:
+        """How many models the laws are of."""
+        return max((each.values.shape[0] for each in self.laws), default=1)
 
     def _from_roots(self) -> None:
         for k, clique in enumerate(self.tree.cliques):

@@ -209,7 +209,7 @@ def _table(row: AttributeReport) -> Table:
         rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
         numbers = (1, *(place + 3 for place in numbers))
     return Table(
-        caption=f"What single columns tell about {name_text(row.protected)}",
+        caption=f"What single columns tell about {name_text(row.protected)}, in numbers",
         header=header,
         rows=rows,
         numbers=numbers,
@@ -306,6 +306,8 @@ def _explanation(asked: Influence) -> Section:
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
     # how an estimate was refined has a table of its own
     others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
+    if len(asked.columns) == 1:  # the table of columns says how it was found
+        others = [line.removesuffix(f" {asked.how.partition('. ')[2]}") for line in others]
     blocks: list[Block] = [Paragraph(lines[0])]
     blocks += [doc.Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:

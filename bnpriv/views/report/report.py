@@ -304,6 +304,8 @@ class InfluenceReport(Analysis):
             verdict="" if badge is None else badge.text,
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
+            short=sections.short(self, self.advice),
+            number=sections.number(self),
             answer=() if self.best is None else noise_figure(self.best),
             facts=tuple(sections.facts(self, self.advice)),
             beside=(*beside(self), *column_bars(self)),

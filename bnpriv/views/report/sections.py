@@ -12,11 +12,36 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.render.document import Block, Fact, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
-from bnpriv.text import by_times, name_text, percent_text, times_text, upper_text, visible
-from bnpriv.views.calibration import brief_text, query_facts
+from bnpriv.mechanisms.usefulness import LEVEL
+from bnpriv.render.as_text import inline
+from bnpriv.render.document import (
+    Block,
+    Fact,
+    Items,
+    Name,
+    Names,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+    Text,
+    fact,
+    parts_of,
+)
+from bnpriv.services import service
+from bnpriv.text import by_times, factor_text, name_text, percent_text, some_text, times_text, upper_text, visible
+from bnpriv.views.calibration import TRUST, brief_text, next_step, query_facts, short_lines
+from bnpriv.views.cards import (
+    MOST_SAID,
+    belief_table,
+    even_text,
+    fitted,
+    model_line,
+    observer_fact,
+    protected_fact,
+    sureness_fact,
+)
 from bnpriv.views.cards import belief_fact as of_guarantee
-from bnpriv.views.cards import belief_table, even_text, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.curves import law_drawing
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
@@ -111,7 +136,9 @@ def laws_section(report: Analysis) -> Section | None:
         if isinstance(noise, Channel) or any(isinstance(each, LawDecision) for each in decided):
             return None  # the section on the noise draws them: one picture, with what is released
         drawn = law_drawing(replace(report.laws, scale=0.0), str(report.query))
-        blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
+        # without columns the facts tell the distance
+        told = (Paragraph(distance_text(report.laws)),) if report.attributes else ()
+        blocks = (*told, *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
 
@@ -126,6 +153,56 @@ def distance_text(decision: LawDecision) -> str:
 # --------------------------------------------------------------------------------------------------
 # What is said first, for every kind of model alike: the questions that a report answers below its verdict.
 # --------------------------------------------------------------------------------------------------
+
+MOST_TELLING, MOST_OPEN = 5, 4
+"""Columns that are printed with how far they move the odds, or that may go out."""
+
+ASK = "Next: ask a query: bp.influence_report(framework, query, epsilon), or bnpriv report --query."
+SAY_EPSILON = "Next: give an epsilon, to learn what noise the answer needs; .explain() tells how it leaks."
+RELEASE_IT = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
+
+
+def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
+    """What is printed below the headline: the noise or what tells most, who is kept from what, and what to do next."""
+    best = report.best
+    tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
+    if best is not None:
+        return short_lines(best, tried or next_step(best, RELEASE_IT))
+    secrets = f"{fitted('To be protected: ', report.protected)}."
+    if report.plan is not None:
+        return ("No mechanism supports this query.", secrets, tried or ASK)
+    told = [*_telling(report), *_open(report)] if report.query is None else []
+    return (*told, secrets, model_line(_observer(report), report.source), ASK if report.query is None else SAY_EPSILON)
+
+
+def number(report: Analysis) -> str:
+    """By how much 95 % of releases err at most; without an epsilon how many nats are told at most."""
+    if report.best is not None:
+        return str(report.best.quantile(LEVEL))
+    row = report.worst
+    return "" if row is None else str(row.told_first if report.query is not None else max(row.most, row.told_first))
+
+
+def _telling(report: Analysis) -> Iterator[Text]:
+    """Yield how far single columns move the odds on what is told about most, the most telling first."""
+    row = report.worst
+    told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
+    if row is not None and told:
+        factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
+        guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
+        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
+
+
+def _open(report: Analysis) -> Iterator[Text]:
+    """Yield which columns may go out as they are at epsilon 1, or tell nothing."""
+    found = None if report.framework is None else service("report.open_columns")(report.framework, 1.0)
+    rows = [{name for each in row.columns if float(each) == 0 for name in each.columns} for row in report.attributes]
+    silent = set.intersection(*rows) if rows else set[str]()
+    if found is not None and found.sets and found.best.columns:
+        yield f"May go out as they are, together, at epsilon 1: {some_text(found.best.columns, MOST_OPEN)}."
+    elif silent:
+        yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
+
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
 
@@ -158,7 +235,7 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     if tries and not useless:
         yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
-    yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
+    yield fact(TRUST, (_trusted(report), " Source: ", Strong(source), "."))
 
 
 def _trusted(report: Analysis) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -67,3 +68,8 @@ def test_every_word_is_found_in_the_singular_and_the_plural() -> None:
         assert words_in(f"One {word}.") == words_in(f"Two {word}s.") == [word]
         assert said.endswith(".")
         assert len(said) < 320
+
+
+def test_the_page_of_words_says_the_same() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "words.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:] == list(WORDS.items())

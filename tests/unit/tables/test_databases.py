@@ -221,7 +221,7 @@ def test_a_session_takes_the_url_and_keeps_it_out_of_its_ledger(tmp_path: Path) 
         "count(height > 180)", epsilon=1.0
     )
     assert type(released) is type(own)
-    for shown in (repr(session), str(session), released.to_json(), str(released), released.to_html()):
+    for shown in (repr(session), session.text, released.to_json(), released.text, released.to_html()):
         assert "hunter2" not in shown
     assert b"hunter2" not in (tmp_path / "l.db").read_bytes()
 

@@ -118,7 +118,7 @@ def test_an_answer_that_needs_no_noise_is_not_said_to_have_some() -> None:
     for query in ("variance(height)", "median(height, [120, 170, 220])"):
         best = bp.plan(FRAMEWORK, query, epsilon=1.0).best
         assert best.scale == 0
-        for text in (best.explain(), str(bp.release(best, bp.example_data("student")))):
+        for text in (best.text, bp.release(best, bp.example_data("student")).text):
             assert "Noise is added" not in text
             assert "The answer is worked out: " + query.split("[")[0].rstrip(", ") in text
             assert "These numbers are released as they are" in text

@@ -48,7 +48,7 @@ def test_a_useless_plan_says_what_closer_secrets_would_give(useless: bp.types.Pl
         own = bp.TightMechanism().calibrate(framework(bp.apart(at_most=apart)), QUERY, epsilon=1.0)
         assert step.calibration.scale == own.scale
         assert f"at most {apart:g} apart" in step.sentence
-    text = str(plan)
+    text = plan.text
     assert "If less were protected" in text
     assert text.index("If less were protected") < text.index("The mechanisms compared")
     assert "a weaker promise" in text
@@ -123,7 +123,7 @@ def test_names_that_need_quotes_in_a_file_have_them() -> None:
 
 def test_a_report_says_it_first() -> None:
     report = bp.influence_report(framework(), query=QUERY, epsilon=1.0)
-    text = str(report)
+    text = report.text
     assert any("at most 10 apart" in str(each) for each in report.advice)
     assert text.index("What to try next") < text.index("What is protected")
 

@@ -406,14 +406,14 @@ def test_every_place_says_what_is_protected_and_none_claims_a_belief() -> None:
     released = bp.release(plan.best, bp.example_data("hospital"))
     tradeoff = bp.tradeoff(framework, query, [0.5, 1.0])
     places = {
-        "calibration": str(plan.best),
+        "calibration": plan.best.text,
         "calibration page": plan.best.to_html(),
         "calibration card": plan.best._repr_html_(),
         "calibration JSON": plan.best.to_json(),
         "plan page": plan.to_html(),
         "plan card": plan._repr_html_(),
         "plan JSON": plan.to_json(),
-        "release": str(released),
+        "release": released.text,
         "release page": released.to_html(),
         "release JSON": released.to_json(),
     }
@@ -430,7 +430,7 @@ def test_every_place_says_what_is_protected_and_none_claims_a_belief() -> None:
 def test_one_page_has_one_number_for_a_belief_of_ten_percent() -> None:
     framework, query = bp.example("student"), bp.count(bp.col("height") > 180)
     report = bp.influence_report(framework, query, 1.0)
-    for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+    for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
         moved = re.findall(r"10 %[^.;%]*?([0-9.]+) %", re.sub("<[^>]*>", " ", text.replace("|", " ")))
         assert moved
         assert set(moved) == {"23.2"}
@@ -462,7 +462,7 @@ def test_the_report_of_a_chain_speaks_of_the_epsilon_that_was_asked_for() -> Non
 
 
 def test_a_query_that_talks_about_chosen_pairs_says_so() -> None:
-    clinic = str(bp.leaks(bp.example("clinic"), bp.count(bp.col("antiviral") == 1)))
+    clinic = bp.leaks(bp.example("clinic"), bp.count(bp.col("antiviral") == 1)).text
     assert "Of infection only the protected pairs of secrets are meant." in clinic
     assert "No belief" not in clinic
     some = bp.leaks(three_states({"p": bp.pairs(("a", "b"), ("b", "c"))}), bp.count(bp.col("x") == "h"))
@@ -475,6 +475,6 @@ def test_reports_of_chosen_pairs_claim_no_belief() -> None:
     framework = three_states({"p": bp.pairs(("a", "b"), ("b", "c"))})
     query = bp.count(bp.col("x") == "h")
     for report in (bp.influence_report(framework, query, 1.0), bp.influence_report(framework, query)):
-        for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+        for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
             assert "10 %" not in text
         assert all(belief.columns == {"p": None} and belief.answer is None for belief in report.beliefs)

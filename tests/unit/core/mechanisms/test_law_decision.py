@@ -19,7 +19,7 @@ def test_the_certificate_names_the_pair_and_the_model() -> None:
     decision = calibration.certificate.decisions[0]
     assert (decision.pair, decision.model) == ("1 against 2", 1)
     assert decision.scale == calibration.scale > 0
-    assert "Distributions 1 and 2: the distribution" in calibration.explain()
+    assert "Distributions 1 and 2: the distribution" in calibration.text
 
 
 @pytest.mark.parametrize(

@@ -91,11 +91,11 @@ def test_answers_of_several_columns_and_means() -> None:
 def test_a_report_has_answers_beside_the_promise() -> None:
     found = made()
     told = found.report('count(smokes == "yes")', "histogram(ill)")
-    assert "Answers for the true table" in str(told)
+    assert "Answers for the true table" in told.text
     data = json.loads(told.to_json())["data"]
     assert data["answers"][1] == {"query": "histogram(ill)", "values": list(found.answer("histogram(ill)"))}
     assert {**data, "answers": []} == json.loads(json.dumps(found.provenance))
-    assert "Answers for" not in str(found.report())
+    assert "Answers for" not in found.report().text
 
 
 def test_two_tables_are_never_the_same() -> None:
@@ -132,7 +132,7 @@ def test_what_is_told_of_it_holds_no_secret_of_the_table() -> None:
     true = int((table().ill == "yes").sum())
     numbers = {found.sizes[0], found.noisy[0]}
     assert str(true) not in found.to_json() or true in numbers
-    assert "Single persons" in found.explain()
+    assert "Single persons" in found.text
     assert repr(found) == (
         f"PrivateTable(single persons not protected; 'trim', {sum(found.sizes):,} records, epsilon=1)"
     )
