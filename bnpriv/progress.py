@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bnpriv.errors import LongDrawingWarning
 from bnpriv.text import visible
@@ -344,9 +344,9 @@ def _terminal() -> tuple[Callable[[State], object], Callable[[], object]]:
 
 def _notebook() -> tuple[Callable[[State], object], Callable[[], object]]:
     """One line of output, which is written over and is empty in the end; no widgets need to be installed."""
-    from IPython.display import display
+    from IPython import display
 
-    handle: Any = display({"text/plain": ""}, raw=True, display_id=True)
+    handle: Any = cast(Any, display).display({"text/plain": ""}, raw=True, display_id=True)
 
     def show(state: State) -> None:
         what, share, left = state

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bnpriv import checks
@@ -93,20 +93,25 @@ class Plan(Shown):
         The mechanisms that do not support the question, with the reason.
     baselines : tuple of Calibration
         Those that were passed for comparison only, in their order; none is ever the best.
-    draws : DrawsAdvice or None
-        What more draws, and another delta, would buy; None where no law was learned from draws.
     session : SessionCosts or None
         What each calibration costs as the next release of a session; None without one.
     public : PublicComparison or None
         What a public table says of the model for the query; None without one.
+    advise : callable
+        Works out `draws`.
     """
 
     calibrations: tuple[Calibration, ...]
     refusals: tuple[tuple[Mechanism, Refusal], ...]
     baselines: tuple[Calibration, ...] = ()
-    draws: DrawsAdvice | None = None
     session: SessionCosts | None = None
     public: Any = None
+    advise: Callable[[], DrawsAdvice | None] = field(default=lambda: None, compare=False)
+
+    @cached_property
+    def draws(self) -> DrawsAdvice | None:
+        """What more draws, and another delta, would buy; None where no law was learned from draws."""
+        return self.advise()
 
     @property
     def best(self) -> Calibration:
@@ -299,7 +304,7 @@ def plan(
             comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
             comparison.require(despite=despite_public)
         return Plan(
-            draws=_draws(tried[0], framework, asked, epsilon, delta),
+            advise=partial(_draws, tuple(tried[0]), framework, asked, epsilon, delta),
             calibrations=ranked,
             session=None if session is None else session.next_costs(ranked),
             refusals=(*tried[1], *compared[1]),

@@ -20,7 +20,21 @@ from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
-from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact
+from bnpriv.render.document import (
+    Badge,
+    Block,
+    Code,
+    Fact,
+    Figure,
+    Inline,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Tone,
+    fact,
+    later,
+)
 from bnpriv.render.figures import bar_ends, bar_legend, cut_text, noise_bar
 from bnpriv.render.html import join
 from bnpriv.text import (
@@ -408,10 +422,10 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         lead=share_text(calibration),
         short=short_lines(calibration, next_step(calibration, RELEASE_IT)),
         number=str(calibration.quantile(LEVEL)),
-        answer=noise_figure(calibration),
-        facts=answer_facts(calibration),
-        sections=calibration_sections(calibration),
-        data=calibration_data(calibration),
+        answer=later(lambda: noise_figure(calibration)),
+        facts=later(lambda: answer_facts(calibration)),
+        sections=later(lambda: calibration_sections(calibration)),
+        data=later(lambda: calibration_data(calibration)),
     )
 
 
@@ -695,7 +709,35 @@ RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; 
 
 def plan_document(found: Plan) -> doc.Document:
     """The comparison of a plan, and the document of its best calibration."""
-    comparison = comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
+    if not found.calibrations:
+        headline = "No mechanism supports this query"
+        return doc.Document(
+            kind="plan", headline=headline, sections=(_comparison(found),), data=later(lambda: _plan_data(found))
+        )
+    best = calibration_document(found.calibrations[0])
+
+    def sections() -> tuple[Section, ...]:
+        ahead = () if found.closer is None else (found.closer.section,)
+        asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
+        return (*ahead, _comparison(found), *asides, *best.sections)
+
+    return replace(
+        best,
+        kind="plan",
+        title=f"{found.calibrations[0].query}: mechanisms compared",
+        short=short_lines(found.best, next_step(found.best, RELEASE_BEST)),
+        answer=later(lambda: best.answer),
+        facts=later(lambda: best.facts),
+        sections=later(sections),
+        data=later(lambda: _plan_data(found)),
+    )
+
+
+def _comparison(found: Plan) -> Section:
+    return comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
+
+
+def _plan_data(found: Plan) -> Json:
     data: dict[str, object] = {
         "calibrations": [calibration.to_dict() for calibration in found.calibrations],
         "limit": found.limit.to_json(found.calibrations),
@@ -711,19 +753,6 @@ def plan_document(found: Plan) -> doc.Document:
         data["public"] = found.public.document.data
     if found.closer is not None:
         data["closer_secrets"] = [step.to_json() for step in found.closer.steps]
-    if not found.calibrations:
-        headline = "No mechanism supports this query"
-        return doc.Document(kind="plan", headline=headline, sections=(comparison,), data=data)
-    best = calibration_document(found.calibrations[0])
-    ahead = () if found.closer is None else (found.closer.section,)
     if found.table is not None:
         data["private_table"] = found.table.to_json()
-    asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
-    return replace(
-        best,
-        kind="plan",
-        title=f"{found.calibrations[0].query}: mechanisms compared",
-        short=short_lines(found.best, next_step(found.best, RELEASE_BEST)),
-        sections=(*ahead, comparison, *asides, *best.sections),
-        data=data,
-    )
+    return data

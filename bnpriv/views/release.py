@@ -15,7 +15,20 @@ from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
 from bnpriv.mechanisms.usefulness import Calibrated
-from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
+from bnpriv.render.document import (
+    Big,
+    Block,
+    Cell,
+    Code,
+    Document,
+    Fact,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    fact,
+    later,
+)
 from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
@@ -74,11 +87,17 @@ def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
     calibration = release.calibration
     badge = verdict_badge(calibration)
-    noise, *others = calibration_sections(calibration)
-    facts = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
-    facts += [] if release.mark is None else [release.mark.fact]
-    if release.others:
-        facts.append(beside_fact(release.others))
+
+    def facts() -> tuple[Fact, ...]:
+        said = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
+        said += [] if release.mark is None else [release.mark.fact]
+        said += [beside_fact(release.others)] if release.others else []
+        return (*answer_facts(calibration), fact("Missing values", release.missing_rule), *said)
+
+    def sections() -> tuple[Section, ...]:
+        noise, *others = calibration_sections(calibration)
+        return (*others, replace(noise, folded=True))
+
     return Document(
         kind="release",
         title=f"{calibration.query}: released",
@@ -93,9 +112,9 @@ def release_document(release: Release) -> Document:
         ),
         number="\n".join(str(value) for value in release.values),
         answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
-        facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
-        sections=(*others, replace(noise, folded=True)),
-        data=release.to_dict(),
+        facts=later(facts),
+        sections=later(sections),
+        data=later(release.to_dict),
     )
 
 

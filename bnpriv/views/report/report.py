@@ -26,8 +26,7 @@ from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.progress import progress
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
-from bnpriv.render.glossary import with_words
+from bnpriv.render.document import Document, Paragraph, Section, Text, json_number, later
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -297,7 +296,7 @@ class InfluenceReport(Analysis):
     @cached_property
     def _document(self) -> Document:
         badge = None if self.best is None else verdict_badge(self.best)
-        made = Document(
+        return Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
             headline=headline(self),
@@ -306,13 +305,12 @@ class InfluenceReport(Analysis):
             lead=lead(self),
             short=sections.short(self, self.advice),
             number=sections.number(self),
-            answer=() if self.best is None else noise_figure(self.best),
-            facts=tuple(sections.facts(self, self.advice)),
-            beside=(*beside(self), *column_bars(self)),
-            sections=tuple(part for part in self._sections() if part is not None),
-            data=report_data(self),
+            answer=() if self.best is None else later(lambda best=self.best: noise_figure(best)),
+            facts=later(lambda: tuple(sections.facts(self, self.advice))),
+            beside=later(lambda: (*beside(self), *column_bars(self))),
+            sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
+            data=later(lambda: report_data(self)),
         )
-        return with_words(made)
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
