@@ -56,7 +56,7 @@ CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
 OF_ONE_RECORD = (
-    "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
+    "These numbers say what one record tells about itself; the secret is about the whole table, and the noise "
     "follows from the distributions of the answer."
 )
 
