@@ -167,7 +167,7 @@ none. The smaller of the first two is bold.
 {comparison()}
 
 Laplace noise grows with k, Gaussian noise with its root. They cross at k = (2 / pi) (epsilon / ratio)^2; below it
-Laplace noise is better, and is pure. The last column goes by the error that no count passes in 19 releases of 20 and
+Laplace noise is better, and is pure. The last column goes by the error that no count passes in 95 % of releases and
 gives the least whole k for which Gaussian noise is better.
 
 {crossings()}

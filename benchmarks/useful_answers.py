@@ -2,7 +2,7 @@
 
 Run: python -m benchmarks.useful_answers [hospital] [census] [adult]
 
-An answer is useful here if each of its numbers errs by at most a tenth of its range in 19 releases of 20 (the verdicts
+An answer is useful here if each of its numbers errs by at most a tenth of its range in 95 % of releases (the verdicts
 exact, sharp and useful). The lists, and the networks, are those of private_table_errors.py. Three ways through a list:
 
 * one by one: each question is asked for at just that error, in the order of the list; what does not fit is passed over,
@@ -47,7 +47,7 @@ class Way:
     Parameters
     ----------
     shares : list of float
-        The error that each answer keeps in 19 releases of 20, over the range of its number that it is largest for.
+        The error that each answer keeps in 95 % of releases, over the range of its number that it is largest for.
     spent : float
     seconds : float
     """
@@ -142,7 +142,7 @@ def table(case: Case) -> str:
     ways = {"one by one": one_by_one(case, data), "planned": planned(case, data), "table": from_table(case)}
     lines = [
         f"{case.name}: {case.framework.schema.records:,} records, hidden is {secret.property} up to "
-        f"{secret.pairs.at_most:g} apart, epsilon {EPSILON:g}; errors in % of the range, in 19 of 20 releases"
+        f"{secret.pairs.at_most:g} apart, epsilon {EPSILON:g}; errors in % of the range, in 95 % of releases"
     ]
     texts = [str(query) for query in case.asked]
     width = max(map(len, texts))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -42,17 +44,29 @@ ROOM = 2**12
 """Bytes of a page or of JSON that one number of an answer may take, and more than it does."""
 
 
+@contextmanager
+def _stopping() -> Generator[None]:
+    """End on Ctrl-C with the exit code of the shell for it, and say what is left behind."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        lines = " ".join(getattr(stopped, "__notes__", ()))
+        print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
+        raise typer.Exit(STOPPED) from None
+
+
 class Commands(TyperGroup):
     """The commands of the shell, which say on Ctrl-C what they leave behind."""
 
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """Read the words of a command."""
+        with _stopping():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; on Ctrl-C end with the exit code of the shell for it."""
-        try:
+        """Run a command."""
+        with _stopping():
             return super().invoke(ctx)
-        except KeyboardInterrupt as stopped:
-            lines = " ".join(getattr(stopped, "__notes__", ()))
-            print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
-            raise typer.Exit(STOPPED) from None
 
 
 app = typer.Typer(
@@ -88,8 +102,8 @@ app.add_typer(ledger_app, name="ledger")
 LedgerArgument = Annotated[str, typer.Argument(metavar="LEDGER", help="A file, or the URL of a database.")]
 FrameworkFile = Annotated[Path, typer.Argument(metavar="FRAMEWORK.toml", help="Network, columns and what to protect.")]
 QueryText = Annotated[str, typer.Option("--query", metavar="Q", help="A query, or the name of one in the file.")]
-Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="How far the log odds on a secret may move.")]
-Delta = Annotated[float, typer.Option("--delta", metavar="D", help="Failure probability; 0 for a pure guarantee.")]
+Epsilon = Annotated[float, typer.Option("--epsilon", metavar="E", help="Odds on a secret move at most exp(E) times.")]
+Delta = Annotated[float, typer.Option("--delta", metavar="D", help="What the bound may leave out, a probability.")]
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON to this file; - for standard output.")
 ]
@@ -102,7 +116,7 @@ LedgerFile = Annotated[
     str | None, typer.Option("--ledger", metavar="FILE", help="Charge the release here; a file or a database URL.")
 ]
 BudgetNumber = Annotated[
-    float | None, typer.Option("--budget", metavar="B", help="For a new account: what all releases may tell.")
+    float | None, typer.Option("--budget", metavar="B", help="For a new account: the epsilon of all its releases.")
 ]
 AccountName = Annotated[str, typer.Option("--account", metavar="NAME", help="Names the table in the ledger.")]
 KeyText = Annotated[
@@ -112,6 +126,12 @@ EvenIfUseless = Annotated[bool, typer.Option("--even-if-useless", help="Release 
 NewName = Annotated[bool, typer.Option("--new-name", help="The account is new, though nearly named as another.")]
 Full = Annotated[bool, typer.Option("--full", help="Print all of it, not only the first lines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the number alone.")]
+StatementFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--statement", metavar="FILE", help="Write one page for a data-protection officer: .docx, .html, .md."
+    ),
+]
 HtmlFile = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a self-contained HTML page.")]
 
 
@@ -129,7 +149,7 @@ def report(
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show what the columns, and a query, tell about the protected attributes."""
+    """Show what the columns, and a query, tell about what is protected."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.views.report.report import influence_report
 
@@ -138,12 +158,12 @@ def report(
             declared = read_framework(framework)
             asked = None if query is None else _query(framework, query)
             made = influence_report(declared, asked, epsilon, delta)
-            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
+            text = _printed(made, full=full, quiet=quiet)
             if html is not None:
                 out.put(html, made.to_html())
             if markdown is not None:
                 out.put(markdown, made.to_markdown())
-        _show(text, data, json, out)
+        _show(text, made.to_json, json, out)
 
 
 @app.command(epilog='Example: bnpriv plan framework.toml --query "mean(sat)" --epsilon 0.5 --delta 1e-6')
@@ -168,10 +188,10 @@ def plan(
             declared, asked = read_framework(framework), _query(framework, query)
             made = make_plan(declared, asked, epsilon, delta, public=public, despite_public=despite_public)
             _ = made.best  # refused here if no mechanism supports it
-            text, data = _printed(made, full=full, quiet=quiet), made.to_json()
+            text = _printed(made, full=full, quiet=quiet)
             if html is not None:
                 out.put(html, made.to_html())
-        _show(text, data, json, out)
+        _show(text, made.to_json, json, out)
 
 
 @app.command(epilog='Example: bnpriv release framework.toml table.parquet --query "count(height > 180)" --epsilon 1')
@@ -193,24 +213,29 @@ def release(
     despite_public: DespitePublic = False,
     even_if_useless: EvenIfUseless = False,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
-    from bnpriv.core.release import release as make_release
-    from bnpriv.io.framework_file import framework_files, read_framework
-    from bnpriv.ledger.prices import refuse_useless
-    from bnpriv.ledger.session import Session
-    from bnpriv.mechanisms.plan import plan as make_plan
+    with noting(_nothing_charged):
+        from bnpriv.core.release import release as make_release
+        from bnpriv.io.framework_file import framework_files, read_framework
+        from bnpriv.ledger.prices import refuse_useless
+        from bnpriv.ledger.session import Session
+        from bnpriv.mechanisms.plan import plan as make_plan
+        from bnpriv.render.as_docx import as_file, require_form
 
-    _require_ledger(ledger, budget, key)
-    from bnpriv.tables.files import data_files
+        _require_ledger(ledger, budget, key)
+        require_form(statement)
+        from bnpriv.tables.files import data_files
 
-    reading = [*framework_files(framework), *data_files(data, html, _file(json)), *_ledger_files(ledger)]
-    reading += _table_files(public)
+        written = html, statement, _file(json)
+        reading = [*framework_files(framework), *data_files(data, *written), *_ledger_files(ledger)]
+        reading += _table_files(public)
     released: Release | None = None
-    with noting(lambda: _left_behind(released)), outputs(html, _file(json), reading=reading) as out:
+    with noting(lambda: _left_behind(released)), outputs(*written, reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -228,13 +253,17 @@ def release(
             if session is None and not even_if_useless:
                 refuse_useless(best)
         # an answer that could not be kept would be asked for again, which costs privacy again
-        out.reserve(len(best.to_html()) + ROOM * (16 + best.noise.dimension))
+        if any(written):
+            out.reserve(len(best.to_html()) + ROOM * (32 + best.noise.dimension))
         with working("reading the table"):
             options: dict[str, Any] = {"key": key, "even_if_useless": even_if_useless}
             released = make_release(best, data) if session is None else session.release(best, **options)
         if html is not None:
             out.put(html, released.to_html())
-        _show(_printed(released, full=full, quiet=quiet), released.to_json(), json, out)
+        if statement is not None:
+            page = service("release.statement")(released, None, public, _replay(json, "release.json", framework))
+            out.put(statement, as_file(page.document, statement))
+        _show(_printed(released, full=full, quiet=quiet), released.to_json, json, out)
 
 
 @app.command(
@@ -259,29 +288,34 @@ def table(
     account: AccountName = "data",
     key: KeyText = None,
     html: HtmlFile = None,
+    statement: StatementFile = None,
     json: JsonFile = None,
     full: Full = False,
     quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
-    from bnpriv.io.framework_file import framework_files, read_hidden, read_queries
-    from bnpriv.ledger.values import Budget
-    from bnpriv.tables.files import data_files
-    from bnpriv.tables.private_table.plan import plan_table
-    from bnpriv.tables.private_table.private_table import private_table
+    with noting(_nothing_charged):
+        from bnpriv.io.framework_file import framework_files, read_decisions, read_hidden, read_queries
+        from bnpriv.ledger.values import Budget
+        from bnpriv.render.as_docx import as_file, require_form
+        from bnpriv.tables.files import data_files
+        from bnpriv.tables.private_table.plan import plan_table
+        from bnpriv.tables.private_table.private_table import private_table
 
-    _require_ledger(ledger, budget, key)
-    _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
-    written = [path for path in (output, html, _file(json)) if path is not None]
-    reading = [*framework_files(framework), *_ledger_files(ledger)]
-    reading += [] if data is None else data_files(data, *written)
-    if output is not None:
-        require_writable(output, reading)
-        reading.append(output)
+        _require_ledger(ledger, budget, key)
+        _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
+        _refuse_no_statement(statement, plan=plan, form=form)
+        require_form(statement)
+        written = [path for path in (output, html, statement, _file(json)) if path is not None]
+        reading = [*framework_files(framework), *_ledger_files(ledger)]
+        reading += [] if data is None else data_files(data, *written)
+        if output is not None:
+            require_writable(output, reading)
+            reading.append(output)
     made: PrivateTable | None = None
     with (
         noting(lambda: _left_behind(made, f"its table is in {output}.")),
-        outputs(html, _file(json), reading=reading) as out,
+        outputs(html, statement, _file(json), reading=reading) as out,
     ):
         hidden, schema, known = read_hidden(framework)
         if plan:
@@ -290,7 +324,7 @@ def table(
                 planned = plan_table(hidden, epsilon, delta, queries=queries, schema=schema, law=known)
                 if html is not None:
                     out.put(html, planned.to_html())
-            _show(_printed(planned, full=full, quiet=quiet), planned.to_json(), json, out)
+            _show(_printed(planned, full=full, quiet=quiet), planned.to_json, json, out)
             return
         out.reserve(ROOM * 256)
         with working("reading the table"):
@@ -300,7 +334,11 @@ def table(
             made = cast("PrivateTable", private_table(hidden, data, epsilon, delta, form, **options, **counted))
         if html is not None:
             out.put(html, made.to_html())
-        _show(_printed(made, full=full, quiet=quiet), made.to_json(), json, out)
+        if statement is not None:
+            decided, replay = read_decisions(framework), _replay(json, "table.json", framework)
+            page = service("table.statement")(made, decided, None if isinstance(hidden, tuple) else hidden, replay)
+            out.put(statement, as_file(page.document, statement))
+        _show(_printed(made, full=full, quiet=quiet), made.to_json, json, out)
 
 
 @ledger_app.command(epilog="Example: bnpriv ledger show ledger.db")
@@ -320,7 +358,7 @@ def show(
         page = LedgerPage.of(Ledger.open(ledger), account)
         if html is not None:
             out.put(html, page.to_html())
-        _show(_printed(page, full=full, quiet=quiet), page.to_json(), json, out)
+        _show(_printed(page, full=full, quiet=quiet), page.to_json, json, out)
 
 
 @ledger_app.command(
@@ -341,30 +379,31 @@ def record(
     key: KeyText = None,
 ) -> None:
     """Charge what another tool releases of the table with differential privacy for single records."""
-    from bnpriv.io.framework_file import read_framework
-    from bnpriv.ledger.counted import CountedAccount
-    from bnpriv.ledger.external import from_differential_privacy
-    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+    with noting(_nothing_charged):
+        from bnpriv.io.framework_file import read_framework
+        from bnpriv.ledger.counted import CountedAccount
+        from bnpriv.ledger.external import from_differential_privacy
+        from bnpriv.ledger.ledger import charged_text
 
     mark: Mark | None = None
-    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else _nothing_charged()):
         read = [column.strip() for column in columns.split(",")]
         release = from_differential_privacy(epsilon, read, unit, delta, name)
         with working("counting"):
             opened = CountedAccount.opened(read_framework(framework), ledger, budget, account)
             mark = opened.record_external(release, key)
         told = map(str, mark.fact.lines[:-1])
-        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Head of the ledger: {mark.head}"]))
+        _print(lines_text([f"Recorded: {release.provenance}.", *told, f"Hash of the ledger's last row: {mark.head}"]))
 
 
 @ledger_app.command("verify", epilog="Example: bnpriv ledger verify ledger.db --seen 2934a9e5...")
 def verify_ledger(
     ledger: LedgerArgument,
     seen: Annotated[
-        list[str] | None, typer.Option("--seen", metavar="HEAD", help="A head that a release printed; may be repeated.")
+        list[str] | None, typer.Option("--seen", metavar="HASH", help="A hash that a release printed; may be repeated.")
     ] = None,
 ) -> None:
-    """Check every row of a ledger, and that it holds every head that was seen; repairs nothing."""
+    """Check every row of a ledger, and that it holds every hash that was seen; repairs nothing."""
     from bnpriv.ledger.ledger import Ledger
 
     with working("checking"):
@@ -398,7 +437,7 @@ def simulate(
     records: Annotated[int | None, typer.Option("--records", metavar="N", help="Rows; by default as declared.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="The same seed makes the same table.")] = 0,
 ) -> None:
-    """Make up a table from the laws in a framework file, to try things on; it holds no real data."""
+    """Make up a table from the distributions in a framework file, to try things on; it holds no real data."""
     from bnpriv.io.framework_file import framework_files, read_framework
     from bnpriv.lab.simulate import simulate as make_up
     from bnpriv.tables.readings import dialect_of
@@ -453,7 +492,7 @@ def check(
             found = check_data(read_framework(framework), data)
         if html is not None:
             out.put(html, found.to_html())
-        _show(_printed(found, full=full, quiet=quiet), found.to_json(), json, out)
+        _show(_printed(found, full=full, quiet=quiet), found.to_json, json, out)
     raise typer.Exit(0 if found.is_well else 1)
 
 
@@ -469,7 +508,7 @@ Edges = Annotated[
 ]
 Strength = Annotated[
     float | None,
-    typer.Option("--strength", metavar="F", help="Without a public table: the factor of odds that an edge can make."),
+    typer.Option("--strength", metavar="F", help="Without a public table: by how many times an edge can move odds."),
 ]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", metavar="FILE", help="A network that is there, in the folder of the output.")
@@ -629,15 +668,37 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
+def _nothing_charged() -> str:
+    from bnpriv.ledger.ledger import NOTHING_CHARGED
+
+    return NOTHING_CHARGED
+
+
 def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
-    from bnpriv.ledger.ledger import NOTHING_CHARGED, charged_text
+    from bnpriv.ledger.ledger import charged_text
 
     if released is None:
-        return NOTHING_CHARGED
+        return _nothing_charged()
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
     return charged_text(released.mark.account, released.mark.number, kept)
+
+
+def _replay(json: str | None, usual: str, framework: Path) -> str:
+    """The command that replays what `--json` wrote, without the folders of this machine."""
+    written = _file(json)
+    return shlex.join(["bnpriv", "verify", usual if written is None else written.name, "--framework", framework.name])
+
+
+def _refuse_no_statement(statement: Path | None, *, plan: bool, form: str | None) -> None:
+    """Refuse a statement on what is not published, or hides no numbers of records."""
+    if statement is not None and (plan or form == "open columns"):
+        raise ParameterError(
+            "a statement is on a table that hides numbers of records",
+            found="a plan, which publishes nothing" if plan else "a table of open columns",
+            remedy="Leave out --statement, or --plan." if plan else "Leave out --statement; --html has its promise.",
+        )
 
 
 def _require_ledger(ledger: str | None, budget: float | None, key: str | None) -> None:
@@ -693,12 +754,12 @@ def _printed(made: Shown, *, full: bool, quiet: bool) -> str:
     return made.text if full else made.quiet if quiet else str(made)
 
 
-def _show(text: str, json: str, target: str | None, out: Outputs) -> None:
+def _show(text: str, json: Callable[[], str], target: str | None, out: Outputs) -> None:
     """Print the text, or JSON where `target` is -; otherwise also write JSON to the file `target`."""
     path = _file(target)
     if path is not None:
-        out.put(path, json + "\n")
-    _print(json if target == "-" else text)
+        out.put(path, json() + "\n")
+    _print(json() if target == "-" else text)
 
 
 def _print(text: str) -> None:

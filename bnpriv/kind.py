@@ -243,7 +243,9 @@ class NetworkKind(Overrides):
 
 
 LARGEST_ALONE = Refusal(
-    required="the whole law of what is told must be known", found="its largest value alone", remedy="Ask for delta=0."
+    required="the whole distribution of what is told must be known",
+    found="its largest value alone",
+    remedy="Ask for delta=0.",
 )
 
 NO_GRADIENT = Refusal(
@@ -320,7 +322,8 @@ class PrivacyNotion(Overrides):
 
 
 NO_RECORD_LAW = Refusal(
-    required="a public table is compared with the law of one record, given that a property of the table counts it",
+    required="a public table is compared with the distribution of one record, given that a property of the table "
+    "counts it",
     found="secrets of another notion",
     remedy="Compare the network with it: bnpriv.check_model(network, public_table).",
 )

@@ -73,6 +73,8 @@ SERVICES: dict[str, str] = {
     "release.questions": "bnpriv.ledger.prices:questions_fact",
     "release.missing_rule": "bnpriv.tables.evaluate:missing_rule",
     "release.document": "bnpriv.views.release:release_document",
+    "release.statement": "bnpriv.views.statement:release_statement",
+    "session.statement": "bnpriv.views.statement:session_statement",
     # private tables
     "table.answer_document": "bnpriv.views.private_table:answer_document",
     "table.beside_section": "bnpriv.views.private_table:beside_section",
@@ -80,12 +82,14 @@ SERVICES: dict[str, str] = {
     "table.document": "bnpriv.views.private_table:table_document",
     "table.hidden_document": "bnpriv.views.private_table:hidden_document",
     "table.refuse_learned": "bnpriv.ledger.charged:refuse_learned_law",
+    "table.statement": "bnpriv.views.statement:table_statement",
     "table.report_document": "bnpriv.views.private_table:report_document",
     "table.plan_document": "bnpriv.views.private_table:plan_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.views.accountant:accountant_document",
     # render
     "render.card": "bnpriv.render.as_html:document_card",
+    "render.docx": "bnpriv.render.as_docx:write_docx",
     "render.dict": "bnpriv.render.as_text:document_dict",
     "render.markdown": "bnpriv.render.as_markdown:document_markdown",
     "render.number": "bnpriv.render.as_text:number_only",

@@ -65,6 +65,18 @@ class Shown(HasCard):
         """Return it as Markdown, without the drawings."""
         return service("render.markdown")(self.document)
 
+    def to_docx(self, path: str | Path) -> None:
+        """Write it to a .docx file, without the drawings.
+
+        Raises
+        ------
+        FileError
+            If it has another ending or cannot be written; what was there before stays.
+        MissingExtraError
+            If python-docx is not installed.
+        """
+        service("render.docx")(self.document, path)
+
     def to_html(self, path: str | Path | None = None) -> str:
         """Return it as a page of its own, which loads nothing from anywhere.
 

@@ -101,15 +101,47 @@ def upper_percent(share: float) -> str:
     return f"{upper_text(100 * share, 2)} %"
 
 
-def of_nats(amount: str) -> str:
-    """Return a number, as text, with its unit.
+SPELLED = 30
+"""Factors of more nats than this are printed as powers of ten."""
+
+
+def factor_text(nats: float) -> str:
+    """The factor exp(nats), rounded up; as a power of ten where the number would be too long to read.
 
     Examples
     --------
-    >>> of_nats("1"), of_nats("0.5")
-    ('1 nat', '0.5 nats')
+    >>> factor_text(1.0), factor_text(0.2), factor_text(8.0), factor_text(1000.0), factor_text(float("inf"))
+    ('2.72', '1.23', '2,990', '10^435', 'infinite')
     """
-    return f"{amount} nat" if amount == "1" else f"{amount} nats"
+    if math.isinf(nats):
+        return "infinite"
+    return number_text(rounded_up(math.exp(nats)), 3) if nats <= SPELLED else f"10^{math.ceil(nats / math.log(10))}"
+
+
+def times_text(nats: float) -> str:
+    """How far odds move at most: how many times, with the nats in brackets, both rounded up.
+
+    Examples
+    --------
+    >>> times_text(0.0), times_text(1.0), times_text(0.2331), times_text(float("inf"))
+    ('not at all', '2.72 times (1 nat)', '1.27 times (0.2331 nats)', 'any factor')
+    """
+    if not 0 < nats < math.inf:
+        return "any factor" if nats else "not at all"
+    amount = upper_text(nats)
+    return f"{factor_text(nats)} times ({amount} nat{'s' * (amount != '1')})"
+
+
+def by_times(nats: float) -> str:
+    """The same after the verb.
+
+    Examples
+    --------
+    >>> by_times(0.0), by_times(1.0), by_times(float("inf"))
+    ('not at all', 'by at most 2.72 times (1 nat)', 'by any factor')
+    """
+    most = "by at most " if nats < math.inf else "by "
+    return f"{most if nats else ''}{times_text(nats)}"
 
 
 FEW_DIGITS_BELOW = 1e-4
@@ -303,6 +335,18 @@ def and_text(words: Sequence[str]) -> str:
 def lines_text(lines: Iterable[str]) -> str:
     """Return lines below each other; a line break inside one of them cannot pass for a line of ours."""
     return "\n".join(visible(line) for line in lines)
+
+
+def shorter(lines: Sequence[str], most: int = 3) -> list[str]:
+    """The first of many lines, and how many more there are.
+
+    Examples
+    --------
+    >>> shorter(["a = 1", "b = 2", "c = 3"], 1)
+    ['a = 1', 'and 2 more numbers']
+    """
+    more = len(lines) - most
+    return [*lines[:most], f"and {more:,} more numbers"] if more > 1 else [*lines]
 
 
 def wrapped(text: str, most: int) -> list[str]:

@@ -57,7 +57,7 @@ QUICK = frozenset(
         "unit/tables/test_withheld.py",
         "unit/views/test_cards.py",
         "unit/render/test_document.py",
-        "unit/render/test_progress.py",
+        "unit/test_progress.py",
         "unit/views/report/test_escaping.py",
         "unit/ledger/test_split.py",
         "unit/io/starter/test_starter.py",

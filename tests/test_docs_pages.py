@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import first_picture
 import private_table_picture
 import pytest
 import site_sources
@@ -57,7 +58,7 @@ def test_the_page_on_pymc_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         exec(compile(body, "docs/pymc.md", "exec"), namespace)
     assert "How sure that is" in str(namespace["page"])
-    assert "An estimate" in str(namespace["plan"])
+    assert "An estimate" in namespace["plan"].text
     assert (tmp_path / "draws.npz").exists()
 
 
@@ -68,7 +69,7 @@ def test_the_page_on_engines_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     for body in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         exec(compile(body, "docs/engines.md", "exec"), namespace)
     assert str(namespace["from_file"]) == str(namespace["from_relation"])
-    assert "do not add up" in str(namespace["tall"])
+    assert "do not add up" in namespace["tall"].text
     assert len(namespace["everything"].values) == 3
 
 
@@ -88,6 +89,15 @@ def test_the_page_on_private_tables_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert (found["session"].spent, found["made"].table.name) == (1.0, "private.parquet")
     assert kept.spent_records.epsilon == pytest.approx(1.52)
     assert "1.52" in (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "wide"), [("first.svg", True), ("first-narrow.svg", False)])
+def test_the_first_picture_is_what_its_program_draws(name: str, wide: bool) -> None:
+    drawn = first_picture.picture(wide=wide)
+    assert (first_picture.IMAGES / name).read_text(encoding="utf-8") == drawn
+    # what it says of epsilon 1: rounded up
+    assert f"{math.e:.2f} times as likely" in drawn
+    assert f"{math.ceil(1000 / (1 + math.exp(-1))) / 10}&#160;% of the time" in drawn
 
 
 def test_the_picture_of_a_private_table_is_of_what_was_measured() -> None:
@@ -142,7 +152,7 @@ def test_the_page_on_useless_answers_runs() -> None:
     assert len(said) == 11
     for name, (scale, verdict) in ((name, found[name]) for name in said):
         assert said[name] == f"{scale:,.1f}".removesuffix(".0") + f", {verdict}", name
-    assert "From epsilon 3.1 on the answer is released without noise" in str(found["tradeoff"])
+    assert "From epsilon 3.1 on the answer is released without noise" in found["tradeoff"].text
     assert found["leaks"].rows[0].attribute == "antiviral"
     assert (round(found["pure"], 2), round(found["approximate"], 2)) == (8.56, 7.24)
 
@@ -179,4 +189,4 @@ def test_the_page_on_mechanisms_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     for body in bodies:
         exec(compile(body, "choosing-a-mechanism.md", "exec"), namespace)
     assert str(namespace["tight"]).startswith("total(meals) can be released")
-    assert "The privacy loss is at most" in str(namespace["curve"])
+    assert "The privacy loss is bounded" in str(namespace["curve"])

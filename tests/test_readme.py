@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import re
+import shlex
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from bnpriv.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -34,7 +39,59 @@ def test_python_blocks_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         # blank lines in front make a traceback point at the line of the README
         exec(compile("\n" * (line - 1) + body, str(README), "exec"), namespace)
     printed = capsys.readouterr().out
-    assert "income" in printed
+    assert 'count(age_group == "old") released' in printed
+
+
+def run(command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command of the shell prints."""
+    monkeypatch.setattr(sys, "argv", shlex.split(command))
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    shown = capsys.readouterr()
+    assert not stopped.value.code, shown.err
+    return shown.out
+
+
+def commands(body: str) -> list[str]:
+    return body.replace("\\\n", " ").strip().splitlines()
+
+
+def test_the_output_that_is_shown_is_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    (_, shown), (_, command) = blocks("text")[0], blocks("sh")[0]
+    printed = run(commands(command)[-1].strip().removeprefix(".venv/bin/"), monkeypatch, capsys)
+    noisy = re.compile(r"[\d,]+ \(95 %: [\d,]+ to [\d,]+\)")
+    assert noisy.search(shown)
+    assert noisy.sub("", printed).splitlines() == noisy.sub("", shown).splitlines()
+    assert len(shown.splitlines()) <= 8
+
+
+def test_the_commands_for_a_table_of_ones_own_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(30)
+    for name, records in (("table.csv", 5000), ("public.csv", 800)):
+        rows = [
+            f"{income},{draw.gauss(50 + 5 * income, 9):.0f},{draw.choice('fm')}"
+            for income in draw.choices(range(3), k=records)
+        ]
+        Path(name).write_text("\n".join(["income,score,sex", *rows, ""]), encoding="utf-8")
+    own, _, trimmed, handed = (commands(body) for _, body in blocks("console"))
+    assert [command.split()[1] for command in own] == ["init", "plan", "release"]
+    printed = [run(command, monkeypatch, capsys) for command in [*own, *handed]]
+    assert "(95 %: " in printed[2]
+    assert "not protected" in Path("statement.html").read_text(encoding="utf-8")
+    assert "holds" in printed[-1]
+
+    Path("secret.toml").write_text(blocks("toml")[-1][1], encoding="utf-8")
+    rows = [f"{draw.choice(['no', 'yes'])},{draw.randrange(90)}" for _ in range(5000)]
+    Path("table.csv").write_text("\n".join(["smokes,age", *rows, ""]), encoding="utf-8")
+    for command in trimmed:
+        run(command, monkeypatch, capsys)
+    assert Path("private.parquet").exists()
 
 
 def test_quick_start_is_at_most_ten_lines() -> None:
@@ -48,7 +105,7 @@ def test_two_commands_each_make_their_environment() -> None:
     for command in commands:
         assert command.startswith("python3 -m venv .venv &&\n")
     release, tests = commands
-    assert ".venv/bin/bnpriv release models/student/framework.toml" in release
+    assert ".venv/bin/bnpriv release models/hospital/framework.toml" in release
     assert tests.rstrip().endswith(".venv/bin/python -m pytest -n 2")
 
 
@@ -75,6 +132,7 @@ def test_every_extra_is_told() -> None:
 
 
 def test_links_lead_to_files() -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
+    links = re.findall(r"(?:\]\(|src=\"|srcset=\")(?!https?:)([^)#\"]+)", README.read_text(encoding="utf-8"))
+    assert "docs/images/first.svg" in links
     missing = [link for link in links if not (ROOT / link).exists()]
     assert not missing

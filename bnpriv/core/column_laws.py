@@ -655,11 +655,13 @@ def column_laws(
     """
     if not isinstance(declared, Mapping):
         found = checks.type_text(declared)
-        raise FrameworkError("laws must be a mapping from columns to laws", found=found, remedy=_example("height"))
+        raise FrameworkError(
+            "distributions must be a mapping from columns to distributions", found=found, remedy=_example("height")
+        )
     alone, about = frozenset(independent), frozenset(centred)
     laws: dict[str, tuple[ColumnLaw, ...]] = {}
     for name, given in declared.items():
-        checks.member("a column with a law", name, schema.columns, error=FrameworkError)
+        checks.member("a column with a distribution", name, schema.columns, error=FrameworkError)
         if name in alone:
             laws[name] = (column_law(given, schema[name], f"the independent column {name!r}"),)
         elif name in about:
@@ -668,7 +670,7 @@ def column_laws(
             laws[name] = _per_state(name, given, schema[name], states[name])
         else:
             raise FrameworkError(
-                "a column with a law must be a node of the network or declared independent",
+                "a column with a distribution must be a node of the network or declared independent",
                 found=repr(name),
                 remedy=_no_node(name, (*states, *alone, *about)),
             )
@@ -690,7 +692,7 @@ def _about_parameter(name: str, given: object, column: Column) -> NumberLaw:
 def _per_state(name: str, given: object, column: Column, states: tuple[State, ...]) -> tuple[ColumnLaw, ...]:
     if not isinstance(given, Mapping):
         found = checks.type_text(given)
-        raise FrameworkError(f"{name!r} needs a law per state of its node", found=found, remedy=_example(name))
+        raise FrameworkError(f"{name!r} needs a distribution per state of its node", found=found, remedy=_example(name))
     chosen = cast("Mapping[State, object]", given)
     if has_gaps(column) and NOT_COUNTED in states:
         chosen = {NOT_COUNTED: {NOT_COUNTED: 1.0}, **chosen}
@@ -698,9 +700,9 @@ def _per_state(name: str, given: object, column: Column, states: tuple[State, ..
     if missing or len(chosen) != len(states):
         unknown = [state for state in chosen if state not in states]
         raise FrameworkError(
-            f"{name!r} needs a law for exactly the states {checks.listing(states)} of its node",
+            f"{name!r} needs a distribution for exactly the states {checks.listing(states)} of its node",
             found=f"none for {checks.listing(missing)}" if missing else f"one for {checks.listing(unknown)}",
-            remedy="Give one law per state, spelled as in the network.",
+            remedy="Give one distribution per state, spelled as in the network.",
         )
     return tuple(column_law(chosen[state], column, f"{name!r} given {state}") for state in states)
 
@@ -720,11 +722,11 @@ def _example(name: str) -> str:
 
 
 def _refused(where: str, required: str, found: str, remedy: str) -> LawError:
-    return LawError(f"the law of {where} {required}", found=found, remedy=remedy)
+    return LawError(f"the distribution of {where} {required}", found=found, remedy=remedy)
 
 
 def _bernoulli(declared: object, column: Column, where: str) -> FiniteLaw:
-    p = checks.number(f"the law of {where}", declared, error=LawError)
+    p = checks.number(f"the distribution of {where}", declared, error=LawError)
     values = column.categories if isinstance(column, Categorical) else (column.lower, column.upper)
     if len(values) != 2 or not (isinstance(column, Categorical) or (column.whole and values == (0, 1))):
         raise _refused(
@@ -747,7 +749,7 @@ def _of_values(declared: Mapping[object, object], column: Column, where: str) ->
         bins = _of_categories(declared, Categorical(column.outcomes), where)
         return MixedLaw(parts=tuple(laws_inside(column)), probabilities=bins.probabilities)
     named = {mark.get(cast(Any, key), key): mass for key, mass in declared.items()}
-    masses = probabilities(f"the law of {where}", named, LawError)
+    masses = probabilities(f"the distribution of {where}", named, LawError)
     numbers = [value for value in masses if not (mark and value == GAP_MARK)]
     outside = [value for value in numbers if not column.lower <= value <= column.upper]
     fractions = [value for value in numbers if column.whole and not isinstance(value, int)]
@@ -768,7 +770,7 @@ def _of_categories(declared: Mapping[object, object], column: Categorical, where
     if unknown:
         categories, remedy = checks.listing(column.outcomes), checks.spelling(unknown[0], column.outcomes)
         raise _refused(where, f"must name only {categories}", checks.listing(map(repr, unknown)), remedy)
-    what = f"a probability in the law of {where}"
+    what = f"a probability in the distribution of {where}"
     masses = [checks.number(what, declared.get(category, 0), error=LawError) for category in column.outcomes]
     total = math.fsum(masses)
     if not (min(masses) >= 0 and abs(total - 1) <= SUM_TOLERANCE):

@@ -666,7 +666,7 @@ def _within(given: object, labels: tuple[str, ...]) -> Spread | Mapping[str, Ins
     unknown, missing = [name for name in laws if name not in labels], [name for name in labels if name not in laws]
     if unknown or missing:
         raise SchemaError(
-            f"within must have a law for exactly the bins {checks.listing(map(repr, labels))}",
+            f"within must have a distribution for exactly the bins {checks.listing(map(repr, labels))}",
             found=f"one for {checks.listing(map(repr, unknown))}"
             if unknown
             else f"none for {checks.listing(map(repr, missing))}",
@@ -682,7 +682,7 @@ def _remedy(unknown: Sequence[str], missing: Sequence[str]) -> str:
     # labels that contain digits look alike although they mean different numbers
     if near is not None and not any(letter.isdigit() for letter in near):
         return f"Did you mean {near!r}?"
-    return "Give every bin that the edges make one law under its label, and no other, or change the edges."
+    return "Give every bin that the edges make one distribution under its label, and no other, or change the edges."
 
 
 def _spread(what: str, given: str) -> Spread:
@@ -690,7 +690,7 @@ def _spread(what: str, given: str) -> Spread:
 
 
 def _law_inside(label: str, given: object) -> Inside:
-    what = f"the law inside {label!r}"
+    what = f"the distribution inside {label!r}"
     if isinstance(given, str):
         return _spread(what, given)
     if not isinstance(given, Mapping):

@@ -31,7 +31,7 @@ LARGEST = 2.0**500
 """The largest coordinate or variance: differences and squares must not overflow."""
 
 
-def refused(required: str, found: str, remedy: str = "Correct the law.") -> LawError:
+def refused(required: str, found: str, remedy: str = "Correct the distribution.") -> LawError:
     """The error for a law that is not well formed."""
     return LawError(required, found=found, remedy=remedy)
 
@@ -59,7 +59,7 @@ def check_atoms(count: int) -> None:
     """Refuse a support that is too large, before it is allocated."""
     if count > MOST_ATOMS:
         raise SizeError(
-            f"a law may have at most {MOST_ATOMS:,} atoms",
+            f"a distribution may have at most {MOST_ATOMS:,} atoms",
             found=checks.shown(count),
             remedy="Round the answer to a coarser grid, or take fewer records or columns.",
         )
@@ -187,7 +187,9 @@ class Atoms:
             raise refused("probabilities must be at least 0", f"{float(np.min(masses)):g}")
         total = float(np.sum(masses))
         if not abs(total - 1) <= SUM_TOLERANCE:
-            raise refused("probabilities must sum to 1", f"a sum of {total:.12g}", "Correct or normalize the law.")
+            raise refused(
+                "probabilities must sum to 1", f"a sum of {total:.12g}", "Correct or normalize the distribution."
+            )
         with np.errstate(divide="ignore"):
             logs = np.log(masses) - math.log(total)
         # 64: pairwise summation of up to 2^24 numbers, the log of the sum and the difference
@@ -230,7 +232,7 @@ class Atoms:
         total = log_sum(logs) if np.max(logs) > -math.inf else -math.inf
         if not abs(total) <= SUM_TOLERANCE + error:
             found = f"a sum of {math.exp(min(total, 700.0)):.12g}"
-            raise refused("probabilities must sum to 1", found, "Correct or normalize the law.")
+            raise refused("probabilities must sum to 1", found, "Correct or normalize the distribution.")
         rounding = UNIT_ROUNDOFF * (4 * FUNCTION_ERROR + 64)
         # within the error the sum cannot be told from one: dividing would only add a rounding
         if abs(total) > error + rounding:
@@ -412,7 +414,11 @@ def log_mixture(log_weights: FloatArray, laws: Sequence[Atoms], error: float) ->
 def check_parts(laws: Sequence[Atoms]) -> None:
     """Refuse laws that have no mixture, being none or of several dimensions."""
     if not laws or len({law.dimension for law in laws}) != 1:
-        raise refused("a mixture needs laws of one dimension", f"{len(laws)} laws", "Give laws of one query's answer.")
+        raise refused(
+            "a mixture needs distributions of one dimension",
+            f"{len(laws)} distributions",
+            "Give distributions of one query's answer.",
+        )
 
 
 def _points(support: ArrayLike) -> FloatArray:

@@ -21,6 +21,8 @@ from time import monotonic
 from types import FrameType
 from typing import Any, Generic, TypeVar, cast
 
+from bnpriv.progress import progress
+
 T = TypeVar("T")
 
 LISTENING_STEP = 0.05
@@ -96,6 +98,11 @@ def interruptible(data: object, work: Callable[[], T]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()  # another thread never hears of Ctrl-C
+    with progress("reading the table"):
+        return _heard(data, work)
+
+
+def _heard(data: object, work: Callable[[], T]) -> T:
     if not _in_any_thread(data):
         return _listening(work)
     doing = _Work(work)

@@ -176,6 +176,32 @@ class Release(Shown):
         """The released numbers, what they are worth, and what was known before, as a document."""
         return service("release.document")(self)
 
+    def statement(self, decided: Mapping[str, str] | None = None, public: object = None) -> Shown:
+        """One page for a data-protection officer; as a page, as Markdown or as a .docx.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why, by "notion", "protected", "apart", "epsilon", "delta" and "model"; the rest is
+            as the framework's file says. What begins with "default" nobody decided.
+        public : table, str or path, optional
+            A public table, with which the model is compared for this query.
+
+        Raises
+        ------
+        ParameterError
+            If a decision has another name, or no text.
+
+        Examples
+        --------
+        >>> import bnpriv as bp
+        >>> best = bp.plan(bp.example("student"), bp.count(bp.col("height") > 180), epsilon=1.0).best
+        >>> page = bp.release(best, bp.example_data("student")).statement({"epsilon": "the board on 2026-11-02"})
+        >>> "decided: the board on 2026-11-02" in page.to_markdown()
+        True
+        """
+        return service("release.statement")(self, decided, public)
+
     @property
     def stored(self) -> Json:
         """What a ledger keeps of the answer: the released numbers, and nothing else of the data."""

@@ -14,6 +14,7 @@ from bnpriv.checks import listing, spelling, subset, text
 from bnpriv.core.column_laws import DeclaredLaw, DeclaredLaws, NormalDistribution
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.evidence.records import state_cells
+from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
@@ -200,7 +201,19 @@ def _require_askable(query: Query, schema: Schema) -> None:
 # --------------------------------------------------------------------------------------------------
 
 _GROUPED = re.compile(r"(?<![\w.])[1-9][0-9]{0,2}([.][0-9]{3})+(?![\w.])")
-_SECTIONS = ("notion", "source", "network", "chain", "records", "table", "columns", "protect", "laws", "queries")
+_SECTIONS = (
+    "notion",
+    "source",
+    "network",
+    "chain",
+    "records",
+    "table",
+    "columns",
+    "protect",
+    "laws",
+    "queries",
+    "decisions",
+)
 _READ = ("dates", "missing_codes")
 _BOUNDED = ("type", "independent", "missing", "lower", "upper", *_READ)
 _COLUMN_KEYS = {
@@ -233,7 +246,8 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
         node means, and must be there if states of a network of parameters are values of its columns. A linear-Gaussian
         network stands in the file itself, as ``[network.attributes.NAME]`` with ``intercept``, ``deviation`` and
         ``coefficients = { PARENT = 3.0 }``: of the columns of one record for ``notion = "dataset"``, else of
-        parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``.
+        parameters, about which records may lie as ``[laws.COLUMN]`` with ``normal = [0, 8]``. Who decided what, and
+        why, may stand in ``[decisions]``, which is no part of the framework: docs/statement.md.
     network : Network, optional
         The network of a file that names a PyMC module, as ``pymc = "schools_pymc.py"`` in section ``[network]``. Such a
         module is Python, and is never run because a file names it.
@@ -269,8 +283,10 @@ def read_framework(path: str | os.PathLike[str], *, network: Network | None = No
         framework = _chain(root, source, network)
     else:
         framework = _over_network(root, notion, source, network)
+    decisions = _decisions(root)
     problems.settle(root.label)
     assert framework is not None
+    object.__setattr__(framework, "decisions", decisions)
     return framework
 
 
@@ -331,6 +347,7 @@ def read_hidden(path: str | os.PathLike[str]) -> tuple[Framework | tuple[Secret,
     note_queries(root, schema)
     secrets = _secrets(root, _sections(root, "protect"), secret_of_table)
     note_unfit_properties(secrets, schema)
+    _decisions(root)
     problems.settle(root.label)
     return tuple(chosen for _, chosen in secrets.values()), schema, network
 
@@ -373,6 +390,58 @@ def read_queries(path: str | os.PathLike[str]) -> dict[str, Query]:
     named = named_queries(root)
     root.problems.settle(root.label)
     return named
+
+
+def read_decisions(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read who decided what, and why, as a framework file says it in its section ``[decisions]``.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict from str to str
+        By what was decided; empty when there is no such section.
+
+    Raises
+    ------
+    FileError, FileProblemsError
+        If the file is not readable or not TOML, or a decision has another name, no text or a long one.
+
+    Examples
+    --------
+    >>> from bnpriv.io.examples import example_path
+    >>> read_decisions(example_path("student"))
+    {}
+    """
+    root = _load(path)
+    found = _decisions(root)
+    root.problems.settle(root.label)
+    return found
+
+
+def _decisions(root: TomlTable) -> dict[str, str]:
+    """Return the decisions that can be read; what is wrong with the others is noted."""
+    if "decisions" not in root.values:
+        return {}
+    part = root.problems.tried(root.section, "decisions", DECISIONS)
+    return (
+        {}
+        if part is None
+        else {name: said for name in part.values if (said := root.problems.tried(_decision, part, name))}
+    )
+
+
+def _decision(part: TomlTable, name: str) -> str:
+    said = part.string(name)
+    if len(said) > MOST_REASON:
+        required, found = (
+            f"{name} must have at most {MOST_REASON} letters, so that a statement is one page",
+            f"{len(said):,}",
+        )
+        raise part.refusal(required, found=found, remedy="Shorten it, and name where more is written.", key=name)
+    return said
 
 
 def refuse_grouped_numbers(path: str | os.PathLike[str], text: str) -> None:
@@ -634,7 +703,9 @@ def _law_of_state(own: TomlTable, key: str, column: Column) -> DeclaredLaw:
 def _law(part: TomlTable, column: Column) -> DeclaredLaw:
     if len(part.values) != 1:
         raise part.refusal(
-            f"a law is given by one of {listing(_LAWS)}", found=str(len(part.values)), remedy="Keep one of them."
+            f"a distribution is given by one of {listing(_LAWS)}",
+            found=str(len(part.values)),
+            remedy="Keep one of them.",
         )
     kind, given = next(iter(part.values.items()))
     if kind == "bernoulli":

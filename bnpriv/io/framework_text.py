@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from bnpriv.checks import text
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
 from bnpriv.core.distributions import SUM_TOLERANCE
-from bnpriv.core.frameworks.base import WrittenAsFile
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.value import ValuePrivacy
@@ -386,8 +386,10 @@ def _law(name: str, law: ColumnLaw, column: Column) -> Values:
         given = dict(law.parameters)
         return {"normal": [short_number(given["loc"]), short_number(given["scale"])]}
     raise FileError(
-        "framework files hold normal laws, and probabilities of categories, numbers and bins",
-        found=f"another law of {name!r}" if not isinstance(law, NumberLaw) else f"the law {law.name!r} of {name!r}",
+        "framework files hold normal distributions, and probabilities of categories, numbers and bins",
+        found=f"another distribution of {name!r}"
+        if not isinstance(law, NumberLaw)
+        else f"the distribution {law.name!r} of {name!r}",
         remedy=IN_PYTHON,
     )
 
@@ -433,6 +435,8 @@ class FileParts:
     laws : sequence of str
         The sections of laws.
     public_records : PublicRecords, optional
+    decisions : mapping from str to str
+        Who decided what, and why.
     """
 
     notion: str
@@ -443,6 +447,7 @@ class FileParts:
     independent: Iterable[str] = ()
     laws: Iterable[str] = ()
     public_records: PublicRecords | None = None
+    decisions: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def texts(self, path: Path, queries: Mapping[str, str]) -> dict[Path, str]:
         """Return the texts of all files, those of the network first."""
@@ -467,8 +472,9 @@ class FileParts:
         for name, values in self.protect.items():
             yield toml_section(["protect", name], values)
         yield from self.laws
-        if queries:
-            yield toml_section(["queries"], queries)
+        for name, said in (("queries", queries), ("decisions", self.decisions)):
+            if said:
+                yield toml_section([name], said)
 
 
 def write_framework(
@@ -486,7 +492,8 @@ def write_framework(
             found=repr(file.name[:80]),
             remedy="Name it for example framework.toml.",
         )
-    texts = cast(FileParts, framework.file_parts()).texts(file, _query_texts({} if queries is None else queries))
+    parts = replace(cast(FileParts, framework.file_parts()), decisions=cast(FrameworkFacts, framework).decisions or {})
+    texts = parts.texts(file, _query_texts({} if queries is None else queries))
     write_new(texts, overwrite=overwrite)
     return tuple(texts)
 

@@ -194,7 +194,7 @@ def from_pgmpy(
         raise NetworkError(
             "from_pgmpy reads a DiscreteBayesianNetwork or a LinearGaussianBayesianNetwork, or a list of one of them",
             found=type_text(strange[0]) if strange else "an empty list",
-            remedy="Give the attributes states or normal laws, or use DiscreteNetwork.from_tables.",
+            remedy="Give the attributes states or normal distributions, or use DiscreteNetwork.from_tables.",
         )
     theta = [_families(each) for each in given]
     first = theta[0]

@@ -553,7 +553,7 @@ NO_LOSSES = Refusal(
     remedy="Ask for delta=0, or declare the models one by one.",
 )
 NO_INTERVAL_CONDITIONALS = Refusal(
-    required="the law of a column given a secret needs exact tables",
+    required="the distribution of a column given a secret needs exact tables",
     found="an interval for every probability",
     remedy="Choose one model within the intervals, for example network.middle().",
 )
@@ -569,10 +569,10 @@ def _conditional(influence: object, column: str) -> Refusal:
 
 
 def _assumptions(network: IntervalNetwork) -> tuple[str, ...]:
-    within = "The law of the parameters is that of some model within the declared intervals."
+    within = "The distribution of the parameters is that of some model within the declared intervals."
     if not network.missing:
         return (within,)
-    return (within, f"Rows without data may be any law: {listing(network.missing)}.")
+    return (within, f"Rows without data may be any distribution: {listing(network.missing)}.")
 
 
 def _ends(network: IntervalNetwork, model: int) -> TableEnds:

@@ -71,7 +71,7 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         return _of_records(framework, query or framework.query)
     if query is not None and query != framework.query and not isinstance(query, GivenAnswer):
         return Refusal(
-            required="the laws describe the answer of the framework's own query",
+            required="the distributions describe the answer of the framework's own query",
             found="another query" if framework.query is not None else "a query, but the framework has none",
             remedy="Pass query=... to DistributionPrivacy, or declare record networks, which serve any query.",
         )
@@ -88,7 +88,7 @@ def given_laws(framework: DistributionPrivacy, query: Query | None) -> GivenLaws
         kind = weakest(side.kind for side in (first, second) if isinstance(side, Normal))
         pair = LawPair(pair=_label(framework, k), first=first, second=second, rounding=rounding, kind=kind)
         found.append(Constraint(protected=DISTRIBUTION, model=k, record=None, pairs=(pair,)))
-    return GivenLaws(tuple(found), dimension, rounding, ("The declared laws are those of the answer.",))
+    return GivenLaws(tuple(found), dimension, rounding, ("The declared distributions are those of the answer.",))
 
 
 def _label(framework: DistributionPrivacy, k: int) -> str:

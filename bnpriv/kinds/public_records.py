@@ -35,7 +35,7 @@ BITS = 62
 """Weights are whole numbers that sum to 2^BITS: their sums fit in 64 bits."""
 
 RECORD_DRAWS, FEWEST_TRIED = 40, 30
-"""Draws of weights by default, and the fewest records from which they suffice in 19 of 20 public tables, as simulated:
+"""Draws of weights by default, and the fewest records from which they suffice in 95 % of public tables, as simulated:
 docs/claims/public_records.md."""
 
 MOST_RECORD_DRAWS = 10_000
@@ -113,15 +113,15 @@ class PublicRecords:
         Examples
         --------
         >>> print(PublicRecords({"age": np.arange(268.0)}).coverage)
-        with 268 public records: in 19 of 20 such tables the noise of up to 4 numbers suffices for the law behind them
+        with 268 public records: in 95 % of such tables the noise of up to 4 numbers suffices for the law behind them
         """
         with_these = f"with {self.records:,} public records"
         if self.records >= FEWEST_TRIED and self.draws >= RECORD_DRAWS:
-            enough = "the noise of up to 4 numbers suffices for the law behind them"
-            return f"{with_these}: in 19 of 20 such tables {enough}"
+            enough = "the noise of up to 4 numbers suffices for the distribution behind them"
+            return f"{with_these}: in 95 % of such tables {enough}"
         return (
-            f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the law behind them was "
-            f"tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
+            f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the distribution behind "
+            f"them was tried with {FEWEST_TRIED} and {RECORD_DRAWS} or more"
         )
 
     @cached_property

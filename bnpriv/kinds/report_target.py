@@ -29,7 +29,8 @@ from bnpriv.text import name_text
 
 BESIDE_PUBLIC_RECORDS = (
     "What columns tell is told under the models of the network alone: where public records are models too, a value "
-    "that only one of them has tells nearly all about it. Noise is found from the laws of the answer, under both."
+    "that only one of them has tells nearly all about it. Noise is found from the distributions of the answer, under "
+    "both."
 )
 
 
@@ -253,12 +254,12 @@ def pairs_subject(framework: DistributionPrivacy, query: Query | None) -> Report
 WHOLE_TABLES_ALONE = Refusal(
     required="what single columns tell needs independent records",
     found="a model of whole tables, whose records tell about each other",
-    remedy="Ask for a plan: mechanisms compare laws of the answer, which are learned from drawn tables.",
+    remedy="Ask for a plan: mechanisms compare distributions of the answer, which are learned from drawn tables.",
 )
 NO_NETWORK = Refusal(
     required="what single columns tell needs a network of them",
-    found="laws of an answer, which name no columns",
-    remedy="Declare record networks, from which the law of any answer follows.",
+    found="distributions of an answer, which name no columns",
+    remedy="Declare record networks, from which the distribution of any answer follows.",
 )
 
 

@@ -467,7 +467,8 @@ def classes_of(
     cells = math.prod(shape)
     if cells * max(framework.models, sum(len(form.offset) for form in forms)) > MOST_VALUE_CELLS:
         raise SizeError(
-            f"laws of one record may have {MOST_VALUE_CELLS:,} combinations of values, times models or numbers",
+            f"distributions of one record may have {MOST_VALUE_CELLS:,} combinations of values, times models or "
+            "numbers",
             found=f"{cells:,} of one record",
             remedy="Query fewer columns at once.",
         )
@@ -822,7 +823,11 @@ class SwappedRecords:
 
     def _laws(self, secret: Secret, forms: Mapping[str, NormalForm], seen: frozenset[str]) -> RecordClasses:
         make = lambda: classes_of(self.framework, secret, list(forms.values()), seen)  # noqa: E731
-        table, most = ("laws of records", MOST_CLASS_LAWS) if len(forms) > 1 else ("laws of one answer", MOST_KEPT_LAWS)
+        table, most = (
+            ("distributions of records", MOST_CLASS_LAWS)
+            if len(forms) > 1
+            else ("distributions of one answer", MOST_KEPT_LAWS)
+        )
         return self._kept(table, (secret, tuple(forms), seen), make, most)
 
     def _classes(self, secret: Secret, releases: Iterable[CountedRelease]) -> RecordClasses:

@@ -17,6 +17,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.errors import DataError, ParameterError
+from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document, Paragraph, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
@@ -124,6 +125,9 @@ def _split(counts: IntArray, law: FloatArray) -> float:
 # --------------------------------------------------------------------------------------------------
 # Does public data contradict the model? Every row of every table tested, with the level held over all rows.
 # --------------------------------------------------------------------------------------------------
+
+MOST_PRINTED = 3
+"""Contradicted rows that are printed."""
 
 MOST_SHOWN_ROWS = 20
 
@@ -287,6 +291,12 @@ class ModelCheck(Shown):
             kind="model check",
             headline=self._verdict().removesuffix("."),
             tone="plain" if not self.rows else "good" if self.surviving else "poor",
+            short=(
+                *(f"{row.row}: {row.finding}" for row in shown[:MOST_PRINTED] if row.adjusted <= self.level),
+                *([*self._notes()][:-1]),
+                "What is not contradicted is not thereby true. "
+                + ("Next: bp.plan(...)." if self.surviving else "Next: mend these rows, or add a model that fits."),
+            ),
             answer=(*((table,) if shown else ()), *map(Paragraph, self._notes())),
             data={
                 "level": self.level,
@@ -398,7 +408,9 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
         )
     families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= columns]
     counts = {name: _counts(table, network, (name, *network.graph.parents[name])) for name in families}
-    rows = [row for model in range(network.models) for row in _holm(list(_rows(network, counts, model)))]
+    with progress("comparing models with the table"):
+        tested_models = tracked(range(network.models), f"{network.models:,} models")
+        rows = [row for model in tested_models for row in _holm(list(_rows(network, counts, model)))]
     rows.sort(key=lambda row: (row.adjusted > level, row.adjusted, row.p_value, row.row, row.model))
     tested = {row.attribute for row in rows}
     return ModelCheck(

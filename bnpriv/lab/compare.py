@@ -24,10 +24,11 @@ from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.report_target import BESIDE_PUBLIC_RECORDS, ReportTarget, subject_of
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Items, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import and_text, full_text, nats_text, number_text, upper_chance
+from bnpriv.text import and_text, full_text, number_text, shorten, times_text, upper_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +120,7 @@ class FrameworkComparison(Shown):
             drawn.bar(places + 0.4 * k - 0.2, lengths, width=0.35, label=side, hatch=hatches)
         drawn.axhline(self.epsilon, color="black", linestyle=":", label="epsilon")
         drawn.set_xticks(places, [label(name) for name in self.protected])
-        drawn.set_ylabel("influence in nats (hatched: not bounded)")
+        drawn.set_ylabel("the log odds move by at most so many nats (hatched: not bounded)")
         drawn.set_title(label(str(self.query)))
         drawn.legend()
         return drawn
@@ -128,7 +129,10 @@ class FrameworkComparison(Shown):
     def document(self) -> Document:
         """Return both frameworks side by side, and in what they differ."""
         sides = tuple(zip(self.influences, self.rarities, strict=True))
-        rows = [[f"influence on {name}", *(self._nats(*side, name) for side in sides)] for name in self.protected]
+        rows = [
+            [f"odds about {name} move by at most", *(self._nats(*side, name) for side in sides)]
+            for name in self.protected
+        ]
         facts = [_best(chosen) for chosen in self.plans]
         rows += [[key, *(_shown(fact.get(key, "")) for fact in facts)] for key in facts[0]]
         named = [SIDES[k] for k in (0, 1) if self.influences[k] and self.one_record[k]]
@@ -141,15 +145,19 @@ class FrameworkComparison(Shown):
             [{"protected": name, "nats": _number(nats), "delta": rare.get(name)} for name, nats in found.items()]
             for found, rare in sides
         ]
-        told_apart = Items(
-            differ
-            or (f"They differ in nothing that matters here; numbers of tables may by {ROUNDED:g} of themselves.",)
-        )
+        told_apart = Items(differ or (NO_DIFFERENCE,))
         asked = f"at epsilon {self.epsilon:g}" + (f" and delta {full_text(self.delta)}" if self.delta else "")
         return Document(
             kind="comparison",
             headline=(Code(str(self.query)), f" {asked} under two frameworks"),
             lead=self._verdict(),
+            short=(
+                self._verdict(),
+                *(f"{side}: {_short(chosen)}" for side, chosen in zip(SIDES, self.plans, strict=True)),
+                *((note,) if note else ()),
+                shorten(" ".join(differ), 180) or NO_DIFFERENCE,
+                "Next: .explain() sets them side by side; bp.plan(framework, query, epsilon) for the one you believe.",
+            ),
             answer=(table, *((Paragraph(note),) if note else ()), told_apart),
             data={
                 "query": str(self.query),
@@ -166,7 +174,7 @@ class FrameworkComparison(Shown):
     def _nats(self, found: dict[str, float], rare: dict[str, float], name: str) -> str:
         if name not in found:
             return "not protected"
-        shown = nats_text(found[name])
+        shown = times_text(found[name])
         return f"{shown}, delta {upper_chance(rare[name])} at epsilon {self.epsilon:g}" if name in rare else shown
 
     def _verdict(self) -> str:
@@ -184,6 +192,17 @@ class FrameworkComparison(Shown):
         if math.isinf(most):
             return f"Only under {SIDES[better]} can the query be answered."
         return f"The error is {number_text(most / least)} times as large under {SIDES[1 - better]}."
+
+
+def _short(chosen: Plan) -> str:
+    """The best mechanism, and what its answer is worth."""
+    if not chosen.calibrations:
+        return "the query cannot be answered."
+    best = chosen.best
+    return f"{best.mechanism}, mean error {number_text(best.expected_error)}. {best.useful}"
+
+
+NO_DIFFERENCE = f"They differ in nothing that matters here; numbers of tables may by {ROUNDED:g} of themselves."
 
 
 def _number(value: object) -> object:
@@ -238,8 +257,9 @@ def compare(
         if refusal is not None:
             raise refusal.error()
     a, b = (subject_of(framework, None) for framework in both)
-    plans = plan(framework_a, query, epsilon, delta), plan(framework_b, query, epsilon, delta)
-    told = _told(a, query), _told(b, query)
+    with progress("comparing two frameworks"):
+        plans = plan(framework_a, query, epsilon, delta), plan(framework_b, query, epsilon, delta)
+        told = _told(a, query), _told(b, query)
     nats = [{name: math.inf if each is None else float(each) for name, each in found.items()} for found in told]
     one_record = [subject.network is not None and subject.network.level == "records" for subject in (a, b)]
     return FrameworkComparison(
@@ -378,6 +398,6 @@ def _network_differences(a: Network, b: Network) -> Iterator[str]:
     shared = [name for name in a.attributes if name in b.attributes and a.graph.parents[name] == b.graph.parents[name]]
     other_numbers = [name for name in shared if not _same_law(a, b, name)]
     if other_numbers:
-        what = "numbers or states in the tables" if a.states else "laws"
+        what = "numbers or states in the tables" if a.states else "distributions"
         by = f" (by more than {ROUNDED:g} of a number)" if a.states else ""
         yield f"other {what} of {listing(other_numbers)}{by}."

@@ -20,11 +20,12 @@ from bnpriv.core.secrets import usual_pairs
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
-from bnpriv.render.document import Cell, Code, Document, Name, Names, Paragraph, Table, json_number
+from bnpriv.progress import progress, tracked
+from bnpriv.render.document import Cell, Code, Document, Inline, Name, Names, Paragraph, Table, json_number
 from bnpriv.render.figures import axes, influence_bar, label
 from bnpriv.render.html import Html
 from bnpriv.shown import Shown
-from bnpriv.text import and_text, name_text, nats_text, number_text, upper_chance
+from bnpriv.text import and_text, by_times, name_text, number_text, times_text, upper_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ class Leak:
     def reached(self) -> str:
         """Return in words how the most is told."""
         if self.read:
-            told = "" if self.others is None else f"; the other values tell {nats_text(float(self.others))} nats"
+            told = "" if self.others is None else f"; the other values move the odds {by_times(float(self.others))}"
             return f"the query reads it{told}"
         if self.influence is None and math.isnan(self.nats):
             return "no secrets of it are declared"
@@ -108,7 +109,7 @@ class Leak:
             return "no path leads to it"
         left_out = "; pairs with an impossible state left out" if self.influence.dropped else ""
         if self.influence.mu is not None:
-            return f"no bound: normal laws {number_text(self.influence.mu)} deviations apart"
+            return f"no bound: normal distributions {number_text(self.influence.mu)} deviations apart"
         if self.influence.unknown is not None:
             return f"not known: {self.influence.unknown.found}"
         if not self.influence.assignment:
@@ -192,7 +193,7 @@ class Leaks(Shown):
         for row, bar in zip(rows, bars, strict=True):
             if math.isinf(row.nats):
                 bar.set(hatch="//", facecolor="tab:red")
-        drawn.set_xlabel("influence in nats (hatched: not bounded)")
+        drawn.set_xlabel("the log odds move by at most so many nats (hatched: not bounded)")
         drawn.set_title(label(f"what {self.query} tells"))
         return drawn
 
@@ -200,6 +201,7 @@ class Leaks(Shown):
     def document(self) -> Document:
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
+        more = len(self.rows) - MOST_PRINTED
         what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
         rows: list[tuple[tuple[Name], Cell, str, str]] = []
         for row in self.rows:
@@ -208,7 +210,7 @@ class Leaks(Shown):
             rows.append(((Name(row.attribute),), nats, row.moved_text, row.reached))
         table = Table(
             caption=f"What {what}, the most first",
-            header=("attribute", "nats", "10 % becomes", "reached at"),
+            header=("attribute", "odds move by at most", "10 % becomes", "reached at"),
             rows=rows,
             numbers=(2,),
         )
@@ -216,6 +218,12 @@ class Leaks(Shown):
             kind="leaks",
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
+            short=(
+                *(_line(row) for row in self.rows[: MOST_PRINTED + (more == 1)]),
+                *((f"and {more:,} more attributes, about which no more is told",) if more > 1 else ()),
+                f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
+                "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
+            ),
             answer=(table, *self._columns(), *map(Paragraph, self._notes())),
             data={
                 "query": str(self.query),
@@ -239,7 +247,7 @@ class Leaks(Shown):
         return (
             Table(
                 caption=f"What one column of one record tells about {self.single[0].protected}",
-                header=("column", "nats"),
+                header=("column", "odds move by at most"),
                 rows=[
                     ((Name(name),), _cell(float(told), longest, name)) for told in self.single for name in told.columns
                 ],
@@ -248,7 +256,11 @@ class Leaks(Shown):
 
     def _notes(self) -> tuple[str, ...]:
         known = any(row.delta is not None for row in self.rows)
-        rare = ("Where no number of nats bounds it, delta says how improbable more than 1 nat is.",) if known else ()
+        rare = (
+            ("Where no factor bounds the odds, delta says how improbable more than 2.72 times (1 nat) is.",)
+            if known
+            else ()
+        )
         stand_in = tuple(
             f"Of {name_text(row.attribute)} {row.influence.pairs[0]} are meant, as no secrets of it are declared."
             for row in self.rows
@@ -265,18 +277,32 @@ class Leaks(Shown):
         belief = "a belief of 10 % in one of them becomes at most what stands beside it."
         if self.records == 1:
             return (
-                f"An exact answer moves the log odds between two {states} by at most so many nats; {belief} A "
+                f"An exact answer moves the odds between two {states} by at most so many times; {belief} A "
                 "guarantee speaks of its epsilon instead, which may allow more than an exact answer tells."
             )
         return (
-            "The queried columns of one record move the log odds between two distributions by at most so many nats; "
-            f"{belief} All {self.records:,} records together move them by at most {self.records:,} times as many nats."
+            "The queried columns of one record move the odds between two distributions by at most so many times; "
+            f"{belief} Of all {self.records:,} records together the nats are at most {self.records:,} times as many."
         )
+
+
+def _line(row: Leak) -> tuple[Inline, ...]:
+    """What is told about an attribute, in a line of what is printed."""
+    if math.isnan(row.nats):
+        return Name(row.attribute), f": {row.reached}"
+    if math.isinf(row.nats):
+        return Name(row.attribute), f": no bound; {row.reached}"
+    belief = f", 10 % becomes at most {row.moved_text}" if row.bounds_belief and row.nats else ""
+    return Name(row.attribute), f": the odds move {by_times(row.nats)}{belief}."
 
 
 def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     bar = influence_bar(nats, longest, title=f"What is told about {name}") if nats else Html()
-    return Cell(nats_text(nats) + more, drawing=bar)
+    return Cell(times_text(nats) + more, drawing=bar)
+
+
+MOST_PRINTED = 4
+"""Attributes that are printed."""
 
 
 def leaks(model: Network | Framework, query: Query | str) -> Leaks:
@@ -349,7 +375,8 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
         ((name, pairs),) = subject.secrets.items()
         names, records = (name,), framework.schema.records
         single = [influence_of(network, {other}, name, pairs) for other in network.attributes if other != name]
-    rows = [_leak(subject, network, columns, name) for name in names]
+    with progress("computing influences"):
+        rows = [_leak(subject, network, columns, name) for name in tracked(names, f"{len(names):,} columns")]
     return Leaks(
         query=query,
         rows=tuple(sorted(rows, key=_rank)),

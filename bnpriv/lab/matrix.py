@@ -17,11 +17,12 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.progress import progress
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
 from bnpriv.render.html import join
 from bnpriv.shown import Shown
-from bnpriv.text import upper_text
+from bnpriv.text import by_times, name_text, times_text
 from bnpriv.views.influence import LEGEND, heat_cell
 
 if TYPE_CHECKING:
@@ -71,6 +72,10 @@ READABLE_COLUMNS = 60
 
 LISTED_PAIRS = 20
 """What is listed of a larger one."""
+
+
+MOST_PRINTED = 4
+"""Influences that are printed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -165,7 +170,8 @@ class InfluenceMatrix(Shown):
         kept = [k for k in range(len(self.columns)) if np.any(self.values[:, k] > 0)]
         left = len(self.columns) - len(kept)
         heat = HeatMap(
-            caption="Influence of single attributes, in nats: rows are protected attributes, columns what is seen",
+            caption="By how many times seeing one attribute moves the odds about another: rows are protected "
+            "attributes, columns what is seen",
             corner="protected",
             columns=tuple(self.columns[k] for k in kept),
             rows=[
@@ -183,6 +189,7 @@ class InfluenceMatrix(Shown):
             kind="influence matrix",
             headline="What every attribute tells about every other one",
             lead="" if kept else "No attribute tells anything about another.",
+            short=(*self._strongest(), *notes[:1], "Next: .explain() shows all; bp.leaks(network, query) a query."),
             answer=(*(shown if kept else ()), *((Items(notes),) if notes else ())),
             data={
                 "protected": list(self.protected),
@@ -192,6 +199,19 @@ class InfluenceMatrix(Shown):
                 "dropped": [{"protected": name, "pairs": list(pairs)} for name, pairs in self.dropped.items()],
             },
         )
+
+    def _strongest(self) -> tuple[str, ...]:
+        """The largest influences, in lines of what is printed."""
+        known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
+        order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
+        places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
+        lines = [
+            f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "
+            f"{by_times(float(known[row, k]))}."
+            for row, k in places
+            if known[row, k] > 0
+        ]
+        return tuple(lines) or ("No attribute tells anything about another.",)
 
     def _picture(self, heat: HeatMap) -> Figure:
         levels = [[cell.level for cell in cells] for _, cells in heat.rows]
@@ -210,9 +230,9 @@ class InfluenceMatrix(Shown):
         tell = int(np.count_nonzero(values))
         return Table(
             caption="What tells most",
-            header=("protected", "seen", "nats"),
+            header=("protected", "seen", "odds move by at most"),
             rows=[
-                ((Name(self.protected[i]),), (Name(self.columns[k]),), upper_text(float(values[i, k])))
+                ((Name(self.protected[i]),), (Name(self.columns[k]),), times_text(float(values[i, k])))
                 for i, k in places
                 if values[i, k] > 0
             ],
@@ -273,4 +293,5 @@ def influence_matrix(
     >>> influence_matrix(network).round(3).to_dict("index")
     {'income': {'income': nan, 'sat': 1.386}, 'sat': {'income': 1.386, 'sat': nan}}
     """
-    return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()
+    with progress("computing influences"):
+        return InfluenceMatrix.of(network, pairs, workers=workers).to_pandas()

@@ -38,7 +38,7 @@ from bnpriv.render.figures import interval_bar
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, values_as_they_count
 from bnpriv.tables.readings import dialect_of
-from bnpriv.text import full_text, nats_text, number_text, percent_text
+from bnpriv.text import factor_text, full_text, nats_text, number_text, percent_text
 from bnpriv.views.curves import law_pairs, losses_of
 
 if TYPE_CHECKING:
@@ -292,6 +292,7 @@ class PublicComparison(Shown):
             headline=self._headline,
             tone="poor" if self.contradicted else "good",
             lead=self._lead,
+            short=(self._lead, _next(self)),
             answer=(shown, Paragraph(RULE, soft=True)),
             facts=(
                 *(
@@ -324,7 +325,8 @@ class PublicComparison(Shown):
         ]
         if self.told is not None and self.calibration is not None:
             found.append(
-                f"if the table's frequencies were true, the answer would tell up to {self.told} nats, where epsilon "
+                "if the table's frequencies were true, the answer would move the odds by up to "
+                f"{factor_text(self.told.value)} times, in nats {self.told}, where epsilon "
                 f"{full_text(self.calibration.epsilon)} is promised"
             )
         return found
@@ -347,6 +349,12 @@ class PublicComparison(Shown):
             ],
             "rows": [_plain(row) for row in self.rows[:MOST_JSON_ROWS]],
         }
+
+
+def _next(found: PublicComparison) -> str:
+    if not found.contradicted:
+        return "What is not contradicted is not thereby true. Next: bp.plan(framework, query, epsilon)."
+    return "Next: correct the model, or let these records be one (bnpriv init --learn); .explain() lists all tests."
 
 
 def _plain(numbers: Estimate | EventRow) -> dict[str, object]:

@@ -17,6 +17,7 @@ from bnpriv.core.secrets import Pair
 from bnpriv.errors import RefusedError
 from bnpriv.lab.attacks.result import NumpySampler, accuracy_bound, noisy
 from bnpriv.lab.sampling.game import notion_sampler
+from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Paragraph, Table, fact
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
@@ -85,7 +86,7 @@ class Rehearsal(Shown):
 
     @property
     def margin(self) -> float:
-        """Return how far `correct` may be off by chance, in 19 rehearsals of 20."""
+        """Return how far `correct` may be off by chance, in 95 % of rehearsals."""
         return 1.96 * 0.5 / math.sqrt(len(self.first) + len(self.second))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -134,7 +135,7 @@ class Rehearsal(Shown):
         calibration, draws = self.calibration, len(self.first)
         half, most = np.quantile(self.errors, [0.5, 0.95])
         size = "no noise" if calibration.scale == 0 else f"noise of scale {number_text(calibration.scale)}"
-        excess = "" if self.correct <= self.bound else " (the excess is chance, if the guarantee holds)"
+        excess = "" if self.correct <= self.bound else " (what is above that is chance, if the guarantee holds)"
         allowed = f"{rounded_up(100 * self.bound):g} %"
         guess = (
             f"A guesser who sees one answer names the right secret in {percent_text(self.correct)} "
@@ -142,7 +143,7 @@ class Rehearsal(Shown):
             f"{allowed}{excess}."
         )
         error = (
-            f"Half of the answers err by at most {number_text(float(half))}, 19 of 20 by at most "
+            f"Half of the answers err by at most {number_text(float(half))}, 95 % by at most "
             f"{number_text(float(most))} (calibrated: {number_text(calibration.quantile(0.95))})."
         )
         model = "" if calibration.framework.models == 1 else f", model {self.model}"
@@ -153,7 +154,7 @@ class Rehearsal(Shown):
                 rows.append((name, secret, number_text(float(values[:, k].mean())), ends))
         table = Table(
             caption="What comes out under either secret",
-            header=("number", "secret", "mean", "19 of 20 lie between"),
+            header=("number", "secret", "mean", "95 % lie between"),
             rows=rows,
             numbers=(2, 3),
         )
@@ -166,6 +167,14 @@ class Rehearsal(Shown):
                 f" at epsilon {calibration.epsilon:g}: told apart in {percent_text(self.correct)}, allowed {allowed}",
             ),
             lead=guess,
+            short=(
+                guess,
+                f"Secrets: {self.protected}: {self.pair}{model}.",
+                error,
+                "No data were touched, and nothing here is protected.",
+                "Next: bp.release(calibration, data) releases it; .explain() tells what came out.",
+            ),
+            number=percent_text(self.correct),
             facts=(
                 fact("Secrets", f"{self.protected}: {self.pair}{model}"),
                 fact("Made up", f"{draws:,} answers under each of them, {size}"),
@@ -263,9 +272,10 @@ def rehearse(calibration: Calibration, draws: int = 1000, *, seed: int = 0) -> R
     game = notion_sampler(framework).game(framework, calibration)
     game.require(calibration.noise)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    exact = [side(draws, random) for side in game.sides]
-    first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
-    correct, caveats = game.guessed(first, second, calibration.noise, random)
+    with progress("rehearsing the release"):
+        exact = [side(draws, random) for side in game.sides]
+        first, second = (noisy(calibration.noise, values, NumpySampler(random)) for values in exact)
+        correct, caveats = game.guessed(first, second, calibration.noise, random)
     return Rehearsal(
         calibration=calibration,
         protected=game.protected,

@@ -11,6 +11,7 @@ from bnpriv import checks
 from bnpriv.core.frameworks.question import Framework, require_framework
 from bnpriv.errors import SecretError
 from bnpriv.lab.sampling.game import Assumed, SimulationRequest, notion_sampler
+from bnpriv.progress import progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,8 @@ def simulate(
         model=checks.whole("model", model, least=0),
         random=np.random.default_rng(checks.whole("seed", seed, least=0)),
     )
-    found = notion_sampler(framework).table(framework, asked)
+    with progress("drawing records"):
+        found = notion_sampler(framework).table(framework, asked)
     table = pd.DataFrame(dict(found.columns))
     if asked.secret and found.probability is not None:
         table.attrs[PROBABILITY] = found.probability

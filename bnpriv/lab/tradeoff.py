@@ -15,10 +15,11 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Code, Document, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import number_text
+from bnpriv.text import number_text, shorten
 from bnpriv.views.calibration import calibration_row, verdict_badge
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class Tradeoff(Shown):
             )
             for epsilon, one in zip(self.epsilons, self.best, strict=True)
         ]
+        every = [*zip(self.epsilons, self.best, strict=True)]
+        few = [every[k] for k in sorted({0, len(every) // 2, len(every) - 1})]
         moved = "10 % becomes" if self.best[0].guarantee.with_belief else "within a pair"
         table = Table(
             caption="The mechanism that errs least at every epsilon",
@@ -163,6 +166,13 @@ class Tradeoff(Shown):
             kind="tradeoff",
             headline=("What privacy costs ", Code(str(self.query))),
             lead=" ".join(self.sentences),
+            short=(
+                *self.sentences,
+                *(_line(epsilon, one) for epsilon, one in few),
+                f"Protected: {shorten(self.best[0].guarantee.protected_text, 80)}.",
+                "Next: bp.plan(framework, query, epsilon) at the epsilon that you choose; .explain() has the table.",
+            ),
+            number="" if self.useful_from is None else f"{self.useful_from:g}",
             answer=(table,),
             data={
                 "query": str(self.query),
@@ -174,6 +184,13 @@ class Tradeoff(Shown):
                 ],
             },
         )
+
+
+def _line(epsilon: float, one: Calibration) -> str:
+    """What an epsilon buys, in a line of what is printed."""
+    moved = one.guarantee.moved_text()
+    told = f"10 % becomes at most {moved}" if one.guarantee.with_belief else f"the odds become at most {moved}"
+    return f"Epsilon {epsilon:g} ({told}): {one.useful.verdict}, mean error {number_text(one.expected_error)}."
 
 
 def tradeoff(
@@ -223,7 +240,8 @@ def tradeoff(
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))
     if not asked:
         raise ParameterError("at least one epsilon is needed", found="none", remedy="Pass [0.1, 0.5, 1.0].")
-    plans = tuple(plan(framework, query, epsilon, delta) for epsilon in asked)
+    with progress("planning"):
+        plans = tuple(plan(framework, query, epsilon, delta) for epsilon in tracked(asked, f"{len(asked)} epsilons"))
     for chosen in plans:
         _ = chosen.best  # refuses here, not when the table is printed
     return Tradeoff(query=query, epsilons=asked, plans=plans)

@@ -12,15 +12,16 @@ from bnpriv import checks
 from bnpriv.bound import up
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up, typed
-from bnpriv.core.frameworks.guarantee import Guarantee, multiplied_text
+from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.question import Framework, require_framework
 from bnpriv.errors import ParameterError, Refusal, RefusedError
 from bnpriv.kind import notion_of
 from bnpriv.render.document import Document, fact
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
-from bnpriv.text import and_text, full_text, name_text, set_text, upper_text, visible
+from bnpriv.text import and_text, by_times, full_text, name_text, set_text, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
+from bnpriv.views.cards import short_guarantee
 
 DIFFERENTIAL_PRIVACY = "differential privacy"
 """The mechanism of an entry that stands for what another tool released."""
@@ -121,10 +122,15 @@ class ExternalRelease(Shown):
             kind="external release",
             kicker="bnpriv external release",
             headline=self.provenance,
+            lead="This is promised for single records; it tells more about a property of the whole table.",
+            short=(
+                "This is promised for single records; it tells more about a property of the whole table.",
+                "Next: .report(framework) says how much; session.record_external(release) counts it beside others.",
+            ),
             facts=(
                 fact(
-                    "What it tells of a property of the whole table",
-                    "release.report(framework) says it; session.record_external(release) counts it beside others.",
+                    "What to do next",
+                    ".report(framework) says how much; session.record_external(release) counts it beside others.",
                 ),
             ),
             data={
@@ -161,7 +167,7 @@ class ExternalReport(Shown):
     def document(self) -> Document:
         """How far it moves the odds on each secret, and what would hold without looking at what it reads."""
         release, promised = self.release, self.guarantee
-        moved = f"moves the odds on {and_text(promised.protected)} {multiplied_text(promised.epsilon)}"
+        moved = f"moves the odds on {and_text(promised.protected)} {by_times(promised.epsilon)}"
         moved += f", but for delta {full_text(promised.delta)}" if promised.delta else ""
         about = [
             fact(
@@ -179,6 +185,12 @@ class ExternalReport(Shown):
             kicker="bnpriv external release",
             headline=f"{release.name} ({release.promise}) {moved}",
             lead=f"It reads {set_text(release.columns)}.",
+            short=(
+                *short_guarantee(promised, "this release alone"),
+                "Not protected by this: single records beyond what the tool promises of them.",
+                "Next: session.record_external(release) counts it beside other releases; they do not simply add up.",
+            ),
+            number=upper_text(promised.epsilon, 6),
             facts=(*about, beside),
             sections=(guarantee_section(promised),),
             data={

@@ -15,12 +15,12 @@ from bnpriv.errors import Refusal
 from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of
 from bnpriv.ledger.values import Budget, Charge
 from bnpriv.render import svg
-from bnpriv.render.document import Code, Document, Figure, Table
-from bnpriv.render.figures import LENGTH, THICK
+from bnpriv.render.document import Code, Document, Figure, Inline, Table, Text
+from bnpriv.render.figures import LENGTH, THICK, bar_ends
 from bnpriv.render.html import Html, element, join, legend
 from bnpriv.shown import Shown
-from bnpriv.text import Json, lower_text, name_text, upper_text
-from bnpriv.views.accountant import scale_text
+from bnpriv.text import Json, lower_text, name_text, shorten, upper_text
+from bnpriv.views.accountant import alone_text, below_text, scale_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -231,7 +231,8 @@ def budget_bar(totals: Sequence[Fraction], budget: Budget, *, next_total: Fracti
     elif 1 < len(totals) <= MOST_MARKS:
         spent_text += "; a dashed line after each release"
     left_over = f"left: {left_text(budget, spent)} of {float(budget.epsilon):g}"
-    return join(bar, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
+    ends = bar_ends("0", "budget, epsilon", f"{float(budget.epsilon):g}")
+    return join(bar, ends, legend([("reach", element("span", spent_text)), ("span", element("span", left_over))]))
 
 
 def _share(total: Fraction, budget: Budget) -> float:
@@ -244,6 +245,9 @@ def _share(total: Fraction, budget: Budget) -> float:
 
 MOST_ROWS_OF_HISTORY = 50
 """Releases that are listed, the last ones."""
+
+MOST_LISTED = 6
+"""Of them that are printed."""
 
 MOST_KEY_LETTERS = 20
 """Of a key that is listed."""
@@ -368,7 +372,8 @@ class History(Shown):
         """What is spent, in a sentence."""
         if not self.releases:
             return f"Nothing was released; the budget is {budget_text(self.budget)}"
-        return f"{self.several}: {upper_text(rounded_up(self.spent), 6)} of {budget_text(self.budget)} is spent"
+        spent = f"{upper_text(rounded_up(self.spent), 6)} of {budget_text(self.budget)} is spent"
+        return f"{self.several}: {spent}, {self.remaining} is left"
 
     @property
     def remaining(self) -> str:
@@ -379,12 +384,12 @@ class History(Shown):
     def bar(self) -> Figure:
         """The budget, drawn."""
         totals = [made.total for made in self.releases]
-        return Figure(budget_bar(totals, self.budget), words=f"Left of the budget: {self.remaining}.")
+        return Figure(budget_bar(totals, self.budget))
 
     @property
     def table(self) -> Table:
         """The releases, with what each of them added."""
-        earlier = len(self) - MOST_ROWS_OF_HISTORY
+        shown = self.releases[-MOST_ROWS_OF_HISTORY:]
         return Table(
             caption="What each release added to the total",
             header=("release, day", "query", "mechanism", "scale", "epsilon alone", "added", "total"),
@@ -394,15 +399,20 @@ class History(Shown):
                     (Code(made.entry.text),),
                     made.entry.mechanism,
                     scale_text(made.entry),
-                    upper_text(float(made.entry.epsilon)),
+                    alone_text(made.entry),
                     upper_text(made.added),
                     upper_text(rounded_up(made.total)),
                 )
-                for made in self.releases[-MOST_ROWS_OF_HISTORY:]
+                for made in shown
             ],
             numbers=(3, 4, 5, 6),
-            more=f"{earlier:,} earlier ones." if earlier > 0 else "",
+            more=below_text([made.entry for made in shown], len(self) - len(shown)),
         )
+
+    @property
+    def listed(self) -> tuple[Text, ...]:
+        """The last releases, in a line of what is printed each."""
+        return tuple(map(_listed, self.releases[-MOST_LISTED:]))
 
     @property
     def document(self) -> Document:
@@ -411,6 +421,8 @@ class History(Shown):
             kind="history",
             kicker="bnpriv history",
             headline=self.headline,
+            short=(*self.listed, "Next: .explain() lists them, .to_pandas() all."),
+            number=self.remaining,
             answer=(self.bar, *((self.table,) if self.releases else ())),
             data={
                 "budget": {"epsilon": float(self.budget.epsilon), "delta": float(self.budget.delta)},
@@ -421,3 +433,8 @@ class History(Shown):
 
     def __repr__(self) -> str:
         return f"History(releases={len(self)}, spent={rounded_up(self.spent):.6g})"
+
+
+def _listed(made: Made) -> tuple[Inline, ...]:
+    """A release in a line of what is printed."""
+    return f"{made.number:,}, {made.called}: ", Code(shorten(made.entry.text, 50)), f" added {upper_text(made.added)}"

@@ -22,10 +22,10 @@ from bnpriv.ledger.values import Account
 from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Section, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
-from bnpriv.text import Json, name_text, upper_text
-from bnpriv.views.accountant import swaps_data
+from bnpriv.text import Json, name_text, shorten, upper_text
+from bnpriv.views.accountant import promised_lines, swaps_data
 from bnpriv.views.calibration import guarantee_section
-from bnpriv.views.cards import belief_fact
+from bnpriv.views.cards import MOST_SAID, belief_fact
 
 # --------------------------------------------------------------------------------------------------
 # The page of a session: what was asked, what it told about each protected attribute so far, what is left.
@@ -43,17 +43,25 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
     accountant : Accountant
         What counted them.
     """
-    asked = Section(title="What was asked", id="asked", blocks=(history.table,))
+    asked = Section(title="What was asked", id="asked", blocks=(history.table,), explained=True)
     promised: list[Section] = []
+    delta = float(account.budget.delta)
     if accountant.entries:
-        promised.append(guarantee_section(accountant.guarantee(float(account.budget.delta))))
+        promised.append(guarantee_section(accountant.guarantee(delta)))
+    useful = tuple(_questions(account, history))
     told = [section for section in accountant.document.sections if "protected" in str(section.title)]
     return Document(
         kind="session",
         kicker=f"bnpriv session: account {account.account.name!r}",
         headline=history.headline,
+        short=(
+            *(promised_lines(accountant, delta) or _nothing(account)),
+            *(f"Useful questions: {each.lines[0]}." for each in useful),
+            "Next: session.ask(query, error=...) names a price, session.plan([...]) splits what is left.",
+        ),
+        number=history.remaining,
         answer=(history.bar,),
-        facts=tuple(_facts(account, history, accountant)),
+        facts=(*_facts(account, accountant), *useful, fact("Hash of the ledger's last row", (Code(account.head),))),
         sections=(*((asked,) if len(history) else ()), *told, *promised, _limits()),
         data={
             "account": account.account.name,
@@ -77,17 +85,22 @@ def session_document(account: CountedAccount, history: History, accountant: Acco
     )
 
 
-def _facts(account: CountedAccount, history: History, accountant: Accountant) -> Iterable[Fact]:
-    yield fact("Budget", budget_text(account.budget))
-    yield fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}")
-    yield fact("Left", f"epsilon {history.remaining}")
-    yield from _questions(account, history)
+def _facts(account: CountedAccount, accountant: Accountant) -> Iterable[Fact]:
     for share in (*accountant.shares, *accountant.records):
         told = "without bound" if share.total is None else f"epsilon {upper_text(rounded_up(share.total), 6)}"
         yield fact(f"Told so far about {name_text(share.protected)}", told)
     if accountant.entries:
         yield belief_fact(accountant.guarantee(float(account.budget.delta)))
-    yield fact("Head of the ledger", (Code(account.head),))
+
+
+def _nothing(account: CountedAccount) -> tuple[str, ...]:
+    """What is protected where nothing was released yet."""
+    protected = "; ".join(map(str, account.framework.protected_secrets))
+    return (
+        f"Protected from anybody who sees the answers: {shorten(protected, MOST_SAID)}.",
+        f"Strength: all releases together tell at most {budget_text(account.budget)}.",
+        f"Model: {shorten(account.framework.source, MOST_SAID)}.",
+    )
 
 
 def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
@@ -96,11 +109,11 @@ def _questions(account: CountedAccount, history: History) -> Iterable[Fact]:
     asked = history.releases[-1].entry.query if history.releases else own_query(framework)
     query = asked or service("query.usual")(*next(iter(framework.schema.columns.items())))
     if not isinstance(query, GivenAnswer):
-        whole, left = float(account.budget.epsilon), max(0.0, float(account.budget.epsilon - history.spent))
-        said = questions_text(framework, query, whole, str(query))
+        budget, left = float(account.budget.epsilon), max(0.0, float(account.budget.epsilon - history.spent))
+        said = questions_text(framework, query, budget, str(query), "the whole budget of ")
         number = questions_within(framework, query, left)[0] if history.releases and left else 0
         if history.releases and not math.isinf(number):
-            said += f"; {f'about {number:,.0f}' if number else 'none'} in what is left"
+            said += f"; {f'about {number:,.0f} of them' if number else 'none'} in what is left"
         yield fact("Useful questions", said)
 
 
@@ -111,7 +124,7 @@ def _limits() -> Section:
             Paragraph(
                 "Releases of the same table from another ledger, under another name or with another framework are not "
                 "counted here, and what they tell does not simply add to this. A charge counts whether or not its "
-                "answer was shown. Keep the head that a release prints: a ledger that lacks it was turned back."
+                "answer was shown. Keep the hash that a release prints: a ledger that lacks it was turned back."
             ),
         ),
     )
@@ -120,6 +133,10 @@ def _limits() -> Section:
 # --------------------------------------------------------------------------------------------------
 # The page of a ledger: its accounts, what was charged to each, and the heads by which a copy is recognized.
 # --------------------------------------------------------------------------------------------------
+
+
+MOST_ACCOUNTS = 5
+"""Accounts that are printed."""
 
 
 @final
@@ -144,20 +161,22 @@ class AccountHistory:
 
     @property
     def section(self) -> Section:
-        """Return its budget, its releases and its head."""
+        """Its releases, and its head."""
         history = self.history
         facts = Facts(
             (
-                fact("Budget", budget_text(self.account.budget)),
-                fact("Spent", f"epsilon {upper_text(rounded_up(history.spent), 6)} in {history.several}"),
-                fact("Left", f"epsilon {history.remaining}"),
                 fact("Charged without a stored answer", f"{self.unanswered:,}"),
                 fact("Framework", (Code(self.account.framework),)),
-                fact("Head", (Code(self.head),)),
+                fact("Hash of its last row", (Code(self.head),)),
             )
         )
         table = (history.table,) if len(history) else ()
-        return Section(title=f"Account {self.account.name!r}", blocks=(facts, history.bar, *table))
+        return Section(title=self.line, blocks=(history.bar, *table, facts), explained=True)
+
+    @property
+    def line(self) -> str:
+        """Its name, and what is spent."""
+        return f"Account {self.account.name!r}: {self.history.headline}"
 
     def to_json(self) -> Json:
         """Return it as plain values."""
@@ -218,6 +237,12 @@ class LedgerPage(Shown):
             kind="ledger",
             kicker="bnpriv ledger",
             headline=f"A ledger of {several}",
+            short=(
+                *(each.line for each in self.accounts[:MOST_ACCOUNTS]),
+                *(self.accounts[0].history.listed[-4:] if len(self.accounts) == 1 else ()),
+                *((f"and {more:,} more",) if (more := len(self.accounts) - MOST_ACCOUNTS) > 0 else ()),
+                "Every charge counts, whether or not its answer was shown. Next: --full or .explain() lists them.",
+            ),
             answer=(Paragraph("Every charge counts, whether or not its answer was shown.", soft=True),),
             sections=tuple(each.section for each in self.accounts),
             data={"accounts": [each.to_json() for each in self.accounts]},

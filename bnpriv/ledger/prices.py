@@ -21,9 +21,20 @@ from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.queries.base import GivenAnswer, Query
+from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.ledger.counted import budget_text
-from bnpriv.ledger.history import TOLERATED, ReleaseCost, budget_bar, cost_of, lasting, left, scale_at_cost, with_scale
+from bnpriv.ledger.history import (
+    TOLERATED,
+    ReleaseCost,
+    budget_bar,
+    cost_of,
+    lasting,
+    left,
+    left_text,
+    scale_at_cost,
+    with_scale,
+)
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.plan import STANDARD, plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
@@ -33,6 +44,7 @@ from bnpriv.shown import Shown
 from bnpriv.text import Json, lower_text, number_text, percent_text, upper_text
 from bnpriv.views.accountant import PRIVATE_TABLE
 from bnpriv.views.calibration import deciding_error, narrowest, verdict_badge
+from bnpriv.views.cards import short_guarantee
 
 # --------------------------------------------------------------------------------------------------
 # The least epsilon at which an answer is as accurate as it is asked to be.
@@ -305,7 +317,7 @@ def questions_within(framework: Framework, query: Query, budget: float) -> tuple
     return known[query, budget]
 
 
-def questions_text(framework: Framework, query: Query, budget: float, like: str = "this one") -> str:
+def questions_text(framework: Framework, query: Query, budget: float, like: str = "this one", whole: str = "") -> str:
     """Say how many useful answers like one a budget holds.
 
     Parameters
@@ -314,20 +326,34 @@ def questions_text(framework: Framework, query: Query, budget: float, like: str 
         As of `questions_within`.
     like : str
         What the query is called.
+    whole : str
+        What stands before the epsilon, as that of a budget of which some is spent.
 
     Examples
     --------
     >>> import bnpriv as bp
     >>> questions_text(bp.example("hospital"), bp.count(bp.col("age_group") == "old"), 1.0)
-    'about 14 questions like this one within epsilon 1'
+    'about 14 questions like this one within epsilon 1, if 95 % of answers err by at most 1,000'
     """
     number, least = questions_within(framework, query, budget)
     if least is None:
         both = ", or one stack of questions: two are not counted together"
-        return f"{'one' if number else 'no'} useful release within epsilon {budget:g}{both if number else ''}"
+        return f"{'one' if number else 'no'} useful release within {whole}epsilon {budget:g}{both if number else ''}"
     many = {0: "no question", 1: "one question", math.inf: "any number of questions"}
-    found = f"{many.get(number, f'about {number:,.0f} questions')} like {like} within epsilon {budget:g}"
-    return found if number else f"{found}: a useful answer takes epsilon {upper_text(rounded_up(least), 2)}"
+    found = f"{many.get(number, f'about {number:,.0f} questions')} like {like} within {whole}epsilon {budget:g}"
+    if not number:
+        return f"{found}: a useful answer takes epsilon {upper_text(rounded_up(least), 2)}"
+    errs = f"if 95 % of answers err by at most {_useful_error(framework, query)}"
+    return found if math.isinf(number) else f"{found}, {errs}"
+
+
+def _useful_error(framework: Framework, query: Query) -> str:
+    """The largest error of an answer that is useful, in its units if it is one number."""
+    lower, upper = answer_range(query, framework.schema)
+    (width, *others) = (high - low for low, high in zip(lower, upper, strict=True))
+    return (
+        number_text(USEFUL * width) if not others and 0 < width < math.inf else f"{percent_text(USEFUL)} of its range"
+    )
 
 
 def questions_fact(calibration: Calibration, budget: float) -> tuple[Fact, ...]:
@@ -372,7 +398,7 @@ def refuse_useless(calibration: Calibration, entries: Iterable[Entry] = ()) -> N
         return
     found, span = "one that does not depend on the data", narrowest(calibration)
     if not calibration.useful.constant and span is not None:
-        found = f"an error of {upper_text(deciding_error(calibration))} in 19 releases of 20, beside a range from "
+        found = f"an error of {upper_text(deciding_error(calibration))} in 95 % of releases, beside a range from "
         found += f"{number_text(span[0])} to {number_text(span[1])}"
     raise Refusal(
         required="an answer that is charged must say something: its error is at most half of its range",
@@ -473,6 +499,13 @@ class Price(Shown):
             verdict=badge.text,
             tone=badge.tone,
             lead=self._lead(),
+            short=(
+                str(self.calibration.useful if self.fits else self._lead()),
+                *short_guarantee(self.calibration.guarantee, "this answer alone"),
+                self._lead() if self.fits else "",
+                self._next(),
+            ),
+            number=upper_text(self.epsilon) if math.isfinite(self.epsilon) else "",
             answer=self._bar(),
             facts=self._facts(),
             data={
@@ -501,7 +534,12 @@ class Price(Shown):
             return "would add more than any budget: nothing bounds what all releases tell together"
         if not self.fits:
             return f"would add epsilon {upper_text(self.epsilon)}: more than is left"
-        return f"would add epsilon {upper_text(self.epsilon)}"
+        return f"would add epsilon {upper_text(self.epsilon)} and leave {left_text(self.cost.budget, self.cost.after)}"
+
+    def _next(self) -> str:
+        if self.fits:
+            return "Next: session.release(price) charges it and answers. Nothing is spent yet."
+        return "Next: ask for less, or for another question; session.history says what the budget went to."
 
     def _lead(self) -> str:
         if self.cost.refusal is not None:

@@ -30,8 +30,10 @@ from bnpriv.ledger.split import BudgetSplit, split
 from bnpriv.ledger.values import Budget, Mark, Uncopied
 from bnpriv.ledger.workload import Workload, WorkloadAnswer, workload
 from bnpriv.paths import user_path
+from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document
 from bnpriv.render.outputs import require_writable
+from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import check_rows, require_answerable
 from bnpriv.tables.files import is_database
@@ -165,7 +167,7 @@ class Session(Uncopied, Shown):
             As `bnpriv.release`.
         """
         self._require_open()
-        with noting(lambda: NOTHING_CHARGED):
+        with noting(lambda: NOTHING_CHARGED), progress("choosing a mechanism"):
             calibration = self._calibration(query, epsilon, error, probability, delta, mechanism, key)
         counted: Mapping[str, Any] = {"ledger": self._account, "key": key, "even_if_useless": even_if_useless}
         return release(calibration, self.data, sampler=sampler, **counted)
@@ -294,7 +296,8 @@ class Session(Uncopied, Shown):
         ParameterError
             If error or probability is out of range.
         """
-        return self._asked(self._chooser, query, _accuracy(error, probability), delta, mechanism)
+        with progress("looking for the least epsilon"):
+            return self._asked(self._chooser, query, _accuracy(error, probability), delta, mechanism)
 
     def what_if(
         self,
@@ -338,7 +341,8 @@ class Session(Uncopied, Shown):
             raise ParameterError(
                 "a price needs an epsilon", found="none", remedy="Pass epsilon, or use ask(error=...)."
             )
-        return Price(cost=chooser.at_epsilon(_query(query), epsilon, delta, mechanism))
+        with progress("choosing a mechanism"):
+            return Price(cost=chooser.at_epsilon(_query(query), epsilon, delta, mechanism))
 
     def plan(self, queries: Sequence[Query | str], budget: float | None = None) -> BudgetSplit:
         """Split a budget over many questions, so that the sum of their errors, as shares of their ranges, is least.
@@ -363,7 +367,8 @@ class Session(Uncopied, Shown):
         RefusedError
             If a query needs more than the budget, whatever its noise.
         """
-        return split(*self._left_for(queries, budget))
+        with progress("splitting the budget"):
+            return split(*self._left_for(queries, budget))
 
     def workload(self, queries: Sequence[Query | str], budget: float | None = None) -> Workload:
         """Choose what to ask in place of many questions, so that the sum of the errors of their answers is least.
@@ -387,7 +392,8 @@ class Session(Uncopied, Shown):
         ParameterError, RefusedError
             As `plan`.
         """
-        return workload(*self._left_for(queries, budget))
+        with progress("choosing what to ask"):
+            return workload(*self._left_for(queries, budget))
 
     def release_workload(
         self,
@@ -433,12 +439,13 @@ class Session(Uncopied, Shown):
         with noting(lambda: NOTHING_CHARGED):
             waived = checks.flag("even_if_useless", even_if_useless)
             chosen.require_room(self._account.before(keys[0]), self._account.budget)
-            for made, each in zip(chosen.calibrations, keys, strict=True):
+            for made, each in zip(tracked(chosen.calibrations, "questions to be released"), keys, strict=True):
                 require_releasable(made, self.data, sampler, self._account, each, waived=waived)
-        released = [
-            release(made, self.data, sampler=sampler, ledger=self._account, key=each, even_if_useless=True)
-            for made, each in zip(chosen.calibrations, keys, strict=True)
-        ]
+        with progress("releasing"):
+            released = [
+                release(made, self.data, sampler=sampler, ledger=self._account, key=each, even_if_useless=True)
+                for made, each in zip(tracked(chosen.calibrations, "answers"), keys, strict=True)
+            ]
         return chosen.answers(released)
 
     def _left_for(
@@ -493,6 +500,24 @@ class Session(Uncopied, Shown):
     def document(self) -> Document:
         """Return what was asked, what it told about each protected attribute, and what is left."""
         return session_document(self._account, self.history, self.accountant)
+
+    def statement(self, decided: Mapping[str, str] | None = None) -> Shown:
+        """One page for a data-protection officer on all that was released, as `Release.statement`.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why; the rest is as the framework's file says.
+
+        Raises
+        ------
+        ParameterError
+            If nothing was released yet, or a decision has another name, or no text.
+        RefusedError
+            If nothing bounds what the releases tell together.
+        """
+        budget = self._account.budget
+        return service("session.statement")(self, self.accountant.guarantee(float(budget.delta)), budget, decided)
 
     def close(self) -> None:
         """Release nothing more; the ledger keeps what was charged."""

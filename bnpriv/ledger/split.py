@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,9 +36,11 @@ from bnpriv.ledger.history import total_with
 from bnpriv.ledger.prices import USEFUL
 from bnpriv.ledger.values import Budget
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS
+from bnpriv.progress import tracked
 from bnpriv.render.document import Code, Document, Fact, Inline, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
-from bnpriv.text import Json, lower_text, number_text, upper_percent, upper_text
+from bnpriv.text import Json, and_text, lower_text, number_text, upper_percent, upper_text
+from bnpriv.views.cards import short_guarantee
 
 # --------------------------------------------------------------------------------------------------
 # Questions with noise of a rate: one over its scale, 0 for a question that is not asked, infinite for none.
@@ -84,7 +87,7 @@ class AskedQuestion:
     unit : float
         Its error at scale 1.
     spreads : tuple of float
-        At scale 1, for each part the error that no number exceeds in 19 releases of 20, as a share of its range.
+        At scale 1, for each part the error that no number exceeds in 95 % of releases, as a share of its range.
     """
 
     query: Query
@@ -292,7 +295,7 @@ class PlannedCosts:
     most : ndarray, optional
         The highest rate of each, if it is not that of the question.
     share : float
-        No answer is to err by more of its range in 19 releases of 20; infinite where any may.
+        No answer is to err by more of its range in 95 % of releases; infinite where any may.
     left : int
         How many totals may still be worked out.
     """
@@ -442,7 +445,7 @@ def held(
         About what each adds.
     limit : Fraction
     share : float
-        The error, as a share of the range, in 19 releases of 20.
+        The error, as a share of the range, in 95 % of releases.
     """
     few, most = 0, len(questions)
     tried = max(1, int(np.searchsorted(np.cumsum(costs), down(float(limit)), side="right")))
@@ -606,8 +609,10 @@ class BudgetSplit(Shown):
             kicker="bnpriv plan of a session: nothing is spent by asking",
             headline=f"{many:,} questions for epsilon {upper_text(self.epsilon, 6)}{out}",
             lead=self._lead(),
+            short=(*self.short_lines(self.error), self._lead(), NEXT),
+            number=upper_text(self.epsilon, 6),
             facts=(
-                fact("Summed error", f"{upper_percent(self.error)} of the ranges of the answers, on average"),
+                self.error_fact(self.error),
                 fact("Sum of the epsilons alone", upper_text(self.alone)),
                 fact("What to stack", *(self._stacks() or ("nothing",))),
                 *([fact("Left out", *self._left_out())] if few else []),
@@ -615,7 +620,11 @@ class BudgetSplit(Shown):
                 *([fact("Not used", self.unspent)] if self.unspent else []),
             ),
             sections=(
-                Section(title="What each question gets", blocks=(self.releases_table(), Paragraph(ORDER, soft=True))),
+                Section(
+                    title="What each question gets",
+                    blocks=(self.releases_table(), Paragraph(f"{NEXT} {TOGETHER}", soft=True)),
+                    explained=True,
+                ),
             ),
             data={
                 "epsilon": self.epsilon,
@@ -631,6 +640,19 @@ class BudgetSplit(Shown):
                 "releases": self.to_rows(),
             },
         )
+
+    def error_fact(self, error: float) -> Fact:
+        """How much the answers err."""
+        return fact("Summed error", f"{upper_percent(error)} of the ranges of the answers, on average")
+
+    def short_lines(self, error: float) -> tuple[str, ...]:
+        """What the answers are worth, what is protected and under which model: what is printed of a plan."""
+        verdicts = Counter(made.useful.verdict for made in self.calibrations)
+        told = and_text([f"{number:,} {verdict}" for verdict, number in verdicts.items()])
+        protected, _, model = short_guarantee(self.calibrations[0].guarantee, "the answers")
+        strength = f"Strength: all releases together tell at most epsilon {upper_text(rounded_up(self.total), 6)} then."
+        missed = f"{upper_percent(error)} of the ranges of the answers"
+        return f"Releases: {told}. Their errors add up to {missed}, on average.", protected, strength, model
 
     def _left_out(self) -> list[tuple[Inline, ...]]:
         def why(least: float) -> str:
@@ -662,7 +684,7 @@ class BudgetSplit(Shown):
         """Return what each release costs, and how much it errs."""
         return Table(
             caption=caption,
-            header=("release", "epsilon alone", "scale", "19 of 20 releases err by at most", "verdict"),
+            header=("release", "epsilon alone", "scale", "95 % of releases err by at most", "verdict"),
             rows=[
                 (
                     (Code(str(made.query)),),
@@ -680,10 +702,10 @@ class BudgetSplit(Shown):
         return f"BudgetSplit(releases={len(self.calibrations)}, epsilon={self.epsilon:.6g})"
 
 
-ORDER = (
-    "Release them in any order: session.release(calibration) for each. The sum of their epsilons alone may be above "
-    "the budget: together they may tell less than that."
-)
+NEXT = "Next: session.release(calibration) for each of .calibrations, in any order. Nothing is spent yet."
+
+TOGETHER = "Their epsilons alone may add up to more than the budget: together they tell no more than it."
+"""Said below a table of releases."""
 
 
 def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, budget: Budget) -> BudgetSplit:
@@ -707,7 +729,7 @@ def split(accountant: Accountant, queries: Sequence[Query], limit: Fraction, bud
     """
     before = _checked(accountant, queries, limit, budget)
     share = float(limit - before) / len(queries) * (1 - 1e-15)
-    questions = [AskedQuestion.of(accountant, query, share) for query in queries]
+    questions = [AskedQuestion.of(accountant, query, share) for query in tracked(queries, "questions by themselves")]
     if any(each.entry.query is None for each in questions):
         raise RefusedError(
             "questions that share a budget are told apart by their texts",
@@ -768,7 +790,7 @@ def planned(
     """Yield calibrations of the least errors; by quilts also with some asked as one, as a stack may move less."""
     groups, apart = _groups(questions), questions
     best = shared(accountant, questions, limit, share, quick=True) if groups else None
-    for group in groups:
+    for group in tracked(groups, "questions asked as one"):
         chosen = [k for k, each in enumerate(questions) if group & set(each.asked)]
         both = _stacked(accountant, [questions[k] for k in chosen], float(limit) / len(questions) * len(chosen))
         if both is None:

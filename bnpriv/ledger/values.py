@@ -12,8 +12,9 @@ from typing import NoReturn, cast, final
 from bnpriv import checks
 from bnpriv.core.accounting.entries import rounded_up, typed
 from bnpriv.errors import LedgerError, ParameterError
+from bnpriv.render.as_text import PRINTED_WIDTH, inline
 from bnpriv.render.document import Code, Fact, fact
-from bnpriv.text import Json, upper_text
+from bnpriv.text import Json, upper_text, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # What a ledger takes and returns: budgets, accounts, charges, receipts.
@@ -329,8 +330,11 @@ class Mark:
             f"Release {self.number:,} of the account {self.account!r}; all of them together: epsilon "
             f"{upper_text(self.total, 6)} at most, of a budget of {self.budget:g}{failing}.",
             *((NOT_COUNTED_BEFORE,) if self.number == 1 else ()),
-            ("Head of the ledger: ", Code(self.head)),
+            ("Hash of the ledger's last row: ", Code(self.head)),
         )
+
+    def __str__(self) -> str:
+        return "\n".join(row for line in self.fact.lines for row in wrapped(inline(line), PRINTED_WIDTH))
 
     def to_json(self) -> Json:
         """Return it as plain values."""

@@ -35,6 +35,7 @@ from bnpriv.errors import ParameterError, QueryError, RefusedError, SizeError
 from bnpriv.ledger.history import total_with
 from bnpriv.ledger.split import (
     MOST_COARSE,
+    TOGETHER,
     AskedQuestion,
     BudgetSplit,
     PlannedCosts,
@@ -46,9 +47,10 @@ from bnpriv.ledger.split import (
     split,
 )
 from bnpriv.ledger.values import Budget
+from bnpriv.progress import tracked
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table, fact
 from bnpriv.shown import Shown
-from bnpriv.text import number_text, upper_percent, upper_text
+from bnpriv.text import number_text, shorter, upper_percent, upper_text, visible
 
 # --------------------------------------------------------------------------------------------------
 # Queries as rows of one matrix: over counts of records, of which some add up to others.
@@ -453,7 +455,7 @@ def _apart(query: Query, schema: Schema) -> list[Query]:
 def asked_numbers(accountant: Accountant, queries: Sequence[Query], limit: Fraction) -> list[AskedQuestion]:
     """Return the questions that a mechanism answers with an equal part of what is left."""
     found: list[AskedQuestion] = []
-    for query in queries:
+    for query in tracked(queries, f"{len(queries):,} numbers that may be asked"):
         with suppress(RefusedError, SizeError):
             found.append(AskedQuestion.of(accountant, query, float(limit - (accountant.total or 0)) / len(queries)))
     return found
@@ -521,7 +523,7 @@ def pairs(queries: Iterable[Query], asked: Sequence[AskedQuestion], schema: Sche
 
 
 MEANS_KEPT = 3
-"""The error that Laplace noise keeps in 19 releases of 20 is about so many times its mean."""
+"""The error that Laplace noise keeps in 95 % of releases is about so many times its mean."""
 
 MOST_TAKEN_IN_PAIRS = 150
 """Numbers that are also asked in pairs; more take too long."""
@@ -550,6 +552,10 @@ MOST_WORTHS = 3
 # --------------------------------------------------------------------------------------------------
 
 
+MOST_NUMBERS = 6
+"""Numbers of an answer that are printed."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class WorkloadAnswer:
@@ -575,14 +581,15 @@ class WorkloadAnswer:
         return self.values[0] if len(self.values) == 1 else self.values
 
     def __str__(self) -> str:
-        if len(self.values) == len(self.errors):
-            numbers = [
-                f"{label} = {number_text(value)} (mean error at most {upper_text(error)})"
-                for label, value, error in zip(self.labels, self.values, self.errors, strict=True)
-            ]
-        else:
-            numbers = [f"{label} = {number_text(value)}" for label, value in zip(self.labels, self.values, strict=True)]
-        return "\n".join(numbers)
+        known = len(self.values) == len(self.errors)
+        errs = [f" (mean error at most {upper_text(error)})" if error else " (exact)" for error in self.errors]
+        errs = errs if known else [""] * len(self.values)
+        numbers = zip(self.labels, self.values, errs, strict=True)
+        lines = [f"{visible(label)} = {number_text(value)}{told}" for label, value, told in numbers]
+        return "\n".join(shorter(lines, MOST_NUMBERS))
+
+
+NEXT = "Next: session.release_workload(workload) charges it and works out all answers. Nothing is spent yet."
 
 
 @final
@@ -698,11 +705,13 @@ class Workload(Shown):
             kicker="bnpriv workload: nothing is spent by asking",
             headline=f"{len(self.queries):,} questions from {asked:,} release{'s' if asked > 1 else ''} for epsilon "
             f"{upper_text(self.split.epsilon, 6)}",
-            lead="Session.release_workload releases what is asked, and computes the answers from it.",
+            short=(*self.split.short_lines(self.error), NEXT),
+            number=upper_text(self.split.epsilon, 6),
             facts=(
-                fact("Summed error", f"{upper_percent(self.error)} of the ranges of the answers, on average"),
-                fact("Each question by itself", f"{upper_percent(self.alone)}"),
+                self.split.error_fact(self.error),
+                fact("If each question is asked by itself", f"{upper_percent(self.alone)}"),
             ),
+            answer=(Paragraph(NEXT, soft=True),),
             sections=(
                 Section(
                     title="What each question gets",
@@ -717,15 +726,15 @@ class Workload(Shown):
                             numbers=(1,),
                         ),
                     ),
+                    explained=True,
                 ),
                 Section(
                     title="What is released for it",
                     blocks=(
                         self.split.releases_table("The answers are worked out of these"),
-                        Paragraph(
-                            "An epsilon alone may be above the budget: together they tell no more than it.", soft=True
-                        ),
+                        Paragraph(TOGETHER, soft=True),
                     ),
+                    explained=True,
                 ),
             ),
             data={
@@ -763,7 +772,7 @@ def workload(accountant: Accountant, queries: Sequence[Query], limit: Fraction, 
     apart = split(accountant, queries, limit, budget)
     parts = tables(schema, queries)
     matrix = QueryMatrix(schema=schema, queries=[*queries, *parts])
-    for query in (*queries, *parts):
+    for query in tracked((*queries, *parts), "questions in numbers"):
         matrix.rows(query)
     kept = [query for query in queries if str(query) not in apart.left_out]
     best, least = LinearAnswers.from_calibrations(matrix, kept, apart.calibrations), apart

@@ -35,7 +35,7 @@ from bnpriv.render.document import Document, Figure, Section, Table, json_number
 from bnpriv.render.figures import axes, line_chart, share_chart
 from bnpriv.render.html import scroller
 from bnpriv.shown import Shown
-from bnpriv.text import Json, number_text, of_nats, upper_chance, upper_text, visible
+from bnpriv.text import Json, by_times, number_text, upper_chance, upper_percent, upper_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -196,7 +196,7 @@ Views: TypeAlias = "PrivacyLoss | PrivacyCurve"
 def views_table(views: Views, caption: str) -> Table:
     """Return one line for each of the best known views."""
     rows = [
-        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most a factor exp(epsilon)"),
+        ("largest loss (epsilon)", _nats(views.epsilon), "odds move by at most exp(epsilon) times"),
         ("mean loss (Kullback-Leibler)", _nats(views.kullback_leibler), "how far the log odds move on average"),
         ("Renyi divergence of order 2", _nats(views.renyi(2.0)), "log of the mean factor on the odds"),
         (
@@ -236,7 +236,7 @@ def curve_points(views: Views, epsilon: float = 0.0) -> list[tuple[float, float]
 
 
 CURVE_CAPTION = (
-    "Delta at every epsilon: a set of answers that has probability p under one of two laws has at most "
+    "Delta at every epsilon: a set of answers that has probability p under one of two distributions has at most "
     "exp(epsilon) p + delta under the other"
 )
 
@@ -262,7 +262,6 @@ def curve_figure(views: Views, *, asked: tuple[float, float] | None, title: str)
         up="delta",
         title=title,
         desc=f"{words[0].upper()}{words[1:]}.",
-        marks=[end * k / 4 for k in range(5)],
         marked=None if asked is None else (asked[0], f"asked: epsilon {asked[0]:g}"),
     )
     return Figure(scroller(chart, title), f"{CURVE_CAPTION}; {words}.", f"{CURVE_CAPTION}; {words}.")
@@ -332,11 +331,26 @@ def loss_document(views: Views, steps: Sequence[tuple[float, float]]) -> Documen
         kind="privacy loss",
         title=title,
         headline=loss_text(views.epsilon.upper),
-        lead=f"For one pair of laws, in one order; the numbers are {views.epsilon.kind}.",
+        lead=(lead := f"For one pair of distributions, in one order; the numbers are {views.epsilon.kind}."),
+        short=(lead, *short_views(views)),
+        number=upper_text(views.epsilon.upper),
         answer=figure,
-        sections=(Section(title="In every view", blocks=(views_table(views, "The views of this loss"),)),),
+        sections=(_in_every_view(views, "The views of this loss"),),
         data=views_data(views),
     )
+
+
+def short_views(views: Views) -> tuple[str, ...]:
+    """What a guesser can reach, and what to do next: lines of what is printed."""
+    right = upper_percent(min(1.0, 0.5 + views.delta(0.0).upper / 2))
+    return (
+        f"Whoever guesses at even odds which of two it is, from one answer, is right in at most {right} of the cases.",
+        "Next: .explain() shows every view; .delta(epsilon) and .epsilon_at(delta) are numbers of the curve.",
+    )
+
+
+def _in_every_view(views: Views, caption: str) -> Section:
+    return Section(title="In every view", blocks=(views_table(views, caption),), explained=True)
 
 
 def _round(value: float) -> float:
@@ -353,7 +367,7 @@ def loss_text(loss: float) -> str:
     """Return in words how large a privacy loss may be."""
     if loss < NO_LOSS:
         return "The privacy loss is 0, to within rounding"
-    most = "has no bound" if math.isinf(loss) else f"is at most {of_nats(upper_text(loss))}"
+    most = "has no bound" if math.isinf(loss) else f"is bounded: the odds move {by_times(loss)}"
     return f"The privacy loss {most}"
 
 
@@ -807,7 +821,9 @@ class PrivacyCurve(Shown):
     def __post_init__(self) -> None:
         object.__setattr__(self, "losses", tuple(self.losses))
         if not self.losses:
-            raise ParameterError("a privacy curve needs a pair of laws", found="none", remedy="Pass a pair of laws.")
+            raise ParameterError(
+                "a privacy curve needs a pair of distributions", found="none", remedy="Pass a pair of distributions."
+            )
 
     @staticmethod
     def of(pairs: Sequence[tuple[Atoms, Atoms]], noise: object) -> PrivacyCurve:
@@ -894,14 +910,17 @@ class PrivacyCurve(Shown):
     def document(self) -> Document:
         """Return the drawing of delta over epsilon, and the best known views."""
         title = "The privacy curve"
+        lead = f"Largest over {len(self.losses):,} ordered pairs of distributions{self._which}; the numbers are "
+        lead += f"{self.epsilon.kind}."
         return Document(
             kind="privacy curve",
             title=title,
             headline=loss_text(self.epsilon.upper),
-            lead=f"Largest over {len(self.losses):,} ordered pairs of laws{self._which}; the numbers are "
-            f"{self.epsilon.kind}.",
+            lead=lead,
+            short=(lead, *short_views(self)),
+            number=upper_text(self.epsilon.upper),
             answer=(curve_figure(self, asked=self.asked, title=title),),
-            sections=(Section(title="In every view", blocks=(views_table(self, "Largest over all pairs"),)),),
+            sections=(_in_every_view(self, "Largest over all pairs"),),
             data={"pairs": len(self.losses), **views_data(self)},
         )
 

@@ -19,7 +19,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.chain.column import SpectralBound, spectral_refusal
 from bnpriv.kinds.chain.network import MarkovChain
 from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale
-from bnpriv.text import Json, number_text, of_nats, upper_text
+from bnpriv.text import Json, by_times, number_text
 
 # --------------------------------------------------------------------------------------------------
 # What decided the noise of a chain.
@@ -84,8 +84,8 @@ class ChainDecision:
         if not sides:
             return "no values are far enough to be left out"
         values = "value" if len(sides) == 1 else "values"
-        verb = "tells" if len(sides) == 1 else "tell"
-        return f"the {values} {' and '.join(sides)} {verb} {of_nats(upper_text(self.quilt.influence))}"
+        verb = "moves" if len(sides) == 1 else "move"
+        return f"the {values} {' and '.join(sides)} {verb} the odds {by_times(self.quilt.influence)}"
 
     def to_json(self) -> Json:
         """Return the decision as plain values."""
@@ -185,7 +185,7 @@ class MarkovChainMechanism(Mechanism):
         ]
         decisions.sort(key=lambda decision: -decision.scale)
         scale = decisions[0].scale  # some model has a step with two possible values, else `impossibility` refuses
-        start = {"given": "the given law", "stationary": "the stationary law", "any": "any law"}[chain.start]
+        start = {"given": "the given", "stationary": "the stationary", "any": "any"}[chain.start] + " distribution"
         several = f" {len(chain.length)} independent chains, each" if len(chain.length) > 1 else " one chain,"
         certificate = Certificate(
             theorem="Markov quilt mechanism for chains (Song, Wang, Chaudhuri 2017)",

@@ -31,7 +31,7 @@ from bnpriv.kinds.sensitivity import SensitiveRow, influence_gradient
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Document, Names, Paragraph, fact, json_number
 from bnpriv.shown import Shown
-from bnpriv.text import full_text, name_text, number_text
+from bnpriv.text import full_text, name_text, number_text, upper_text
 
 # --------------------------------------------------------------------------------------------------
 # Models that are off by a factor: which tables matter then, and the intervals around a model.
@@ -212,7 +212,7 @@ class Misspecified(Shown):
     @property
     def document(self) -> Document:
         """Return what is still guaranteed, and which tables matter."""
-        most = f"epsilon is at most {number_text(self.epsilon)}"
+        most = f"epsilon is at most {upper_text(self.epsilon)}"
         held = "nothing is guaranteed" if math.isinf(self.epsilon) else most
         return Document(
             kind="misspecified model",
@@ -221,6 +221,16 @@ class Misspecified(Shown):
                 f"({number_text(self.asked)} was asked for)"
             ),
             lead=self._doubling,
+            short=(
+                self._doubling,
+                *(
+                    (f"Tables that matter for {name_text(name)}: ", Names(found))
+                    for name, found in self.counted.items()
+                ),
+                self.beyond_text,
+                "Next: .explain() names the rows on which most hangs; bp.check_model(network, public) tests them.",
+            ),
+            number=upper_text(self.epsilon),
             facts=(
                 *(
                     fact(f"Tables that matter for {name_text(name)}", (Names(counted),))

@@ -44,7 +44,7 @@ LEAST_SAVING = 0.999
 
 OTHER_DRAWS = (
     "Whoever chooses a delta here has looked at noise. With a confidence take other draws for it: another seed, "
-    "with_sampling(draws=..., seed=...), and other draws of a posterior where one is the observer's law."
+    "with_sampling(draws=..., seed=...), and other draws of a posterior where one is the observer's distribution."
 )
 """What keeps a confidence of a delta that was chosen among several."""
 

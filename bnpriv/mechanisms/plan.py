@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bnpriv import checks
@@ -26,6 +26,7 @@ from bnpriv.mechanisms.more_draws import DrawsAdvice, draws_advice
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.proved_limit import Limit, limit_of, reached_limit, zero_limit
 from bnpriv.mechanisms.translations.directional import DirectionalMechanism
+from bnpriv.progress import progress
 from bnpriv.render.document import Document, Section
 from bnpriv.services import service
 from bnpriv.shown import Shown
@@ -92,20 +93,25 @@ class Plan(Shown):
         The mechanisms that do not support the question, with the reason.
     baselines : tuple of Calibration
         Those that were passed for comparison only, in their order; none is ever the best.
-    draws : DrawsAdvice or None
-        What more draws, and another delta, would buy; None where no law was learned from draws.
     session : SessionCosts or None
         What each calibration costs as the next release of a session; None without one.
     public : PublicComparison or None
         What a public table says of the model for the query; None without one.
+    advise : callable
+        Works out `draws`.
     """
 
     calibrations: tuple[Calibration, ...]
     refusals: tuple[tuple[Mechanism, Refusal], ...]
     baselines: tuple[Calibration, ...] = ()
-    draws: DrawsAdvice | None = None
     session: SessionCosts | None = None
     public: Any = None
+    advise: Callable[[], DrawsAdvice | None] = field(default=lambda: None, compare=False)
+
+    @cached_property
+    def draws(self) -> DrawsAdvice | None:
+        """What more draws, and another delta, would buy; None where no law was learned from draws."""
+        return self.advise()
 
     @property
     def best(self) -> Calibration:
@@ -289,21 +295,22 @@ def plan(
         )
     own = own_query(framework) if query is None else None
     asked = as_query(query) if own is None else own
-    tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
-    compared = _calibrated(baselines, framework, asked, epsilon, delta)
-    ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
-    comparison = None
-    if public is not None:
-        comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
-        comparison.require(despite=despite_public)
-    return Plan(
-        draws=_draws(tried[0], framework, asked, epsilon, delta),
-        calibrations=ranked,
-        session=None if session is None else session.next_costs(ranked),
-        refusals=(*tried[1], *compared[1]),
-        baselines=tuple(compared[0]),
-        public=comparison,
-    )
+    with progress("calibrating every mechanism"):
+        tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
+        compared = _calibrated(baselines, framework, asked, epsilon, delta)
+        ranked = tuple(sorted(tried[0], key=lambda calibration: calibration.rank))
+        comparison = None
+        if public is not None:
+            comparison = service("plan.compared")(framework, public, asked, next(iter(ranked), None))
+            comparison.require(despite=despite_public)
+        return Plan(
+            advise=partial(_draws, tuple(tried[0]), framework, asked, epsilon, delta),
+            calibrations=ranked,
+            session=None if session is None else session.next_costs(ranked),
+            refusals=(*tried[1], *compared[1]),
+            baselines=tuple(compared[0]),
+            public=comparison,
+        )
 
 
 def _is_called(mechanism: Mechanism, name: str) -> bool:

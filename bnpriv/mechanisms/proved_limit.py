@@ -175,15 +175,15 @@ class Limit:
         if self.least is None:
             return f"The least error of any mechanism is not shown: {self.reason}."
         if self.least == 0 and self.unchanged:
-            certain = "" if self.kind != "estimate" else ", as far as laws that are estimates tell"
+            certain = "" if self.kind != "estimate" else ", as far as distributions that are estimates tell"
             return f"The answer may be released as it is{certain}."
         if self.least == 0:
             return "The least error of any mechanism is not shown: nothing above 0 is proved."
-        averaged = f"averaged over the laws of the answer under {self.secrets or BOTH_OF_ALL}"
+        averaged = f"averaged over the distributions of the answer under {self.secrets or BOTH_OF_ALL}"
         if self.kind == "exact":
             return f"The best mechanism {SEES} errs by {number_text(self.least)}, {averaged}."
         if self.kind == "estimate":
-            averaged += "; an estimate, as these laws are"
+            averaged += "; an estimate, as these distributions are"
         return f"No mechanism {SEES} errs by less than {lower_text(self.least)}, {averaged}. {MAY_BE_LARGER}"
 
     def __str__(self) -> str:

@@ -43,7 +43,7 @@ from bnpriv.text import Json
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
 
-DRAWN = "not covered: laws that are learned from draws"
+DRAWN = "not covered: distributions that are learned from draws"
 
 
 def query_facts(query: Query, schema: Schema) -> Json:
@@ -207,14 +207,14 @@ def _law(law: ColumnLaw) -> Json:
     if law.name == "norm":
         parameters = dict(law.parameters)
         return {"normal": [parameters["loc"].hex(), parameters["scale"].hex()]}
-    return {"left_out": f"not covered: a law of the family {law.name}"}
+    return {"left_out": f"not covered: a distribution of the family {law.name}"}
 
 
 def _side(side: PairLaw, query: Query) -> Json:
     if kind_of(side).exact_tables:
         return {"network": _network(cast(DiscreteNetwork, side), query.columns)}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: a normal law"}
+        return {"left_out": "not covered: a normal distribution"}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]

@@ -40,7 +40,7 @@ POOR_ANSWERS: tuple[UsefulnessWord, ...] = ("coarse", "useless")
 """Verdicts on answers after which something else is worth a try."""
 
 LEVEL = 0.95
-"""How often errors stay below those that are judged: 19 releases of 20."""
+"""How often errors stay below those that are judged: 95 % of releases."""
 
 WITHOUT_DATA = "what is released does not depend on the data."
 
@@ -56,7 +56,7 @@ class PartUse:
         What the part is.
     verdict : {"exact", "sharp", "useful", "coarse", "useless", "unknown"}
     share : float
-        The error that no number exceeds in 19 releases of 20, each its own, over the range: the largest of the part.
+        The error that no number exceeds in 95 % of releases, each its own, over the range: the largest of the part.
     error : float
         The largest such error of the part.
     """
@@ -79,7 +79,7 @@ class Usefulness:
     ----------
     verdict : {"exact", "sharp", "useful", "coarse", "useless", "unknown"}
     share : float
-        The error that is exceeded in one release of twenty, as a share of the range of the output where it is largest.
+        The error that 95 % of releases do not exceed, as a share of the range of the output where it is largest.
     outputs : int
         How many numbers the answer has.
     parts : tuple of PartUse
@@ -100,24 +100,28 @@ class Usefulness:
     def __bool__(self) -> bool:
         return self.verdict not in ("useless", "unknown")
 
-    def __str__(self) -> str:
-        words = {
-            "exact": "The answer is released as it is.",
+    @property
+    def words(self) -> str:
+        """Return the verdict without the error, as a sentence that may go on."""
+        if self.useless:
+            return f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
+        return {
+            "exact": "The answer is released as it is",
             "sharp": "The answer stays sharp",
             "useful": "The answer stays useful",
             "coarse": "The answer is coarse",
             "useless": "The answer is useless",
-            "unknown": "The range of the answer is not declared, so the noise cannot be judged.",
+            "unknown": "The range of the answer is not declared, so the noise cannot be judged",
         }[self.verdict]
-        if self.useless:
-            words = f"Of the answer {and_text(self.useless)} {'is' if len(self.useless) == 1 else 'are'} useless"
+
+    def __str__(self) -> str:
         if self.verdict in ("exact", "unknown"):
-            return words
+            return f"{self.words}."
         if self.constant:
-            return f"{words}: {WITHOUT_DATA}"
+            return f"{self.words}: {WITHOUT_DATA}"
         if self.share == 0:
-            return f"{words}: 19 releases of 20 are exact."
-        return f"{words}: 19 releases of 20 err by at most {upper_percent(self.share)} of {self.whole_text}."
+            return f"{self.words}: 95 % of releases are exact."
+        return f"{self.words}: 95 % of releases err by at most {upper_percent(self.share)} of {self.whole_text}."
 
     @property
     def useless(self) -> list[str]:
@@ -280,14 +284,15 @@ LAPLACE_STEPS = 2.0
 """Scales of Laplace noise for a step; its law is pointed, and smooths less than a normal one of one deviation."""
 
 STEPS_NOTE = (
-    "Independent noise of a step of the answer is part of the noise: the declared normal laws do not say that sums "
-    "over records move in steps, and less noise would let single values show."
+    "Independent noise of a step of the answer is part of the noise: the declared normal distributions do not say that "
+    "sums over records move in steps, and less noise would let single values show."
 )
 
 
 EXACT_NOTE = (
-    "The declared normal laws do not say that sums over records move in steps. What gets no noise is released exactly: "
-    "that each of its single values is about as likely under either secret is declared with these laws, not proved."
+    "The declared normal distributions do not say that sums over records move in steps. What gets no noise is released "
+    "exactly: that each of its single values is about as likely under either secret is declared with these "
+    "distributions, not proved."
 )
 
 

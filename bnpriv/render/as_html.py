@@ -10,6 +10,7 @@ from bnpriv.render import html
 from bnpriv.render.as_text import inline as plain
 from bnpriv.render.document import Block, Cell, Document, Fact, Inline, Live, Paragraph, Section, Text, parts_of
 from bnpriv.render.figures import heat_legend, heat_map
+from bnpriv.render.glossary import marked, with_words
 from bnpriv.render.html import Html, element, join
 from bnpriv.text import shorten, visible
 
@@ -20,12 +21,26 @@ def document_page(document: Document) -> Html:
     """Return a page that loads nothing and runs no script but that of its live parts."""
     scripts = dict.fromkeys(part.script for part in _live((*document.answer, *document.sections)))
     title = visible(document.title) or plain(document.headline)
-    return html.page(shorten(title, LONGEST_TITLE), *_body(document), script="\n".join(scripts))
+    body = marked(join(*_body(with_words(document))))
+    return html.page(shorten(title, LONGEST_TITLE), body, script="\n".join(scripts))
 
 
 def document_card(document: Document) -> Html:
-    """Return what a notebook shows: the same without anything that needs a script."""
-    return html.fragment(*_body(_still(document)))
+    """Return what a notebook shows, without scripts: what is printed and the drawings, with the rest folded."""
+    still = _still(document)
+    if not document.short:
+        return html.fragment(marked(join(*_body(still))))
+    figures = [part for part in (*document.answer, *document.beside) if isinstance(part, doc.Figure)]
+    others = [block(part) for part in still.answer if part not in figures]
+    shown = " ".join(map(plain, document.short))
+    rows = [replace(row, lines=tuple(line for line in row.lines if plain(line) not in shown)) for row in document.facts]
+    facts = [block(doc.Facts(tuple(row for row in rows if row.lines)))] if any(row.lines for row in rows) else []
+    sections = [block(part) for part in (*(part for part in document.beside if part not in figures), *still.sections)]
+    first, *lines = document.short
+    said = [_lead(document, first), *(element("p", inline(line), class_="small") for line in lines)]
+    opened = element("div", *_headed(document), *said, *map(block, figures), class_=f"answer {document.tone}")
+    folded = element("details", element("summary", "All of it"), *others, *facts, *sections)
+    return html.fragment(marked(join(opened, folded)))
 
 
 def inline(text: Text) -> Html:
@@ -56,21 +71,33 @@ def _part(part: Inline) -> Html:
             return html.escape(part)
 
 
-def _body(document: Document) -> Iterable[Html]:
+def _headed(document: Document) -> list[Html]:
+    """Return what this is, and the finding."""
     kicker = f"bnpriv {document.kind}" if document.kicker is None else document.kicker
     parts = [element("p", inline(kicker), class_="kicker")] if kicker else []
-    parts.append(element("h1", inline(document.headline)))
+    return [*parts, element("h1", inline(document.headline))]
+
+
+def _lead(document: Document, text: Text) -> Html:
+    """Return what stands behind the finding, after the verdict in a coloured word."""
     verdict = (html.badge(document.verdict, document.tone), " ") if document.verdict else ()
-    if document.lead or verdict:
-        parts.append(element("p", *verdict, inline(document.lead), class_="lead"))
+    return element("p", *verdict, inline(text), class_="lead")
+
+
+def _body(document: Document) -> Iterable[Html]:
+    parts = _headed(document)
+    if document.lead or document.verdict:
+        parts.append(_lead(document, document.lead))
     parts += [block(part) for part in document.answer]
-    if document.facts:
-        parts.append(block(doc.Facts(document.facts)))
+    facts = block(doc.Facts(document.facts)) if document.facts else Html()
+    beside = element("div", *map(block, document.beside), class_="aside") if document.beside else facts
+    parts += [facts] if document.beside else []
     answer = element("div", *parts, class_=f"answer {document.tone}")
-    if document.beside:
-        aside = element("div", *map(block, document.beside), class_="aside")
-        answer = element("div", element("div", answer, aside, class_="pair"), class_="first")
-    return (answer, *map(block, document.sections))
+    if beside:
+        answer = element("div", element("div", answer, beside, class_="pair"), class_="first")
+    # what is closed stands behind what is open, so that two columns of them leave no holes
+    sections = map(block, sorted(document.sections, key=lambda part: part.folded))
+    return (answer, element("div", *sections, class_="sections"))
 
 
 def _live(blocks: Iterable[Block]) -> Iterable[Live]:

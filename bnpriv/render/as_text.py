@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
-from bnpriv.text import Json, name_text, table_text, visible, wrapped
+from bnpriv.text import Json, name_text, shorten, table_text, visible, width, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # Documents as plain text, in which no name can steer a terminal or begin a line of its own.
@@ -21,10 +23,13 @@ def document_text(document: Document) -> str:
     return _joined([said, _blocks(document.answer), facts, *map(block, document.sections)], "\n\n")
 
 
-WIDTH = 100
+PRINTED_WIDTH = 100
 """Letters of a line that is printed."""
 
-MOST_LINES = 8
+LEAST_CELL = 12
+"""Letters to which the cells of a table are shortened where its lines are longer than a screen."""
+
+LINES_PRINTED = 8
 """Lines of what is printed of a result."""
 
 SCREEN = 40
@@ -32,33 +37,51 @@ SCREEN = 40
 
 
 def short_text(document: Document) -> str:
-    """A document in at most 8 lines: the headline and what is printed below it; what has no room is left out.
+    """A document in at most 8 lines: the headline and what is printed below it.
 
-    The last line, what to do next, always has room.
+    What has no room is left out; the headline is cut before, and what to do next, the last, always stands.
     """
     said = document.short or (document.lead, *map(_fact, document.facts))
-    lines = [wrapped(line, WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
+    if sum(map(len, lines)) > LINES_PRINTED and len(lines[0]) > 1:
+        lines[0] = [shorten(_headline(document), PRINTED_WIDTH)]
     *first, last = lines
     kept: list[str] = []
     for each in first:
-        if len(kept) + len(each) + len(last) > MOST_LINES:
+        if len(kept) + len(each) + len(last) > LINES_PRINTED:
             break
         kept += each
-    return "\n".join([*kept, *last][:MOST_LINES])
+    return "\n".join([*kept, *last][:LINES_PRINTED])
 
 
 def screen_text(document: Document) -> str:
-    """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only."""
-    said = _joined([_headline(document), inline(document.lead)])
-    facts = _joined(map(_fact, document.facts))
-    parts = [said, _blocks(document.answer), facts, *(block(each) for each in document.sections if each.explained)]
-    kept: list[str] = []
-    for part in filter(None, parts):
-        lines = [row for line in part.split("\n") for row in wrapped(line, WIDTH)]
-        if kept and len(kept) + 1 + len(lines) > SCREEN:
-            continue
-        kept += ["", *lines] if kept else lines
-    return "\n".join(kept)
+    """A document on one screen: what is seen first, the facts, and the sections that say so; whole parts only.
+
+    Room goes first to sections that stand for facts, such as the guarantee, whose facts are left out only with them.
+    """
+    told = [each for each in document.sections if each.explained]
+    answer = _blocks(document.answer, PRINTED_WIDTH)
+    parts = [_joined([_headline(document), inline(document.lead)]), answer, ""]
+    parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
+    lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
+    left, kept = SCREEN - len(lines[0]), {0}
+    again: set[str] = set()
+    places = range(3, len(parts))
+    for place in (*(at for at in places if told[at - 3].answers), 1, 2, *places):
+        if place == 2:
+            for row in document.facts:
+                said = wrapped(_fact(row), PRINTED_WIDTH)
+                lines[2] += said if row.question not in again and len(lines[2]) + len(said) < left else []
+        if place not in kept and lines[place] and len(lines[place]) < left:
+            kept.add(place)
+            left -= len(lines[place]) + 1
+            again |= set(told[place - 3].answers) if place > 2 else set()
+    return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
+
+
+def _rows(line: str) -> list[str]:
+    """A line as it is, with the room between its columns, or more of them if it is too long."""
+    return [line] if width(line) <= PRINTED_WIDTH else wrapped(line, PRINTED_WIDTH)
 
 
 def _headline(document: Document) -> str:
@@ -108,14 +131,14 @@ def _joined(texts: Iterable[str], between: str = "\n") -> str:
     return between.join(filter(None, texts))
 
 
-def _blocks(blocks: Sequence[Block]) -> str:
+def _blocks(blocks: Sequence[Block], most: float = math.inf) -> str:
     """Return blocks below each other, with room around tables."""
     spaced = any(isinstance(part, doc.Table | doc.HeatMap | doc.Section) for part in blocks)
-    return _joined(map(block, blocks), "\n\n" if spaced else "\n")
+    return _joined((block(each, most) for each in blocks), "\n\n" if spaced else "\n")
 
 
-def block(made: Block) -> str:
-    """A block as lines; empty if there is nothing to say."""
+def block(made: Block, most: float = math.inf) -> str:
+    """A block as lines, tables of at most so many columns of a terminal; empty if there is nothing to say."""
     match made:
         case doc.Paragraph() | doc.Quote():
             return inline(made.text)
@@ -126,22 +149,27 @@ def block(made: Block) -> str:
         case doc.Facts():
             return _joined(map(_fact, made.facts))
         case doc.Table():
-            return _table(made)
+            return _table(made, most)
         case doc.HeatMap():
             rows = [[name, *(cell.text + " *" * cell.marked for cell in cells)] for name, cells in made.rows]
             return _joined([visible(made.caption), table_text([made.corner, *made.columns], rows), visible(made.more)])
         case doc.Figure() | doc.Live():
             return inline(made.words)
         case doc.Section():
-            body = _blocks(made.blocks)
+            body = _blocks(made.blocks, most)
             return f"{inline(made.title)}\n{body}" if body else ""
 
 
-def _table(made: doc.Table) -> str:
+def _table(made: doc.Table, most: float) -> str:
     rows = [[inline(cell.text if isinstance(cell, doc.Cell) else cell) for cell in row] for row in made.rows]
     cells = (cell for row in made.rows for cell in row if isinstance(cell, doc.Cell) and cell.note)
     notes = [f"{inline(cell.text)}: {inline(cell.note)}" for cell in cells]
-    return _joined([visible(made.caption), table_text([*map(inline, made.header)], rows), *notes, visible(made.more)])
+    header = [*map(inline, made.header)]
+    widest, text = 60, table_text(header, rows)
+    while max(map(width, text.split("\n"))) > most and widest > LEAST_CELL:
+        widest -= 2
+        text = table_text(header, rows, widest)
+    return _joined([visible(made.caption), text, *notes, visible(made.more)])
 
 
 # --------------------------------------------------------------------------------------------------

@@ -7,13 +7,15 @@ those are built by `bnpriv.render` itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from bnpriv.render.figures import HeatCell
 from bnpriv.render.html import Html
 from bnpriv.text import Json
+
+T = TypeVar("T")
 
 Tone: TypeAlias = Literal["good", "fair", "poor", "plain"]
 
@@ -247,6 +249,10 @@ class Section:
         Whether pages and cards show the heading alone until it is opened.
     explained : bool
         Whether `explain`, which fills one screen, shows it too.
+    in_short : tuple of Block
+        What `explain` shows of it; by default all of it.
+    answers : tuple of str
+        Questions of facts that it answers too; `explain` leaves these facts out.
     """
 
     title: Text
@@ -254,6 +260,8 @@ class Section:
     id: str | None = None
     folded: bool = False
     explained: bool = False
+    in_short: tuple[Block, ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 Block: TypeAlias = "Paragraph | Big | Items | Quote | Facts | Table | HeatMap | Figure | Live | Section"
@@ -313,3 +321,26 @@ class Document:
     sections: tuple[Section, ...] = ()
     data: Json = field(default_factory=dict[str, object])
     title: str = ""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if type(found) is _Later:
+            found = found.work()
+            object.__setattr__(self, name, found)
+        return found
+
+
+@dataclass(frozen=True)
+class _Later:
+    work: Callable[[], Any]
+
+
+def later(work: Callable[[], T]) -> T:
+    """A part of a document that is worked out when it is read: of what is printed short, most never is.
+
+    Examples
+    --------
+    >>> Document(kind="count", headline="Two", number=later(lambda: "2")).number
+    '2'
+    """
+    return cast(T, _Later(work))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,16 @@ from bnpriv.errors import MissingExtraError
 from bnpriv.render import svg
 from bnpriv.render.html import Html, captioned, element, join, legend, name
 from bnpriv.render.svg import BOTH_SECRETS, FIGURE_WIDTH, SIDE_MARGIN, drawing, inside, rect
-from bnpriv.text import name_text, number_text, rough_text, shorten, upper_percent
+from bnpriv.text import (
+    MOST_SPELLED,
+    name_text,
+    number_text,
+    percent_text,
+    rough_text,
+    shorten,
+    upper_percent,
+    visible,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -108,17 +117,172 @@ def _cell(cell: HeatCell) -> Html:
 
 
 # --------------------------------------------------------------------------------------------------
-# The law of one number given each of two secrets, as curves or as bars, in inline SVG.
+# Round numbers on an axis.
 # --------------------------------------------------------------------------------------------------
 
-MOST_TICKS = 8
+MOST_TICKS = 7
+"""Numbers on an axis."""
 
-CURVE_PANEL, CURVE_BELOW = 180.0, 24.0
+MOST_TICK_LETTERS = 40
+"""Letters of all of them: more would run into each other on a phone."""
+
+
+def ticks(low: float, high: float, *, least: float = 0.0, signed: bool = False) -> list[tuple[float, str]]:
+    """Round numbers between two ends, 1, 2 or 5 times a power of ten apart, with what stands at them.
+
+    Parameters
+    ----------
+    low, high : float
+    least : float
+        They are at least so far apart: 1 for an axis of whole numbers.
+    signed : bool
+        Whether a plus is written before differences above 0.
+
+    Examples
+    --------
+    >>> [text for _, text in ticks(-0.24, 0.44, signed=True)]
+    ['-0.2', '0', '+0.2', '+0.4']
+    >>> [text for _, text in ticks(0.0, 27.0)], [text for _, text in ticks(0.0, 12_000.0)]
+    (['0', '5', '10', '15', '20', '25'], ['0', '2,000', '4,000', '6,000', '8,000', '10,000', '12,000'])
+    """
+    found: list[tuple[float, str]] = []
+    for most in range(MOST_TICKS - 1, 0, -1):
+        wide = max((high - low) / most, least)
+        unit = 10.0 ** math.floor(math.log10(wide))
+        step = next((unit * k for k in (1, 2, 5) if unit * k >= wide * (1 - 1e-9)), 10 * unit)
+        digits = max(0, -math.floor(math.log10(step) + 1e-9))
+        places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+        found = [(k * step, _tick(k * step, digits, signed)) for k in places]
+        if sum(len(text) for _, text in found) <= MOST_TICK_LETTERS:
+            break
+    return found
+
+
+def _tick(value: float, digits: int, signed: bool) -> str:
+    if value == 0:
+        return "0"
+    spelled = digits <= 9 and abs(value) < MOST_SPELLED
+    text = f"{abs(value):,.{digits}f}" if spelled else number_text(abs(value))
+    return f"-{text}" if value < 0 else f"+{text}" if signed else text
+
+
+# --------------------------------------------------------------------------------------------------
+# The distributions of one number under two secrets, as needles, bars or curves, in inline SVG.
+# --------------------------------------------------------------------------------------------------
+
+PANEL, HEAD, FOOT = 120.0, 30.0, 30.0
+"""Heights of what is plotted, of the words above it, and of the numbers below it."""
+
+AXIS_WORDS = 34.0
+"""The height of the words below the last axis."""
+
+WIDEST_SHIFT = 1.5
+"""Needles at one place stand this far left and right of it, or a quarter of the way to the next."""
+
+BAR_SHIFT = 5.0
+"""The same for bars of a few masses."""
+
+Heights = Sequence[tuple[float, float]]
+"""Places with heights, from left to right."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One of several plots above one another.
+
+    Parameters
+    ----------
+    heights : two of heights
+        Masses or densities under the two secrets.
+    words : str
+        What the heights are.
+    masses : bool
+        Whether they are masses, which are drawn as needles.
+    """
+
+    heights: Sequence[Heights]
+    words: str
+    masses: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoLaws:
+    """The distributions of one number under two secrets, and of what is released of it.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        Of the horizontal axis.
+    panels : sequence of Panel
+    names : (str, str)
+        The two secrets.
+    across : str
+        What the horizontal axis is.
+    title, desc : str
+        What it is, and what it shows in words.
+    signed : bool
+        Whether the numbers on the axis are differences.
+    whole : bool
+        Whether they are whole numbers.
+    labels : sequence of str
+        What stands at 0, 1, 2 and so on, where that is no number.
+    """
+
+    ends: tuple[float, float]
+    panels: Sequence[Panel]
+    names: tuple[str, str]
+    across: str
+    title: str
+    desc: str
+    signed: bool = False
+    whole: bool = False
+    labels: Sequence[str] = ()
+
+
+def two_laws(plotted: TwoLaws) -> Html:
+    """Return the drawing with its legend."""
+    (start, end), labels = plotted.ends, plotted.labels
+    apart = math.ceil(len(labels) / MOST_TICKS)
+    named = [(float(k), label) for k, label in enumerate(labels)][:: apart or 1]
+    marks = named or ticks(start, end, least=float(plotted.whole), signed=plotted.signed)
+
+    def at(x: float) -> float:
+        return SIDE_MARGIN + (x - start) / (end - start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
+
+    parts: list[Html] = []
+    base = 0.0
+    for panel in plotted.panels:
+        base += HEAD + PANEL
+        parts.append(svg.text((SIDE_MARGIN, base - PANEL - 12), panel.words, "panel"))
+        parts += _plotted(panel, base, at, BAR_SHIFT if apart == 1 else WIDEST_SHIFT)
+        parts.append(svg.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
+        for value, label in marks:
+            parts.append(svg.line((at(value), base), (at(value), base + 5), "grid"))
+            parts.append(svg.text((inside(at(value)), base + 22), shorten(visible(label), 12), "tick"))
+        base += FOOT
+    parts.append(svg.text((FIGURE_WIDTH / 2, base + 20), plotted.across, "axis"))
+    size = (FIGURE_WIDTH, base + AXIS_WORDS)
+    picture = svg.drawing(size, *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
+    return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))
+
+
+def _plotted(panel: Panel, base: float, at: Callable[[float], float], widest: float) -> Iterable[Html]:
+    """Yield what is plotted on a base line: masses of one place side by side, densities as curves."""
+    top = max(height for law in panel.heights for _, height in law) or 1.0
+    places = sorted({at(x) for law in panel.heights for x, _ in law})
+    shift = min((widest, *((b - a) / 4 for a, b in pairwise(places))))
+    for law, class_, aside in zip(panel.heights, BOTH_SECRETS, (-shift, shift), strict=True):
+        points = [(at(x), base - 0.95 * PANEL * height / top) for x, height in law]
+        if panel.masses:
+            path = "".join(f"M{x + aside:.1f},{base:g}V{y:.1f}" for x, y in points)
+            yield element("path", d=path, class_=f"{'bar' if widest > WIDEST_SHIFT else 'needles'} {class_}")
+        else:
+            yield element("path", d="M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points), class_=f"density {class_}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoCurves:
-    """What is plotted.
+    """The distribution of one column under two secrets, as a page and matplotlib draw it.
 
     Parameters
     ----------
@@ -151,132 +315,35 @@ class TwoCurves:
         return self.labels or [number_text(value) for value in self.values]
 
 
-def two_curves(plotted: TwoCurves) -> Html:
-    """Return the drawing with its legend."""
-    start, end = plotted.values[0], plotted.values[-1]
-    top = max(*plotted.first, *plotted.second) or 1.0
-    width = end - start or 1.0
-    margin = 0.1 if plotted.finite else 0.0
-
-    def place(x: float, height: float) -> svg.Point:
-        share = margin + (1 - 2 * margin) * (x - start) / width
-        return SIDE_MARGIN + share * (FIGURE_WIDTH - 2 * SIDE_MARGIN), CURVE_PANEL * (1 - 0.95 * height / top)
-
-    parts: list[Html] = []
-    for side, (heights, class_) in enumerate(zip((plotted.first, plotted.second), BOTH_SECRETS, strict=True)):
-        points = [place(x, height) for x, height in zip(plotted.values, heights, strict=True)]
-        if plotted.finite:
-            path = "".join(f"M{x + 10 * side - 5:.1f},{CURVE_PANEL:g}V{y:.1f}" for x, y in points)
-            parts.append(element("path", d=path, class_=f"bar {class_}"))
-        else:
-            path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
-    parts.append(svg.line((SIDE_MARGIN, CURVE_PANEL), (FIGURE_WIDTH - SIDE_MARGIN, CURVE_PANEL), "grid"))
-    few = plotted.finite and len(plotted.values) <= MOST_TICKS
-    middle = (start + end) / 2
-    marks = (
-        zip(plotted.values, plotted.ticks, strict=True) if few else ((x, number_text(x)) for x in (start, middle, end))
+def two_curves(plotted: TwoCurves, across: str) -> Html:
+    """Return the drawing with its legend; `across` is what the values are."""
+    few = plotted.finite and (bool(plotted.labels) or len(plotted.values) <= MOST_TICKS)
+    values = range(len(plotted.values)) if few else plotted.values
+    start, end = values[0], values[-1]
+    margin = 0.5 if few else 0.1 * (end - start) if plotted.finite else 0.0 if end > start else 1.0
+    panel = Panel(
+        heights=[list(zip(values, heights, strict=True)) for heights in (plotted.first, plotted.second)],
+        words="how likely each value is" if plotted.finite else "how likely values near this one are (density)",
+        masses=plotted.finite,
     )
-    for value, tick in marks:
-        parts.append(svg.text((inside(place(value, 0.0)[0]), CURVE_PANEL + 16), shorten(tick, 12), "tick"))
-    picture = svg.drawing(
-        (FIGURE_WIDTH, CURVE_PANEL + CURVE_BELOW), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws"
+    return two_laws(
+        TwoLaws(
+            ends=(start - margin, end + margin),
+            panels=[panel],
+            names=plotted.names,
+            across=across,
+            title=plotted.title,
+            desc=plotted.desc,
+            labels=plotted.ticks if few else (),
+        )
     )
-    return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))
-
-
-# --------------------------------------------------------------------------------------------------
-# Two laws of one number, as needles, and what is released of them, as curves or needles, in inline SVG.
-# --------------------------------------------------------------------------------------------------
-
-LAW_PANEL, LAW_BELOW = 120.0, 50.0
-
-WIDEST_SHIFT = 1.5
-"""Needles at one place stand this far left and right of it, or a quarter of the way to the next."""
-
-Heights = Sequence[tuple[float, float]]
-"""Places with heights, from left to right."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TwoLaws:
-    """What is plotted.
-
-    Parameters
-    ----------
-    start, end : float
-        Ends of the horizontal axis.
-    exact : two of heights
-        Masses of the two laws.
-    noisy : two of heights, or None
-        Densities of the two laws with noise, or masses of what is released; None where the answer is.
-    names : (str, str)
-        The two secrets.
-    title, desc : str
-        What it is, and what it shows in words.
-    noisy_needles : bool
-        Whether what is released has masses, which are drawn as needles.
-    """
-
-    start: float
-    end: float
-    exact: Sequence[Heights]
-    noisy: Sequence[Heights] | None
-    names: tuple[str, str]
-    title: str
-    desc: str
-    noisy_needles: bool = False
-
-
-def two_laws(plotted: TwoLaws) -> Html:
-    """Return the drawing with its legend."""
-    parts = _needles(plotted, plotted.exact, LAW_PANEL)
-    panels = [("exact answer", LAW_PANEL)]
-    if plotted.noisy is not None and plotted.noisy_needles:
-        panels.append(("released", 2 * LAW_PANEL + LAW_BELOW))
-        parts += _needles(plotted, plotted.noisy, panels[-1][1])
-    elif plotted.noisy is not None:
-        panels.append(("released, with noise", 2 * LAW_PANEL + LAW_BELOW))
-        peak = max(height for law in plotted.noisy for _, height in law)
-        for law, class_ in zip(plotted.noisy, BOTH_SECRETS, strict=True):
-            points = (
-                (_across(plotted, x), 2 * LAW_PANEL + LAW_BELOW - 0.95 * LAW_PANEL * height / peak) for x, height in law
-            )
-            path = "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
-            parts.append(element("path", d=f"M{path}", class_=f"density {class_}"))
-    for what, base in panels:
-        parts.append(svg.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
-        parts.append(svg.text((SIDE_MARGIN, base - LAW_PANEL + 14), what, "panel"))
-        for share in (0.0, 0.5, 1.0):
-            value = plotted.start + share * (plotted.end - plotted.start)
-            parts.append(svg.text((inside(_across(plotted, value)), base + 20), number_text(value), "tick"))
-    high = panels[-1][1] + LAW_BELOW
-    picture = svg.drawing((FIGURE_WIDTH, high), *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
-    return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))
-
-
-def _needles(plotted: TwoLaws, laws: Sequence[Heights], base: float) -> list[Html]:
-    """Return the masses of two laws as upright lines on a base line, those of one place side by side."""
-    top = max(height for law in laws for _, height in law)
-    places = sorted({_across(plotted, x) for law in laws for x, _ in law})
-    shift = min((WIDEST_SHIFT, *((b - a) / 4 for a, b in pairwise(places))))
-    parts: list[Html] = []
-    for law, class_, aside in zip(laws, BOTH_SECRETS, (-shift, shift), strict=True):
-        ends = ((_across(plotted, x) + aside, base - 0.95 * LAW_PANEL * height / top) for x, height in law)
-        path = "".join(f"M{x:.1f},{base:g}V{y:.1f}" for x, y in ends)
-        parts.append(element("path", d=path, class_=f"needles {class_}"))
-    return parts
-
-
-def _across(plotted: TwoLaws, x: float) -> float:
-    return SIDE_MARGIN + (x - plotted.start) / (plotted.end - plotted.start) * (FIGURE_WIDTH - 2 * SIDE_MARGIN)
 
 
 # --------------------------------------------------------------------------------------------------
 # Line charts with a logarithmic vertical axis, or with shares on it, as inline SVG.
 # --------------------------------------------------------------------------------------------------
 
-HIGH, LEFT, BELOW, RIGHT, ABOVE = 336.0, 64.0, 56.0, 16.0, 36.0
+HIGH, LEFT, BELOW, RIGHT, ABOVE = 336.0, 64.0, 56.0, 40.0, 36.0
 
 MOST_DECADES = 12
 """Powers of ten that are drawn; what lies below is cut off."""
@@ -289,10 +356,9 @@ def line_chart(
     up: str,
     title: str,
     desc: str,
-    marks: Sequence[float],
     marked: tuple[float, str] | None = None,
 ) -> Html:
-    """Return a curve over a linear horizontal and a logarithmic vertical axis.
+    """Return a curve over a horizontal axis that begins at 0 and a logarithmic vertical one.
 
     Parameters
     ----------
@@ -302,8 +368,6 @@ def line_chart(
         What the axes are.
     title, desc : str
         What it is, and what it shows in words.
-    marks : sequence of float
-        Where the horizontal axis is labelled; the first and the last are its ends.
     marked : (float, str), optional
         A place on the horizontal axis that is marked by an upright line, and what it is.
     """
@@ -312,14 +376,14 @@ def line_chart(
     low = max(math.floor(min((y for _, y in drawn), default=-1.0)), top - MOST_DECADES)
     bottom = min(low, top - 1)
     step = 1 if top - bottom <= 6 else 2
+    bottom -= (top - bottom) % step
     return _chart(
         [(x, y) for x, y in drawn if y >= bottom],
+        (0.0, points[-1][0]),
         rows=[(float(decade), _power(decade)) for decade in range(bottom, top + 1, step)],
-        columns=[(mark, f"{mark:g}") for mark in marks],
-        heights=(bottom, top),
         marked=marked,
         across=across,
-        up=f"{up} (log scale)",
+        up=f"{up} (each line is {10**step} times the one below)",
         title=title,
         desc=desc,
     )
@@ -337,48 +401,35 @@ def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str
     title, desc : str
         What it is, and what it shows in words.
     """
-    start, end = points[0][0], points[-1][0]
-    marks = [start + (end - start) * k / 4 for k in range(5)]
-    return _chart(
-        points,
-        rows=[(share, f"{share:g}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
-        columns=[(mark, number_text(0.0 if abs(mark) < 1e-6 * (end - start) else mark, 3)) for mark in marks],
-        heights=(0.0, 1.0),
-        right=RIGHT + 24,
-        across=across,
-        up=up,
-        title=title,
-        desc=desc,
-    )
+    rows = [(share, percent_text(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    ends = points[0][0], points[-1][0]
+    return _chart(points, ends, rows=rows, across=across, up=up, title=title, desc=desc)
 
 
 def _chart(
     points: Sequence[svg.Point],
+    ends: tuple[float, float],
     *,
     rows: Sequence[tuple[float, str]],
-    columns: Sequence[tuple[float, str]],
-    heights: tuple[float, float],
-    right: float = RIGHT,
     marked: tuple[float, str] | None = None,
     across: str,
     up: str,
     title: str,
     desc: str,
 ) -> Html:
-    """A curve with labelled lines across at `rows`, and labels below it at `columns`, whose ends are its own."""
-    (start, _), (end, _) = columns[0], columns[-1]
-    bottom, top = heights
+    """A curve between two ends, with labelled lines across at `rows`, the first and the last at its bottom and top."""
+    (start, end), bottom, top = ends, rows[0][0], rows[-1][0]
 
     def place(x: float, y: float) -> svg.Point:
         along, share = (x - start) / (end - start), (y - bottom) / (top - bottom)
-        return LEFT + along * (FIGURE_WIDTH - LEFT - right), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
+        return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
 
     parts: list[Html] = []
     for height, label in rows:
         left, y = place(start, height)
         parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
-        parts.append(svg.text((LEFT / 2 + 8, y + 4), label, "tick"))
-    for mark, label in columns:
+        parts.append(svg.text((LEFT / 2, y + 4), label, "tick"))
+    for mark, label in ticks(start, end):
         x, y = place(mark, bottom)
         parts.append(svg.text((x, y + 24), label, "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
@@ -404,14 +455,13 @@ def _power(decade: int) -> str:
 # --------------------------------------------------------------------------------------------------
 # Bars drawn to scale: noise against the range of an answer, and a released number with its interval.
 #
-# The range always takes the same part of a bar, so that bars can be compared; what is longer than a bar is cut, and a
-# mark says so.
+# The range is as long as the bar; what is longer is cut, and a mark says so.
 # --------------------------------------------------------------------------------------------------
 
 LENGTH, THICK = 1000.0, 46.0
 
 WHOLE = 1.5
-"""A bar is so many times as long as the range."""
+"""A bar of what is told is so many times as long as the budget."""
 
 
 def noise_bar(span: float, reach: float, *, title: str, desc: str, live: bool = False) -> Html:
@@ -428,32 +478,20 @@ def noise_bar(span: float, reach: float, *, title: str, desc: str, live: bool = 
     live : bool
         Give the parts names by which a script can move them.
     """
-    wide, noisy = noise_shares(span, reach)
-    range_box = svg.rect((LENGTH * (1 - wide) / 2, 5), (LENGTH * wide, THICK - 10), "span")
-    noise_box = svg.rect(
-        (LENGTH * (1 - noisy) / 2, 14), (LENGTH * noisy, THICK - 28), "reach", id_="bar-reach" if live else None
-    )
+    noisy = LENGTH * min(1.0, 2 * reach / span)
+    noise_box = svg.rect(((LENGTH - noisy) / 2, 14), (noisy, THICK - 28), "reach", id_="bar-reach" if live else None)
     middle = svg.line((LENGTH / 2, 0), (LENGTH / 2, THICK), "middle")
     cut = element("g", _mark(0), _mark(1), class_="cut", hidden=not is_cut(span, reach), id="bar-cut" if live else None)
-    drawn = (range_box, noise_box, middle, *((cut,) if live or is_cut(span, reach) else ()))
+    drawn = (RANGE_BOX, noise_box, middle, *((cut,) if live or is_cut(span, reach) else ()))
     return svg.drawing((LENGTH, THICK), *drawn, title=title, desc=desc, class_="bar", stretch=True)
 
 
-def noise_shares(span: float, reach: float) -> tuple[float, float]:
-    """Return which shares of the bar the range and the noise take.
-
-    Examples
-    --------
-    >>> span, reach = noise_shares(10.0, 2.5)
-    >>> round(span, 3), round(reach, 3), noise_shares(10.0, 1000.0)[1]
-    (0.667, 0.333, 1.0)
-    """
-    return 1 / WHOLE, min(1.0, 2 * reach / (WHOLE * span))
+RANGE_BOX = svg.rect((0, 5), (LENGTH, THICK - 10), "span")
 
 
 def is_cut(span: float, reach: float) -> bool:
     """Return whether the noise is longer than the bar."""
-    return 2 * reach > WHOLE * span
+    return 2 * reach > span
 
 
 def cut_text(span: float, reach: float) -> str:
@@ -498,23 +536,14 @@ def _mark(end: float) -> Html:
     return element("path", d="M" + "L".join(f"{u:g},{v:g}" for u, v in points), class_="jag")
 
 
-def bar_legend(span: str, reach: str, *, live: bool = False) -> Html:
-    """Return what the two parts of the bar are."""
-    named = element("span", reach, id="bar-reach-text" if live else None)
-    return legend([("span", element("span", span)), ("reach", named)])
+def bar_ends(low: str, what: str, high: str) -> Html:
+    """Return what stands below the left end of a bar, its middle and its right end."""
+    return element("div", *(element("span", text) for text in (low, what, high)), class_="ends")
 
 
-def bar_axis(ranges: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the axis on which numbers with these ranges are drawn: the ranges, and a quarter more on either side.
-
-    Examples
-    --------
-    >>> bar_axis([(0.0, 10.0), (5.0, 20.0)])
-    (-5.0, 25.0)
-    """
-    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
-    margin = (WHOLE - 1) / 2 * (high - low)
-    return low - margin, high + margin
+def bar_legend(reach: str, *, live: bool = False) -> Html:
+    """Return what the noise in the bar is."""
+    return legend([("reach", element("span", reach, id="bar-reach-text" if live else None))])
 
 
 def interval_bar(
@@ -526,7 +555,7 @@ def interval_bar(
     title: str,
     desc: str,
 ) -> Html:
-    """Return the range of an answer with a released number and its interval, all to scale on an axis."""
+    """Return the range of an answer with a released number and its interval, to scale; marks show what lies beyond."""
     low, length = axis[0], (axis[1] - axis[0]) or 1.0
 
     def at(x: float) -> float:
@@ -536,7 +565,8 @@ def interval_bar(
         start = at(of[0])
         return svg.rect((start, top), (max(2.0, at(of[1]) - start), THICK - 2 * top), class_)
 
-    cut = [_mark(end) for end, beyond in ((0, interval[0] < axis[0]), (1, interval[1] > axis[1])) if beyond]
+    far = min(value, interval[0]), max(value, interval[1])
+    cut = [_mark(end) for end, beyond in ((0, far[0] < axis[0]), (1, far[1] > axis[1])) if beyond]
     reach = () if interval[0] == interval[1] else (box(interval, 14, "reach"),)
     line = svg.line((at(value), 2), (at(value), THICK - 2), "value")
     parts = (box(ends, 5, "span"), *reach, *cut, line)
@@ -545,7 +575,7 @@ def interval_bar(
 
 def interval_legend() -> Html:
     """Return what the parts of such a bar are."""
-    return legend([("span", "what the answer can be"), ("reach", "interval"), ("value", "released number")])
+    return legend([("value", "released number"), ("reach", "where the exact answer lies with 95 % probability")])
 
 
 # --------------------------------------------------------------------------------------------------

@@ -241,9 +241,8 @@ LETTER, CAPITAL, WIDEST = 7.8, 10.4, 14.0
 
 LONGEST_LABEL = 18
 
-SMALL, MOST_SHRUNK = 560.0, 900.0
-"""A small drawing shrinks to any room, one up to the second width to that of a small one; a wider one scrolls, because
-its labels could not be read."""
+SIZES = ((450.0, "network small"), (620.0, "network middle"), (800.0, "network large"), (math.inf, "network wide"))
+"""Widths up to which drawings have a class: each shrinks to the width before its own, so that labels can be read."""
 
 MOST_DRAWN = 60
 """Nodes of a network that is drawn where it only illustrates."""
@@ -291,7 +290,7 @@ def graph_html(drawing: Drawing) -> Html:
     nodes = [_node(name, found.centres[name], widths[name], drawing) for name in drawing.nodes]
     inner = element("g", *edges, *nodes, transform=f"translate({MARGIN:g},{MARGIN:g})")
     size = (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN)
-    class_ = "network small" if size[0] <= SMALL else "network" if size[0] <= MOST_SHRUNK else "network wide"
+    class_ = next(name for most, name in SIZES if size[0] <= most)
     picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_=class_)
     return scroller(picture, drawing.title)
 

@@ -130,7 +130,10 @@ def table(
     # A narrow screen sets the cells of a row below each other, each with its heading.
     labels = [html.unescape(TAG.sub("", cell)) if isinstance(cell, Html) else cell for cell in header]
     right = ["number" if k in numbers else None for k in range(len(header))]
-    head = [element("th", cell, scope="col", class_=side) for cell, side in zip(header, right, strict=True)]
+    head = [
+        element("th", cell, scope="col", class_=side) if cell else element("td")
+        for cell, side in zip(header, right, strict=True)
+    ]
     body = [
         element(
             "tr",

@@ -16,6 +16,7 @@ from typing import TextIO
 
 from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
+from bnpriv.progress import progress
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
@@ -120,9 +121,10 @@ class Outputs:
         for path in self._open:
             self.fill(path, lambda beside: _overwrite(beside, bytes(size)))
 
-    def put(self, path: Path, text: str) -> None:
-        """Fill one of the files with a text."""
-        self.fill(path, lambda beside: _overwrite(beside, text.encode("utf-8", errors="backslashreplace")))
+    def put(self, path: Path, content: str | bytes) -> None:
+        """Fill one of the files with a text, or with bytes as they are."""
+        plain = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
+        self.fill(path, lambda beside: _overwrite(beside, plain))
 
     def fill(self, path: Path, write: Callable[[Path], None]) -> None:
         """Fill one of the files by what writes to a path."""
@@ -296,26 +298,16 @@ WarningDisplay = Callable[[Warning | str, type[Warning], str, int, TextIO | None
 
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """Show on a terminal that something is under way, and for how long; warnings of ours become notes.
+    """Show on a terminal that something is under way, and how far it has come; warnings of ours become notes.
 
     Parameters
     ----------
     what : str
         Such as "reading the table".
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), progress(what):
         warnings.showwarning = _noted(warnings.showwarning)
-        if not console.is_interactive:  # where a bar that is off prints an empty line with rich below 15
-            yield
-            return
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=console, transient=True) as progress:
-            progress.add_task(what, total=None)
-            yield
+        yield
 
 
 def _noted(others: WarningDisplay) -> WarningDisplay:
@@ -332,6 +324,8 @@ def _noted(others: WarningDisplay) -> WarningDisplay:
         if category.__module__.partition(".")[0] != "bnpriv":
             others(message, category, filename, lineno, file, line)
         else:
+            if sys.stderr.isatty():
+                print("\r\x1b[K", end="", file=sys.stderr)  # over a bar, which is drawn anew below
             print(f"note: {visible(note_text(message))}", file=sys.stderr, flush=True)
 
     return show

@@ -19,7 +19,9 @@ BOTH_SECRETS = ("first", "second")
 """Classes of what is drawn for the first and for the second of two secrets."""
 
 
-def drawing(size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False) -> Html:
+def drawing(
+    size: Point, *children: Html, title: str, desc: str, class_: str, stretch: bool = False, least: float = 0.0
+) -> Html:
     """Return an SVG element with the title and the description that a screen reader reads out.
 
     Parameters

@@ -14,6 +14,7 @@ import narwhals as nw
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
+from bnpriv.render.as_text import inline
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, row_count
@@ -32,7 +33,7 @@ from bnpriv.tables.readings import (
     over_partitions,
     suspected_codes,
 )
-from bnpriv.text import visible
+from bnpriv.text import shorten, visible
 
 # --------------------------------------------------------------------------------------------------
 # What a column of a private table of any engine holds: how many values are outside, missing or unknown, and which.
@@ -193,7 +194,10 @@ MOST_LABEL_LETTERS = 60
 
 MOST_EXTRA_COLUMNS = 30
 
-WARNING = "NOT FOR PUBLICATION: this shows values of the table itself, without any noise. No release depends on it."
+MOST_PRINTED = 3
+"""Problems that are printed."""
+
+WARNING = "This shows values of the table itself, without any noise. No release depends on it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,8 +271,15 @@ class DataCheck(Shown):
             verdict="as declared" if self.is_well else "differs",
             tone="good" if self.is_well else "poor",
             lead=WARNING,
+            short=(
+                f"Rows: {self.rows:,}; declared: {self.records:,}.",
+                *(shorten(inline(_told(each)), 180) for each in self.findings[:MOST_PRINTED]),
+                *((f"and {more:,} more",) if (more := count - MOST_PRINTED) > 0 else ()),
+                "Next: bp.plan(framework, query, epsilon)." if self.is_well else "Next: .explain() shows all of it.",
+            ),
+            number=f"{count}",
             answer=tuple(self._blocks()),
-            sections=(Section(title="Columns", blocks=tuple(self._columns())),),
+            sections=(Section(title="Columns", blocks=tuple(self._columns()), explained=True),),
             data=self._data(),
         )
 

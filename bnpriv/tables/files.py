@@ -6,6 +6,7 @@ import codecs
 import csv
 import glob
 import io
+import json
 import os
 import re
 import shutil
@@ -213,8 +214,8 @@ def refuse_other_separators(path: Path, text: str, separator: str = ",") -> None
         raise FileError(
             f"{path}: fields must be separated by {SEPARATORS[separator]}",
             found=SEPARATORS[found],
-            remedy=f"Save it as CSV with {SEPARATORS[separator]}, or declare what separates its fields: [table] in the "
-            "framework file, which bnpriv init writes.",
+            remedy=f"Save it as CSV with {SEPARATORS[separator]}, or write separator = {json.dumps(found)} below "
+            "[table] into the framework file.",
         )
 
 

@@ -80,7 +80,7 @@ class AnswerLaws:
         parts = defaultdict[Any, Law](summed)
         both = self.stacked(secret)
         if len(secret["form"]["offset"]) > 1:
-            raise StopError("too large", "the laws of the answer given several counts at once")
+            raise StopError("too large", "the distributions of the answer given several counts at once")
         for key, p in self.power(self.added(both, theta), self.claim.n).items():
             parts[both.exact(key)[0]][key[1:]] += p
         return parts
@@ -154,7 +154,7 @@ class AnswerLaws:
         column = form.columns[name]
         if str(state) == UNCOUNTED and (gap := gaps(column)):
             return [(gap[0], ONE)]
-        require("edges" not in column, f"the law of {name!r:.80} inside its bins")
+        require("edges" not in column, f"the distribution of {name!r:.80} inside its bins")
         named = [each for each in column.get("categories", ()) if str(each) == str(state)]
         value = named[0] if column["type"] == "categorical" else float(state)
         require(named or column["lower"] <= value <= column["upper"], f"a state that is no value of {name!r:.80}")

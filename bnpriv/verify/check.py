@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import textwrap
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -32,6 +33,14 @@ MALFORMED = (
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError),
     csv.Error,
 )
+
+
+NEXT = (
+    "Next: give both files to whoever wants to check it again.",
+    "Next: do not rely on it; calibrate again with the framework that is meant.",
+    "Next: nothing is shown either way; docs/verify.md says what can be replayed.",
+)
+"""What to do, by the exit code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +72,9 @@ class Verdict:
         return json.dumps({"verdict": self.status, "text": self.text, "trusted": list(self.trusted)}, indent=2)
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.status}: {self.text}", *(f"  left to trust: {each}" for each in self.trusted)])
+        trusted = [f"Left to trust: {'; '.join(self.trusted)}."] if self.trusted else []
+        lines = [f"{self.status}: {self.text}.", *trusted, NEXT[self.code]]
+        return "\n".join(row for line in lines for row in textwrap.wrap(line, 100, break_on_hyphens=False))
 
 
 def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
@@ -146,7 +157,7 @@ def _replayed(claim: Claim) -> str:
         for label, first, second in AnswerLaws(claim).families():
             claim.spend(2 * claim.channel.size)
             comparison.compare(label, claim.channel.released(first), claim.channel.released(second))
-        return claim.borne("by the rows of the channel and the laws of the exact doubles")
+        return claim.borne("by the rows of the channel and the distributions of the exact doubles")
     quilts = claim.mechanism == "MarkovQuiltMechanism"
     known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
@@ -156,7 +167,7 @@ def _replayed(claim: Claim) -> str:
     try:
         for label, first, second in answers.families():
             comparison.compare(label, first, second)
-        return claim.borne("by the laws of the released doubles")
+        return claim.borne("by the distributions of the released doubles")
     except (StopError, *MALFORMED) as stop:
         if stop.args[:1] == ("fails",):  # where memory ends the error has no words
             raise
@@ -164,7 +175,7 @@ def _replayed(claim: Claim) -> str:
     if quilts:
         return Moves(claim).by_quilts()
     if refused.args[:1] == ("too large",) and borne_by_records(claim, answers, comparison):
-        return claim.borne("by the law of one record, for every record that may change")
+        return claim.borne("by the distribution of one record, for every record that may change")
     raise refused
 
 
@@ -194,7 +205,7 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
     elif not all(ours >= theirs for ours, theirs in zip((n, k, -n), declared_moves(path), strict=True)):
         raise StopError("fails", "the framework file has another number of records, or secrets that are further apart")
     if law is not None:
-        trusted.append(f"how far {law['text']!r:.200} may be off from the law of a record under any model")
+        trusted.append(f"how far {law['text']!r:.200} may be off from the distribution of a record under any model")
     if sum(noisy) != n or sizes != (_water(noisy) if form == "fill" else [max(0, x - given_up) for x in noisy]):
         raise StopError("fails", "the numbers of records that are handed on do not follow from the noisy ones")
     if (form == "trim") != (law is None) or (form == "fill" and (given_up or delta)):

@@ -128,7 +128,9 @@ class StoredRows:
             known = all(type(k) is int and 0 <= k < len(self.outputs) for k in places)
             require(known and all(j < k for j, k in pairwise(places)), "a row that does not list outputs in order")
             if min((n for _, n in row), default=0) < 0 or sum(n for _, n in row) != self.denominator:
-                raise StopError("fails", f"the row of {value!r} is no law: its numbers do not sum to the denominator")
+                raise StopError(
+                    "fails", f"the row of {value!r} is no distribution: its numbers do not sum to the denominator"
+                )
 
     def nearest(self, value: float) -> int:
         """The place of the input that is nearest to a double, the lower one of two."""

@@ -48,14 +48,14 @@ def finite(law: Any) -> Law:
     """A law of finitely many values."""
     masses = list(map(number, law["masses"]))
     total = sum(masses)
-    require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a law of a column")
+    require(min(masses) >= 0 and abs(total - 1) < Decimal("1e-8"), "a distribution of a column")
     return {value: mass / total for value, mass in zip(law["values"], masses, strict=True) if mass}
 
 
 def _of_normal(form: Form, name: str, parameters: Any) -> StandIns:
     """The cells of a column with a normal law; what lies outside the bounds counts as the bound."""
     column, (mean, deviation) = form.columns[name], map(number, parameters)
-    require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal law")
+    require(deviation > 0 and mean.is_finite() and deviation.is_finite(), "a normal distribution")
     lower, upper, half = column["lower"], column["upper"], Fraction(column["type"] == "integer", 2)
     found: StandIns = []
     with localcontext(prec=110):

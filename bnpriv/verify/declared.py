@@ -55,7 +55,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     found["laws"] = _laws(toml, states, found)
     for name, laws in found["laws"].items():
         both = zip(facts.get("laws", {}).get(name, []), laws, strict=False)
-        _same(all(same_law(a, b) for a, b in both), f"laws of {name!r:.80}")
+        _same(all(same_law(a, b) for a, b in both), f"distributions of {name!r:.80}")
     return found
 
 

@@ -216,7 +216,9 @@ class Nodes:
         width = math.prod(len(self.states[each]) for each in self.axes[name][1:])
         require(len(masses) == width * len(self.states[name]) and min(masses) >= 0, f"the table of {name!r:.80}")
         sums = [sum(masses[k::width]) for k in range(width)]
-        require(all(abs(each - 1) < Decimal("0.02") for each in sums), f"a column of {name!r:.80} that is no law")
+        require(
+            all(abs(each - 1) < Decimal("0.02") for each in sums), f"a column of {name!r:.80} that is no distribution"
+        )
         cells = product(*(range(len(self.states[each])) for each in self.axes[name]))
         return {cell: p / sums[k % width] for k, (cell, p) in enumerate(zip(cells, masses, strict=True)) if p}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -9,12 +10,13 @@ from typing import Any
 from bnpriv.core.accounting.entries import Entry, rounded_up
 from bnpriv.core.accounting.total import Share
 from bnpriv.render.document import Code, Document, Paragraph, Section, Table
-from bnpriv.text import Json, name_text, number_text, set_text, some_text, upper_text
+from bnpriv.text import Json, name_text, number_text, set_text, some_text, times_text, upper_text
+from bnpriv.views.cards import short_guarantee
 
 HOW = {
     "column": "its own epsilon, which adds to anything",
-    "quilt": "its noise; what its columns tell is paid once for all",
-    "records": "what all such answers together tell of one record",
+    "quilt": "its noise and, once for all, its columns",
+    "records": "what all such answers tell of one record",
     "own law": "its own guarantee, alone beside column releases",
 }
 """What a release of a family counts by."""
@@ -23,21 +25,27 @@ PRIVATE_TABLE = "PrivateTable"
 """The mechanism of an entry that stands for a private table."""
 
 
-def accountant_document(
-    entries: Sequence[Entry], shares: Sequence[Share], records: Sequence[Any], total: Fraction | None
-) -> Document:
+def accountant_document(accountant: Any) -> Document:
     """Return what releases tell together, as a document."""
+    entries: Sequence[Entry] = accountant.entries
+    shares, records, total = accountant.shares, accountant.records, accountant.total
     several = "1 release" if len(entries) == 1 else f"{len(entries):,} releases"
     found = "unbounded with delta 0" if total is None else f"epsilon {upper_text(rounded_up(total), 6)}"
-    sections = [Section(title="How each release was counted", blocks=(_releases(entries),))] if entries else []
+    sections: list[Section] = []
+    if entries:
+        title = "How each release was counted"
+        sections.append(Section(title=title, blocks=(_releases(entries),), explained=True))
     if shares or records:
         blocks = _shares(shares) if shares else (_swaps(records),)
-        sections.append(Section(title="What the releases tell about each protected attribute", blocks=blocks))
+        title = "What the releases tell about each protected attribute"
+        sections.append(Section(title=title, blocks=blocks, explained=True))
     return Document(
         kind="accountant",
         kicker="bnpriv accountant",
-        headline=f"{several} together: {found}" if entries else "Nothing was released",
+        headline=f"{several}{' together' if entries[1:] else ''}: {found}" if entries else "Nothing was released",
         lead=_lead(shares),
+        short=(_lead(shares), *promised_lines(accountant, 0.0), _next(entries, total)),
+        number="" if total is None else upper_text(rounded_up(total), 6),
         sections=tuple(sections),
         data={
             "releases": [
@@ -69,13 +77,30 @@ def accountant_document(
     )
 
 
+def promised_lines(accountant: Any, delta: float) -> tuple[str, ...]:
+    """What is protected, at what strength and under which model, by all releases; nothing where nothing bounds them."""
+    count = len(accountant.entries)
+    if not count or math.isinf(accountant.epsilon_at(delta)):
+        return ()
+    seen = {1: "this answer", 2: "both answers"}.get(count, f"all {count:,} answers")
+    return short_guarantee(accountant.guarantee(delta), seen)
+
+
+def _next(entries: Sequence[Entry], total: Fraction | None) -> str:
+    if not entries:
+        return "Next: accountant.record(calibration) counts a release."
+    if total is None:
+        return "Next: accountant.guarantee(delta) with a delta above 0 says what they promise."
+    return "Next: .guarantee(delta) is the promise word for word; .explain() tells how each release was counted."
+
+
 def _lead(shares: Sequence[Share]) -> str:
     share = shares[0] if shares else None
     if share is None or share.total is None or share.noise is None:
         return ""
     told = share.influence.upper
-    parts = f"what the columns tell without the noise ({upper_text(told)} nats, paid once)" if told else ""
-    noise = f"what the noise of all releases lets through ({upper_text(rounded_up(share.noise))})"
+    parts = f"what the columns tell without the noise ({times_text(told)}, paid once)" if told else ""
+    noise = f"what can be learned through the noise of all releases ({upper_text(rounded_up(share.noise))})"
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 
 
@@ -102,6 +127,23 @@ def scale_text(entry: Entry) -> str:
     return number_text(entry.scale) if of_its_own else "-"
 
 
+def alone_text(entry: Entry) -> str:
+    """The epsilon of a release by itself; that of another tool is about single records, not about what is protected."""
+    return upper_text(float(entry.epsilon)) + (" per record" if entry.record is not None else "")
+
+
+def below_text(entries: Sequence[Entry], earlier: int) -> str:
+    """What stands below a table of releases: how many are left out, and what the epsilon of another tool means."""
+    others = any(entry.record is not None for entry in entries)
+    said = (
+        f"{earlier:,} earlier ones." if earlier > 0 else "",
+        "Per record: what another tool promises for single records; what it adds is about what is protected."
+        if others
+        else "",
+    )
+    return " ".join(filter(None, said))
+
+
 def _releases(entries: Sequence[Entry]) -> Table:
     return Table(
         caption="Each release, and what it counts by",
@@ -111,21 +153,21 @@ def _releases(entries: Sequence[Entry]) -> Table:
                 (Code(entry.text),),
                 entry.mechanism,
                 scale_text(entry),
-                number_text(float(entry.epsilon)),
+                alone_text(entry),
                 number_text(float(entry.delta)),
                 HOW[entry.family],
             )
             for entry in entries[-MOST_LISTED_RELEASES:]
         ],
         numbers=(2, 3, 4),
-        more=f"{len(entries) - MOST_LISTED_RELEASES:,} earlier ones." if len(entries) > MOST_LISTED_RELEASES else "",
+        more=below_text(entries[-MOST_LISTED_RELEASES:], len(entries) - MOST_LISTED_RELEASES),
     )
 
 
 def _shares(shares: Sequence[Share]) -> tuple[Table | Paragraph, ...]:
     table = Table(
         caption="The largest over models and pairs of secrets; the total is the largest of these",
-        header=("protected", "pair of secrets", "noise hides", "others tell (nats)", "noise lets through", "together"),
+        header=("protected", "pair of secrets", "noise hides", "others tell, in nats", "through the noise", "together"),
         rows=[
             (
                 name_text(share.protected),

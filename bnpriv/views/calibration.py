@@ -20,16 +20,33 @@ from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit
 from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
 from bnpriv.render import document as doc
-from bnpriv.render.document import Badge, Block, Code, Fact, Figure, Inline, Paragraph, Section, Table, Text, Tone, fact
-from bnpriv.render.figures import bar_legend, cut_text, noise_bar
+from bnpriv.render.document import (
+    Badge,
+    Block,
+    Code,
+    Fact,
+    Figure,
+    Inline,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    Tone,
+    fact,
+    later,
+)
+from bnpriv.render.figures import bar_ends, bar_legend, cut_text, noise_bar
 from bnpriv.render.html import join
 from bnpriv.text import (
     Json,
     and_text,
+    by_times,
+    factor_text,
     full_text,
     name_text,
     number_text,
-    of_nats,
+    shorten,
+    times_text,
     upper_chance,
     upper_percent,
     upper_text,
@@ -45,9 +62,10 @@ from bnpriv.views.cards import (
 from bnpriv.views.certificate import MOST_REASONS
 from bnpriv.views.curves import channel_figures, curve_sections, law_drawing
 from bnpriv.views.words import (
+    MECHANISMS,
     MOST_SAID_PARTS,
     from_to,
-    named_scales_text,
+    mechanism_text,
     noise_name,
     parts_differ,
     scales_text,
@@ -86,18 +104,16 @@ def verdict_text(calibration: Calibrated) -> str:
     }[calibration.useful.verdict]
 
 
-def noise_text(calibration: Calibrated) -> str:
-    """Return the noise in a sentence."""
-    if is_none(calibration.noise):
-        return "No noise is added."
-    noise = sized_noise(calibration.noise, named_scales_text(calibration))
-    many = " to the parts" if parts_differ(calibration) and len(calibration.useful.parts) > MOST_SAID_PARTS else ""
-    done = "takes the place of the exact answer" if isinstance(calibration.noise, Channel) else f"is added{many}"
-    some = f"err by at most {errors_text(calibration)}" if calibration.quantile(LEVEL) else "are exact"
-    errors = f"{noise} {done}: 19 releases of 20 {some}"
-    if parts_differ(calibration):
-        return f"{errors}."
-    return f"{errors}, and the mean error is {number_text(calibration.expected_error)}{averaged_text(calibration)}."
+def further_text(calibration: Calibrated) -> str:
+    """Return what `brief_text` leaves open: the mean error, and of a quilt what the shielded columns still tell."""
+    said = list[str]()
+    if not is_none(calibration.noise) and not parts_differ(calibration):
+        averaged = averaged_text(calibration)
+        said.append(f"The mean error is {number_text(calibration.expected_error)}{averaged}.")
+    worst = next(iter(calibration.certificate.decisions), None)
+    if isinstance(worst, Decision) and worst.scale:
+        said.append(_shielded(calibration, worst))
+    return " ".join(said)
 
 
 def averaged_text(calibration: Calibrated) -> str:
@@ -114,7 +130,7 @@ def is_weighted(calibration: Calibrated) -> bool:
 
 
 def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
-    """Return by how much 19 releases of 20 err at most: each part by its own where they differ."""
+    """Return by how much 95 % of releases err at most: each part by its own where they differ."""
     if parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
         return from_to(errors, [upper_text(error) for error in errors], most)
@@ -122,32 +138,34 @@ def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
 
 
 def reason_text(calibration: Calibrated) -> str:
-    """Return in a sentence or two what the noise is for, or why there is none."""
-    decisions = [decision for decision in calibration.certificate.decisions if isinstance(decision, Decision)]
-    if not decisions:
+    """Return why there is no noise."""
+    worst = next(iter(calibration.certificate.decisions), None)
+    if not isinstance(worst, Decision):
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
-    worst = decisions[0]
-    protected = name_text(worst.protected)
-    told = of_nats(upper_text(worst.influence.upper))
-    if worst.scale == 0 and not worst.queried_near:
-        if worst.excess is not None:
-            budget = of_nats(f"{calibration.epsilon:g}")
-            return (
-                f"The queried columns together tell more than {budget} about {protected} so rarely that delta is "
-                f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
-            )
+    protected, near = name_text(worst.protected), [name_text(name) for name in sorted(worst.queried_near)]
+    read = "Together the queried columns move"
+    if near:
+        read = f"No change of {and_text(near)} moves the answer; together the other queried columns move"
+    if worst.excess is not None:
         return (
-            f"The queried columns together tell at most {told} about {protected}, which is within the budget of "
-            f"{calibration.epsilon:g}."
+            f"{read} the odds about {protected} by more than {times_text(calibration.epsilon)} so rarely that delta is "
+            f"{upper_chance(worst.excess)}, which is within the {full_text(calibration.delta)} that is allowed."
         )
-    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
-    moved = f"a change of {hidden} can move the {_answer(calibration)} by {number_text(worst.sensitivity.upper)}"
+    return (
+        f"{read} the odds about {protected} {by_times(worst.influence.upper)}, which is within the budget of "
+        f"{factor_text(calibration.epsilon)} times (epsilon {calibration.epsilon:g})."
+    )
+
+
+def _shielded(calibration: Calibrated, worst: Decision) -> str:
+    """Return what the columns that are not hidden tell, which is taken off the budget."""
+    protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
-        return f"The noise hides all that could tell about {protected}: {moved}."
+        return f"It hides all that could tell about {protected}."
     seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
     return (
-        f"The noise hides {hidden}: {moved}. The rest of the query tells no more about {protected} than "
-        f"{seen}, {told}, which is taken off the budget of {calibration.epsilon:g}."
+        f"The rest of the query tells no more about {protected} than {seen}, which moves the odds "
+        f"{by_times(worst.influence.upper)}; that is taken off the budget of epsilon {calibration.epsilon:g}."
     )
 
 
@@ -156,6 +174,7 @@ def brief_text(calibration: Calibrated) -> str:
     if is_none(calibration.noise):
         return f"None. {reason_text(calibration)}"
     noise = sized_noise(calibration.noise, scales_text(calibration))
+    noise += " takes the place of the exact answer" if isinstance(calibration.noise, Channel) else ""
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         weights = "" if calibration.shape is None else calibration.shape.text
@@ -202,8 +221,8 @@ def share_text(calibration: Calibrated) -> str:
     if useful.constant:
         return f"{WITHOUT_DATA[0].upper()}{WITHOUT_DATA[1:]}"
     if not calibration.quantile(LEVEL):
-        return f"19 releases of 20 are exact{averaged}."
-    error = "19 releases of 20 err by at most"
+        return f"95 % of releases are exact{averaged}."
+    error = "95 % of releases err by at most"
     if useful.verdict == "unknown":
         return f"{error} {errors_text(calibration)}{averaged}."
     share = f"{upper_percent(useful.share)} of {useful.whole_text}"
@@ -271,7 +290,7 @@ def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     for query, places in found.pieces:
         if isinstance(query, Derived):
             bounds = query.error_bounds([halves[k] for k in places], schema)
-            errs = "".join(f"; the answer of 19 of 20 releases errs by at most {upper_text(each)}" for each in bounds)
+            errs = "".join(f"; the answer of 95 % of releases errs by at most {upper_text(each)}" for each in bounds)
             said.append(f"{query}: to {query.base_text(schema)}{errs}.")
     what = (
         "Noise, errors and shares of the range are told of these numbers. The answer is worked out of them after the "
@@ -296,7 +315,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
         fact("What noise it needs, and why", brief_text(calibration)),
         sureness_fact(guarantee),
         belief_fact(guarantee),
-        fact("Mechanism", (Code(str(calibration.mechanism)),)),
+        fact("Mechanism", mechanism_text(calibration.mechanism)),
         fact("Source of the model", guarantee.source),
     )
 
@@ -307,13 +326,12 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     if found is None or reach == 0:
         return ()
     low, high, label = found
-    span_text = f"range of {label}: {number_text(low)} to {number_text(high)}"
-    desc = f"The {span_text}; 19 of 20 releases err by at most {upper_text(reach)}, "
+    error = f"95 % of releases err by at most {upper_text(reach)}"
+    desc = f"The range of {label}: {number_text(low)} to {number_text(high)}; {error}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
-    legend = bar_legend(span_text, "error of 19 of 20 releases" + cut_text(high - low, reach))
-    caption = "Drawn to scale around the middle of the range; no data have been looked at."
-    return (Figure(join(bar, legend), caption),)
+    drawn = bar_legend(f"{error}{cut_text(high - low, reach)}; drawn around the middle, no data were looked at")
+    return (Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
 
 
 def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
@@ -334,7 +352,7 @@ def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
 
 
 def deciding_error(calibration: Calibrated) -> float:
-    """Return by how much that output errs at most in 19 releases of 20."""
+    """Return by how much that output errs at most in 95 % of releases."""
     return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
 
 
@@ -402,18 +420,30 @@ def calibration_document(calibration: Calibrated) -> doc.Document:
         verdict=badge.text,
         tone=badge.tone,
         lead=share_text(calibration),
-        short=(
-            share_text(calibration),
-            f"Noise: {brief_text(calibration)}",
-            *short_guarantee(calibration.guarantee),
-            "Next: bp.release(calibration, data) releases it; .explain() and .to_html() tell more.",
-        ),
-        number=number_text(calibration.quantile(LEVEL)),
-        answer=noise_figure(calibration),
-        facts=answer_facts(calibration),
-        sections=calibration_sections(calibration),
-        data=calibration_data(calibration),
+        short=short_lines(calibration, next_step(calibration, RELEASE_IT)),
+        number=str(calibration.quantile(LEVEL)),
+        answer=later(lambda: noise_figure(calibration)),
+        facts=later(lambda: answer_facts(calibration)),
+        sections=later(lambda: calibration_sections(calibration)),
+        data=later(lambda: calibration_data(calibration)),
     )
+
+
+RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells why it needs this noise."
+HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
+
+
+def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
+    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next."""
+    share = share_text(calibration)
+    noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
+    found = reason_text(calibration) if is_none(calibration.noise) else noise
+    return (found, *short_guarantee(calibration.guarantee), further)
+
+
+def next_step(calibration: Calibrated, useful: str) -> str:
+    """What to do next: where the answer is useless, to find out what would help."""
+    return HELP if calibration.useful.verdict == "useless" else useful
 
 
 def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
@@ -430,20 +460,20 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
 
 
 def noise_section(calibration: Calibrated) -> Section:
-    """Return how much noise there is, and why."""
-    certificate = calibration.certificate
-    further = (*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped))
-    by_quilts = any(isinstance(decision, Decision) for decision in certificate.decisions)
-    reason = f" {reason_text(calibration)}" if by_quilts else ""
+    """Return how large the noise is on average, what of the budget it leaves, and every decision behind it."""
+    certificate, first = calibration.certificate, brief_text(calibration)
+    further = [*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped)]
+    further = [each for each in further if each not in first]
+    said = further_text(calibration)
     return Section(
-        title="What noise it needs, and why",
+        title="More on the noise",
         id="noise",
         blocks=(
-            Paragraph(f"{noise_text(calibration)}{reason}"),
+            *((Paragraph(said),) if said else ()),
             *_parts(calibration),
             *together(calibration.noise, calibration.query, calibration.framework.schema),
             *_decisions(calibration),
-            *((doc.Items(further),) if further else ()),
+            *((doc.Items(tuple(further)),) if further else ()),
         ),
     )
 
@@ -457,7 +487,7 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
     equal = "" if shape.equal is None or shape.is_equal else f"; equal weights: scale {number_text(max(shape.equal))}"
     yield Table(
         caption=f"The parts of the answer, weighed {RULES[shape.name]}{equal}",
-        header=("part", "weight", "scale", "19 of 20 releases err by at most", "of its range", "verdict"),
+        header=("part", "weight", "scale", "95 % of releases err by at most", "of its range", "verdict"),
         rows=[
             (
                 (doc.Code(part.label),),
@@ -486,18 +516,18 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
                 "pair of secrets",
                 "noise hides",
                 "answer moves by",
-                "quilt",
-                "it tells (nats)",
+                "quilt (shield)",
+                "it moves the odds by",
                 "scale",
             ),
             rows=rows,
             numbers=(3, 5),
             more=f"{left:,} more decisions, for which no more noise is needed." if left > 0 else "",
         )
-    elif calibration.certificate.reasons:
+    elif len(found) > 1 or any(isinstance(each, LawDecision) and each.distance is not None for each in found):
         yield doc.Items(calibration.certificate.reasons)
     by_laws = next((decision for decision in found if isinstance(decision, LawDecision)), None)
-    drawn = None if by_laws is None else law_drawing(by_laws)
+    drawn = None if by_laws is None else law_drawing(by_laws, str(calibration.query))
     if drawn is not None:
         yield drawn
     yield from channel_figures(calibration)
@@ -513,7 +543,7 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
         (doc.Names(tuple(decision.queried_near), nothing="nothing"),),
         number_text(decision.sensitivity.upper),
         (doc.Names(quilt, nothing=nothing),),
-        upper_text(decision.influence.upper) + passed,
+        times_text(decision.influence.upper) + passed,
         arithmetic_text(decision, calibration.epsilon),
     )
 
@@ -521,23 +551,33 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word."""
     return Section(
-        title="The guarantee, word for word", id="guarantee", blocks=(doc.Quote(guarantee.sentence),), explained=True
+        title="The guarantee, word for word",
+        id="guarantee",
+        blocks=(doc.Quote(guarantee.sentence),),
+        explained=True,
+        answers=("What is protected", "From whom", "What it can change", "Source of the model"),
     )
+
+
+TRUST = "What the model must be trusted for"
 
 
 def trust_section(source: str | None, assumptions: Iterable[str], certificate: Certificate | None) -> Section:
     """Return where the model comes from, and what must hold outside the library."""
-    theorem: tuple[Block, ...] = ()
-    if certificate is not None:
-        theorem = (Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."),)
-    origin = Paragraph(("Source of the model: ", doc.Strong("not stated" if source is None else source), "."))
     assumed = tuple(f"Assumed: {assumption}" for assumption in assumptions)
+    blocks: tuple[Block, ...] = (doc.Items(assumed),) if assumed else ()
+    if certificate is not None:
+        blocks = (*blocks, Paragraph(f"Theorem: {certificate.theorem}. Its numbers are {certificate.known}."))
+    # facts name the source, and the guarantee where there is a certificate
+    origin = () if certificate is not None or source is None else (Paragraph(f"Source of the model: {source}."),)
     return Section(
-        title="What the model must be trusted for",
+        title=TRUST,
         id="trust",
-        blocks=(origin, *((doc.Items(assumed),) if assumed else ()), *theorem),
+        blocks=blocks,
         folded=True,
         explained=True,
+        in_short=(*blocks, *origin),
+        answers=(TRUST,),
     )
 
 
@@ -546,7 +586,38 @@ def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, l
     compared: tuple[Block, ...] = ()
     if calibrations:
         compared = (comparison_table(calibrations, limit), Paragraph(limit.text), *_smaller_delta(calibrations))
-    return Section(title="The mechanisms compared", id="plan", blocks=(*compared, *refused(refusals)))
+    return Section(
+        title="The mechanisms compared",
+        id="plan",
+        blocks=(*compared, *refused(refusals)),
+        explained=bool(calibrations),
+        in_short=(_few_columns(calibrations),) if calibrations else (),
+    )
+
+
+MOST_EXPLAINED = 5
+"""Mechanisms that are compared on one screen."""
+
+
+def _few_columns(calibrations: Sequence[Calibrated]) -> Table:
+    """The comparison in few columns, for one screen."""
+    left = len(calibrations) - MOST_EXPLAINED
+    return Table(
+        caption="The least error first",
+        header=("mechanism", "noise", "scale", "19 of 20 err by at most", "answer"),
+        rows=[
+            (
+                (Code(shorten(str(each.mechanism), 34)),),
+                "none" if is_none(each.noise) else noise_name(each.noise),
+                "-" if isinstance(each.noise, Channel) else scales_text(each, MOST_IN_CELL),
+                errors_text(each, MOST_IN_CELL),
+                "; ".join(filter(None, (each.useful.verdict, _note(each)))),
+            )
+            for each in calibrations[:MOST_EXPLAINED]
+        ],
+        numbers=(2, 3),
+        more=f"{left} more." if left > 0 else "",
+    )
 
 
 def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
@@ -575,7 +646,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
         header=(
             *("mechanism", "noise", "scale", "mean error"),
             *((f"times the least{'' if limit.kind == 'exact' else ', at most'}",) if limit.least else ()),
-            *("answer", "19 of 20 releases err by at most"),
+            *("answer", "95 % of releases err by at most"),
         ),
         rows=[_compared(calibration, limit) for calibration in calibrations],
         numbers=(2, 3, 4) if limit.least else (2, 3),
@@ -584,11 +655,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
 
 def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
-    note = calibration.certificate.caution
-    if calibration.guarantee.baseline_text:
-        note = f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
-    if calibration.holds_for_draws_only:
-        note = "for the models drawn only"
+    doing = MECHANISMS.get(type(calibration.mechanism).__name__, "")
     error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
     over = limit.over(calibration)
     unlike = averaged_text(calibration).removeprefix(", ") if limit.least and over is None else ""
@@ -597,7 +664,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         desc = f"{upper_percent(reach / length)} of the range of {found[2]}"
         error = doc.Cell(error, drawing=noise_bar(length, reach, title="Error against range", desc=desc))
     return (
-        doc.Cell((doc.Code(str(calibration.mechanism)),), note=note),
+        doc.Cell((doc.Code(str(calibration.mechanism)),), note="; ".join(filter(None, (doing, _note(calibration))))),
         "none" if is_none(calibration.noise) else noise_name(calibration.noise),
         "-" if isinstance(calibration.noise, Channel) else scales_text(calibration, MOST_IN_CELL),
         doc.Cell(_mean_error(calibration), note=unlike),
@@ -605,6 +672,15 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
         (verdict_badge(calibration),),
         error,
     )
+
+
+def _note(calibration: Calibrated) -> str:
+    """Return what must be known of a mechanism beside others: how sure it is, or that it promises something else."""
+    if calibration.holds_for_draws_only:
+        return "for the models drawn only"
+    if calibration.guarantee.baseline_text:
+        return f"a baseline: epsilon {upper_text(calibration.guarantee.epsilon)} for the secrets"
+    return calibration.certificate.caution
 
 
 def _mean_error(calibration: Calibrated) -> str:
@@ -628,9 +704,40 @@ def refused(refusals: Refusals) -> tuple[Section, ...]:
     return (Section(title=f"Not possible: {many}", blocks=(doc.Items(items),), folded=True),)
 
 
+RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; .explain() compares the mechanisms."
+
+
 def plan_document(found: Plan) -> doc.Document:
     """The comparison of a plan, and the document of its best calibration."""
-    comparison = comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
+    if not found.calibrations:
+        headline = "No mechanism supports this query"
+        return doc.Document(
+            kind="plan", headline=headline, sections=(_comparison(found),), data=later(lambda: _plan_data(found))
+        )
+    best = calibration_document(found.calibrations[0])
+
+    def sections() -> tuple[Section, ...]:
+        ahead = () if found.closer is None else (found.closer.section,)
+        asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
+        return (*ahead, _comparison(found), *asides, *best.sections)
+
+    return replace(
+        best,
+        kind="plan",
+        title=f"{found.calibrations[0].query}: mechanisms compared",
+        short=short_lines(found.best, next_step(found.best, RELEASE_BEST)),
+        answer=later(lambda: best.answer),
+        facts=later(lambda: best.facts),
+        sections=later(sections),
+        data=later(lambda: _plan_data(found)),
+    )
+
+
+def _comparison(found: Plan) -> Section:
+    return comparison_section((*found.calibrations, *found.baselines), found.refusals, found.limit)
+
+
+def _plan_data(found: Plan) -> Json:
     data: dict[str, object] = {
         "calibrations": [calibration.to_dict() for calibration in found.calibrations],
         "limit": found.limit.to_json(found.calibrations),
@@ -646,18 +753,6 @@ def plan_document(found: Plan) -> doc.Document:
         data["public"] = found.public.document.data
     if found.closer is not None:
         data["closer_secrets"] = [step.to_json() for step in found.closer.steps]
-    if not found.calibrations:
-        headline = "No mechanism supports this query"
-        return doc.Document(kind="plan", headline=headline, sections=(comparison,), data=data)
-    best = calibration_document(found.calibrations[0])
-    ahead = () if found.closer is None else (found.closer.section,)
     if found.table is not None:
         data["private_table"] = found.table.to_json()
-    asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
-    return replace(
-        best,
-        kind="plan",
-        title=f"{found.calibrations[0].query}: mechanisms compared",
-        sections=(*ahead, comparison, *asides, *best.sections),
-        data=data,
-    )
+    return data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from bnpriv.bound import Kind
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import Guarantee, percent_of
@@ -29,7 +30,20 @@ from bnpriv.render.document import (
     fact,
 )
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
-from bnpriv.text import and_text, full_text, name_text, percent_text, shorten, upper_chance
+from bnpriv.text import (
+    SPELLED,
+    and_text,
+    factor_text,
+    full_text,
+    name_text,
+    percent_text,
+    shorten,
+    some_text,
+    upper_chance,
+    upper_text,
+    visible,
+    width,
+)
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -178,10 +192,9 @@ def _cut(labels: Sequence[Category]) -> str:
 
 def guarantee_document(guarantee: Guarantee) -> Document:
     """Who cannot learn what, how far a belief can move, and the sentence that says it."""
-    budget = f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
     return Document(
         kind="guarantee",
-        headline=f"Guarantee of {budget} for {and_text([name_text(secret.attribute) for secret in guarantee.secrets])}",
+        headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
@@ -194,23 +207,81 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     )
 
 
-MOST_SAID = 170
-"""Letters of what is protected, or of a source, in what is printed: not two lines."""
+MOST_SAID = 175
+"""Letters of what is printed in two lines, whose words leave some room at their ends."""
+
+MOST_DIGITS = 8
+"""Letters of an epsilon that somebody wrote; what has more was computed."""
+
+SURE: dict[Kind, str] = {
+    "exact": "worked out exactly",
+    "certified": "a proved bound",
+    "estimate": "an estimate, not proved",
+}
+"""How well the noise is known to be enough."""
 
 
 def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[str, ...]:
-    """What is protected from whom, at what strength, and under which model: three lines of what is printed."""
-    protected = shorten(guarantee.protected_text, MOST_SAID)
-    budget = f"epsilon {guarantee.epsilon:g}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
-    moved = belief_fact(guarantee).lines[0]
-    known = {"exact": "exact", "certified": "a proved bound", "estimate": "an estimate, not proved"}[guarantee.kind]
-    if guarantee.confidence is not None:
-        known = f"certified with confidence {percent_of(guarantee.confidence)} %"
-    return (
-        f"Protected from anybody who sees {sees}: {protected}.",
-        f"Strength: {budget} ({known}). {moved}",
-        f"Model: {shorten(guarantee.source, MOST_SAID)}.",
-    )
+    """What is protected from whom, at what strength, and under which model: at most five lines of what is printed."""
+    return (short_protected(guarantee, sees), f"Strength: {_strength(guarantee)}.", _model(guarantee))
+
+
+def short_protected(guarantee: Guarantee, sees: str = "the answer") -> str:
+    """What is protected from whom, and that single records are not where they are not."""
+    records = "" if guarantee.single_values or guarantee.baseline_text else "; single records are not"
+    opened = f"Protected from anybody who sees {sees}: "
+    return f"{fitted(opened, guarantee.secrets, MOST_SAID - len(records))}{records}."
+
+
+def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAID) -> str:
+    """What is protected, in so many letters: of one secret its middle goes, of several all but the columns."""
+    said, room = "; ".join(map(str, secrets)), most - len(opened)
+    if width(said) <= room:
+        return f"{opened}{said}"
+    named = f"{and_text([each.secret for each in secrets])} (the pairs that .explain() names)"
+    if len(secrets) > 1:
+        return f"{opened}{named if width(named) <= room else _counted(secrets)}"
+    (only,) = secrets
+    return f"{opened}{shorten(only.secret, room - 40)} ({shorten(only.pairs, 36)})"
+
+
+def _counted(secrets: Sequence[ProtectedSecret]) -> str:
+    return f"{len(secrets)} secrets, of {some_text([each.attribute for each in secrets], 3)}"
+
+
+def _strength(guarantee: Guarantee) -> str:
+    """How far odds, and beliefs where they are bounded, can move, how often further, and how sure that is."""
+    sure = "" if guarantee.confidence is None else f", with confidence {percent_of(guarantee.confidence)} %"
+    if math.isinf(guarantee.nats):
+        return f"no factor bounds the odds ({budget_text(guarantee)}{sure})"
+    some = some_text(guarantee.with_belief, 2)
+    of = "" if guarantee.with_belief == guarantee.protected else f" in a secret of {some}"
+    belief = f", a belief of 10 %{of} to at most {guarantee.moved_text()}" if guarantee.with_belief else ""
+    rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.failure else ""
+    moved = f"odds move by at most {factor_text(guarantee.nats)} times"
+    return f"{moved}{belief}{rare} ({budget_text(guarantee)}{sure})"
+
+
+def budget_text(guarantee: Guarantee) -> str:
+    """Epsilon, rounded up where it is a computed number, and, where it is above 0, delta with all its digits."""
+    asked = full_text(guarantee.epsilon)
+    epsilon = asked if len(asked) <= MOST_DIGITS else upper_text(guarantee.epsilon)
+    return f"epsilon {epsilon}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
+
+
+def _model(guarantee: Guarantee) -> str:
+    """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
+    return model_line(guarantee.observer, guarantee.source, SURE[guarantee.kind])
+
+
+def model_line(observer: str, source: str | None, sure: str = "") -> str:
+    """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
+    believed = "" if observer == "the declared model" else f"{observer}; "
+    known = f"; {sure}" if sure else ""
+    told, room = visible(believed + (source or "source not stated")), 92 - len(known)
+    # a sentence loses its end, where names would lose their middle
+    cut = told if len(told) <= room else f"{told[: room - 4].rpartition(' ')[0] or told[: room - 4]} ..."
+    return f"Model: {cut}{known}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
@@ -274,9 +345,9 @@ def even_text(nats: float) -> str:
     >>> even_text(1.0)
     'Even odds between the two secrets of a pair become at most 2.72 to 1, that is 73.2 % for one of them'
     """
-    between, factor = "Even odds between the two secrets of a pair", odds.factor_text(nats)
+    between, factor = "Even odds between the two secrets of a pair", factor_text(nats)
     if math.isinf(nats):
         return f"{between} can become certainty"
-    if nats > odds.SPELLED:
+    if nats > SPELLED:
         return f"{between} can become as good as certainty, {factor} to 1"
     return f"{between} become at most {factor} to 1, that is {odds.belief_text(0.5, nats)} for one of them"

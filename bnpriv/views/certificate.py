@@ -23,7 +23,7 @@ from bnpriv.kinds.draws.laws import SampledLaws
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 from bnpriv.mechanisms.more_draws import draws_needed
 from bnpriv.render.document import Code, Document, Items, Section, fact
-from bnpriv.text import full_text, number_text, percent_text, rough_text
+from bnpriv.text import by_times, full_text, number_text, percent_text, rough_text
 
 # --------------------------------------------------------------------------------------------------
 # What certificates say about draws: models from a posterior, laws from tables (docs/claims/posterior.md, draws.md).
@@ -43,10 +43,9 @@ def with_draws(framework: Framework, query: Query, certificate: Certificate) -> 
 
 def points_text(values: FloatArray) -> str:
     """Return what half, 95 % and all of the draws tell at most, and which draw tells most."""
-    half, most, every = (number_text(point) for point in draw_points(values))
+    half, most, every = map(by_times, draw_points(values))
     return (
-        f"half of the draws tell at most {half} nats, 95 % at most {most}, all at most {every} "
-        f"(draw {int(np.argmax(values.max(axis=1)))})."
+        f"half of the draws move the odds {half}, 95 % {most}, all {every} (draw {int(np.argmax(values.max(axis=1)))})."
     )
 
 
@@ -195,16 +194,16 @@ def learned_notes(evidence: Laws) -> tuple[str, ...]:
         return ()
     apart = sampling.told_apart(evidence.dimension)
     how = (
-        f"The laws of the answer were learned from {sampling.draws:,} independent draws under each secret "
+        f"The distributions of the answer were learned from {sampling.draws:,} independent draws under each secret "
         f"(seed {sampling.seed}; at most {apart:,} values are told apart){_waited(evidence)}."
     )
     drawn, effective = _posterior_of(evidence)
     if drawn is not None and drawn.reading == "belief":
         kind = "draws" if drawn.log_weights is None else "weighted draws"
         how = (
-            f"The laws of the answer were learned from {sampling.draws:,} tables under each secret, drawn below the "
-            f"{drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
-            f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
+            f"The distributions of the answer were learned from {sampling.draws:,} tables under each secret, drawn "
+            f"below the {drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
+            f"apart); those in the rarest secret count as {number_text(effective)} independent ones."
         )
     if sampling.confidence is None:
         return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."

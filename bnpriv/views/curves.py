@@ -13,19 +13,22 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.distributions import Atoms, Normal, mahalanobis
 from bnpriv.core.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
+from bnpriv.core.frameworks.pairs import DISTRIBUTION
 from bnpriv.core.mechanisms.certificate import model_text
 from bnpriv.core.mechanisms.k_fold import SUMS_RULE, sums_of_records
-from bnpriv.core.mechanisms.law_decision import ANSWER_RULE, LawDecision
+from bnpriv.core.mechanisms.law_decision import ANSWER_RULE, GAP_RULE, MOVED_RULE, LawDecision
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
+from bnpriv.core.secrets import BETWEEN
 from bnpriv.errors import LawError, Refusal, RefusedError, SizeError
 from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss, curve_figure, views_table
+from bnpriv.mechanisms.gaussian.laws import RELAXED_RULE
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Figure, Paragraph, Section
-from bnpriv.render.figures import TwoLaws, axes, two_laws
+from bnpriv.render.figures import Panel, TwoLaws, axes, label, two_laws
 from bnpriv.render.svg import BOTH_SECRETS
-from bnpriv.text import number_text, visible
+from bnpriv.text import number_text, shorten, visible
 from bnpriv.views.words import noise_name
 
 if TYPE_CHECKING:
@@ -50,18 +53,29 @@ PLOTTED_SCALES = 4.0
 LEAST_STEP = 2.0**-1000
 """Laws that lie closer together are not drawn: doubles between them have few digits."""
 
+DRAWN = dict.fromkeys((ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE), "how likely each exact answer is")
+DRAWN[SUMS_RULE] = "how likely each sum of the records that change is"
+"""What is plotted of the laws of a rule, where they are of more than what one record adds."""
+
 UNSEEN = 1e-4
 """Mass of each tail that is not drawn."""
 
 
-def law_drawing(decision: LawDecision) -> Figure | None:
-    """The drawing for a page; None for laws of several numbers, or that lie too close together."""
-    drawn = decided_laws(decision)
+def law_drawing(decision: LawDecision, answer: str) -> Figure | None:
+    """The drawing for a page; None for laws of several numbers, or that lie too close together.
+
+    Parameters
+    ----------
+    decision : LawDecision
+    answer : str
+        What was asked for.
+    """
+    drawn = decided_laws(decision, answer)
     if drawn is None:
         return None
-    which = f"{decision.pair}{model_text(decision.model, decision.models)}; {decision.rule}"
-    learned = f", from {decision.draws:,} draws of each" if decision.draws else ""
-    return Figure(two_laws(drawn), f"{drawn.title}: {which}{learned}, up to a shift; {_noise_text(decision)}.")
+    worst = f"; of {decision.models:,} models number {decision.model} needs most noise" if decision.models > 1 else ""
+    learned = f"; learned from {decision.draws:,} draws of each" if decision.draws else ""
+    return Figure(two_laws(drawn), f"{drawn.title}: {decision.pair}{worst}{learned}.")
 
 
 def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
@@ -74,34 +88,36 @@ def plot_decision(decision: LawDecision, ax: Axes | None) -> Axes:
     MissingExtraError
         If matplotlib is not installed.
     """
-    laws, dimension = decided_laws(decision), decision.first.dimension
+    laws, dimension = decided_laws(decision, "answer"), decision.first.dimension
     if laws is None:
         kind = type(decision.first).__name__
         raise LawError(
-            "only laws of one number are drawn",
+            "only distributions of one number are drawn",
             found=f"{kind} in dimension {dimension}" if dimension > 1 else "numbers too close together for doubles",
             remedy="Look at to_json() instead.",
         )
     drawn, known = axes(ax), "from draws" if decision.draws else "exact"
     # what each kernel of `_noisy` sums up to, which a picture without numbers does without
     mass = decision.scale * (np.sqrt(2 * np.pi) if decision.noise == "gaussian" else 2.0)
-    for law, noisy, colour, name in zip(
-        laws.exact, laws.noisy or ((), ()), ("tab:blue", "tab:orange"), BOTH_SECRETS, strict=True
-    ):
-        x, masses = np.transpose(law)
-        drawn.vlines(x, 0, masses, color=colour, alpha=0.5, label=f"{name} secret, {known}")
-        if noisy:
-            x, heights = np.transpose(noisy)
-            drawn.plot(x, heights / mass, color=colour, label=f"{name} secret, with noise")
-    drawn.set_xlabel("answer, up to a shift")
+    for panel in laws.panels:
+        for law, colour, name in zip(panel.heights, ("tab:blue", "tab:orange"), BOTH_SECRETS, strict=True):
+            x, heights = np.transpose(law)
+            if panel.masses:
+                drawn.vlines(x, 0, heights, color=colour, alpha=0.5, label=f"{name} secret, {known}")
+            else:
+                drawn.plot(x, heights / mass, color=colour, label=f"{name} secret, with noise")
+    drawn.set_xlabel(label(laws.across))
     drawn.set_ylabel("probability, or density with noise")
     drawn.set_title(f"{decision.protected}: {decision.pair}{model_text(decision.model, decision.models)}")
     drawn.legend()
     return drawn
 
 
-def decided_laws(decision: LawDecision) -> TwoLaws | None:
-    """The two laws that decided the noise and what is released of them, as pages and matplotlib draw them."""
+def decided_laws(decision: LawDecision, answer: str) -> TwoLaws | None:
+    """The two laws that decided the noise and what is released of them, as pages and matplotlib draw them.
+
+    Some are those of a part of the records alone, so that only differences mean anything: 0 is the middle of the means.
+    """
     first, second = drawable(decision.first), drawable(decision.second)
     if first is None or second is None:
         return None
@@ -110,23 +126,30 @@ def decided_laws(decision: LawDecision) -> TwoLaws | None:
     places = _places(low - margin, high + margin)
     if places is None:
         return None
+    means = float(first.mean[0]), float(second.mean[0])
+    around = places - (means[0] / 2 + means[1] / 2)
+    words = DRAWN.get(decision.rule, "how likely each amount is that one record adds")
     binned = [_binned(law, places) for law in (first, second)]
-    noisy = [_heights(places, _noisy(masses, places, decision)) for masses in binned] if scale > 0 else None
-    known = f"law learned from {decision.draws:,} draws" if decision.draws else "exact law"
+    exact = [_heights(around, masses, thin=True) for masses in binned]
+    told = f"the same, with noise of scale {number_text(scale)}"
+    panels = [Panel(heights=exact, words=words, masses=True)]
+    if scale > 0:
+        noisy = [_heights(around, _noisy(masses, places, decision)) for masses in binned]
+        panels.append(Panel(heights=noisy, words=told, masses=False))
+    sides = tuple(decision.pair.split(BETWEEN))
+    if decision.protected == DISTRIBUTION:
+        sides = tuple(f"distribution {side}" for side in sides)
+    most = "decided the noise" if scale > 0 else "differ most"
     return TwoLaws(
-        start=float(places[0]),
-        end=float(places[-1]),
-        exact=[_heights(places, masses, thin=True) for masses in binned],
-        noisy=noisy,
-        names=("one secret", "the other"),
-        title=f"The two laws that decided the noise for {visible(decision.protected)}",
-        desc=f"Above the {known} under each secret, means {number_text(float(first.mean[0]))} and "
-        f"{number_text(float(second.mean[0]))}; below what is released, with {_noise_text(decision)}.",
+        ends=(float(around[0]), float(around[-1])),
+        panels=panels,
+        names=sides if len(sides) == 2 else ("one secret", f"the other one: {decision.pair}"),
+        across=f"difference in {shorten(visible(answer), 24)} from the middle of both",
+        title=f"The two distributions that {most} for {visible(decision.protected)}",
+        desc=f"{words}, under each secret; the means are {number_text(abs(means[0] - means[1]))} apart"
+        + (f"; below, {told}" if scale > 0 else ""),
+        signed=True,
     )
-
-
-def _noise_text(decision: LawDecision) -> str:
-    return f"noise of scale {number_text(decision.scale)}" if decision.scale > 0 else "no noise"
 
 
 def drawable(law: AnswerLaw) -> Atoms | None:
@@ -143,7 +166,7 @@ def drawable(law: AnswerLaw) -> Atoms | None:
     return Atoms(law.mean[0] + spread * deviations, masses / masses.sum())
 
 
-def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) -> Figure | None:
+def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str, answer: str) -> Figure | None:
     """Two laws of the answer, and those of what a channel releases; None where all mass is on one number."""
     exact = first, second
     places = _places(*_span(first, second))
@@ -154,17 +177,22 @@ def channel_drawing(first: Atoms, second: Atoms, channel: Channel, name: str) ->
     released = [Atoms(channel.outputs, each / np.sum(each)) for each in masses]
     title = f"The answer and what is released of it, for {visible(name)}"
     drawn = TwoLaws(
-        start=float(places[0]),
-        end=float(places[-1]),
-        exact=[_heights(places, _binned(law, places), thin=True) for law in exact],
-        noisy=[_heights(places, _binned(law, places), thin=True) for law in released],
-        names=("one secret", "the other"),
+        ends=(float(places[0]), float(places[-1])),
+        panels=[
+            Panel(heights=[_heights(places, _binned(law, places), thin=True) for law in laws], words=words, masses=True)
+            for laws, words in (
+                (exact, "how likely each exact answer is"),
+                (released, "how likely each released answer is: alike tells little"),
+            )
+        ],
+        names=("one secret", "the other one"),
+        across=shorten(visible(answer), 40),
         title=title,
-        desc="Above the law of the exact answer under each secret, below that of what is released: the more alike two "
-        "needles are, the less that number tells.",
-        noisy_needles=True,
+        desc="Above the distribution of the exact answer under each secret, below that of what is released: the more "
+        "alike two needles are, the less that number tells.",
+        whole=all(float(value).is_integer() for law in exact for value in law.support),
     )
-    return Figure(two_laws(drawn), f"{title}: how likely every number is under either secret.")
+    return Figure(two_laws(drawn), title)
 
 
 def _places(low: float, high: float) -> FloatArray | None:
@@ -285,7 +313,7 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
         table = views_table(curve, "The privacy loss in every view")
     except (SizeError, LawError, RefusedError):
         return
-    told = "the pairs of laws" if len(losses) > 2 else "the two laws"
+    told = "the pairs of distributions" if len(losses) > 2 else "the two distributions"
     told += " that decided the noise" if channel is None else " of which it tells most"
     guess = ", an estimate" if curve.epsilon.kind == "estimate" else ""
     yield Section(
@@ -315,7 +343,7 @@ def channel_figures(calibration: Calibrated) -> Iterator[Figure]:
         return
     apart = [PrivacyLoss(one.first, one.second).total_variation.upper for (one, *_), _ in known]
     (exact, *_), name = known[max(range(len(apart)), key=apart.__getitem__)]
-    figure = channel_drawing(exact.first, exact.second, channel, name)
+    figure = channel_drawing(exact.first, exact.second, channel, name, str(calibration.query))
     yield from () if figure is None else (figure,)
 
 
@@ -341,18 +369,19 @@ def _no_curve(pair: LawPair, noise: Noise) -> Refusal:
     stands = "The guarantee holds as it stands."
     if pair.departure is not None:
         return Refusal(
-            required="a privacy curve needs the laws of the answer itself",
-            found="normal laws that stand for tables whose records are clamped",
+            required="a privacy curve needs the distributions of the answer itself",
+            found="normal distributions that stand for tables whose records are clamped",
             remedy=stands,
         )
     if isinstance(pair.first, Normal):
         return Refusal(
-            required="the curve of normal laws is known with Gaussian noise, and where both have one covariance",
+            required="the curve of normal distributions is known with Gaussian noise, and where both have one "
+            "covariance",
             found=f"{name} noise" if isinstance(noise, Laplace) else f"two covariances, or {name} noise",
             remedy=f'Calibrate with noise="gaussian" and a delta. {stands}',
         )
     return Refusal(
-        required="a privacy curve needs the laws of one number, and noise that does not depend on them",
+        required="a privacy curve needs the distributions of one number, and noise that does not depend on them",
         found=f"{numbers} numbers" if numbers > 1 else f"{name} noise",
         remedy=f"Ask for one number. {stands}" if numbers > 1 else stands,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bnpriv.core.columns import State
-from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.influence.base import Influence, draw_points, plain_text
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.influence.ratios import independent_parts, joint_law
@@ -23,25 +22,25 @@ from bnpriv.render.document import Document, Figure, Items, Name, Names, Section
 from bnpriv.render.figures import HeatCell
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join
-from bnpriv.text import Json, chance_text, lines_text, number_text, of_nats, some_text, upper_text
+from bnpriv.text import Json, by_times, chance_text, factor_text, lines_text, number_text, some_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # --------------------------------------------------------------------------------------------------
-# How many nats which colour stands for.
+# Which factor on the odds which colour stands for.
 # --------------------------------------------------------------------------------------------------
 
-HEAT_LEVELS = ((0.1, "1"), (0.5, "2"), (1.0, "3"), (2.0, "4"), (4.0, "5"))
-"""Colours of a heat map: up to so many nats."""
+HEAT_LEVELS = ((1.1, "1"), (1.5, "2"), (3.0, "3"), (10.0, "4"), (50.0, "5"))
+"""Colours of a heat map: up to such a factor on the odds."""
 
 DASH, INFINITY_SIGN = "\u2013", "\u221e"
 
 LEGEND: tuple[tuple[str, str], ...] = (
-    ("zero", "0: tells nothing"),
+    ("zero", "1: tells nothing"),
     *(
         (level, f"{low:g} to {most:g}")
-        for (most, level), low in zip(HEAT_LEVELS, (0.0, *dict(HEAT_LEVELS)), strict=False)
+        for (most, level), low in zip(HEAT_LEVELS, (1.0, *dict(HEAT_LEVELS)), strict=False)
     ),
     ("6", f"over {HEAT_LEVELS[-1][0]:g}"),
     ("top", f"{INFINITY_SIGN}: no factor bounds the odds"),
@@ -66,15 +65,11 @@ def heat_cell(nats: float | None, columns: Collection[str], *, marked: bool = Fa
         return HeatCell(text=DASH, level="none", title="the attribute itself")
     if math.isnan(nats):
         return HeatCell(text=DASH, level="none", title="not looked at")
-    level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= most), "6")
-    # two decimals tell the colours apart
-    text = "<0.01" if 0 < nats < 0.005 else f"{nats:.2f}" if 0 < nats < 10 else f"{nats:,.0f}"
-    text = INFINITY_SIGN if math.isinf(nats) else text
-    moved = f"{of_nats(upper_text(nats))}, which moves the odds {odds.multiplied_text(nats)}"
+    level = "zero" if nats == 0 else next((level for most, level in HEAT_LEVELS if nats <= math.log(most)), "6")
     return HeatCell(
-        text=text,
+        text=INFINITY_SIGN if math.isinf(nats) else factor_text(nats),
         level="top" if math.isinf(nats) else level,
-        title=f"{some_text(columns)}: {moved}{note}",
+        title=f"{some_text(columns)}: moves the odds {by_times(nats)}{note}",
         marked=marked,
     )
 

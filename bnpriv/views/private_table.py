@@ -25,14 +25,31 @@ from bnpriv.render.document import (
     fact,
 )
 from bnpriv.render.figures import budget_bar
-from bnpriv.text import Json, and_text, full_text, name_text, number_text, of_nats, rounded_up, some_text, upper_text
+from bnpriv.text import (
+    Json,
+    and_text,
+    by_times,
+    full_text,
+    name_text,
+    number_text,
+    rounded_up,
+    shorten,
+    shorter,
+    some_text,
+    times_text,
+    upper_text,
+)
 from bnpriv.views.calibration import guarantee_section, trust_section
-from bnpriv.views.cards import belief_section, observer_fact, protected_fact, sureness_fact
+from bnpriv.views.cards import MOST_SAID, belief_section, observer_fact, protected_fact, short_guarantee, sureness_fact
 from bnpriv.views.report.words import witness_text
 
 REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
+
+NO_TABLE = "Next: change what is said to be in the way, or release single answers: bp.plan(framework, query, epsilon)."
+
+TABLE_NEXT = "Next: hand on .table, or ask .answer(query). A second table or a release beside it does cost."
 
 ANY_USE = (
     "It may be used for anything, any number of times, and handed on; nothing more is charged for it. A second table "
@@ -79,8 +96,9 @@ def _leans(rule: Any) -> str:
     """How much the promise hangs on the law that records are made up from (docs/claims/private_table_fill.md)."""
     places = rule.classes.moved * (1 if len(rule.classes) == 2 else 2)
     return (
-        "On the law of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 records, "
-        f"delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no law."
+        "On the distribution of a whole record given its class, more than a release does: were it wrong in 1 of 1,000 "
+        f"records, delta would grow by up to {number_text(min(1.0, places / 1000))}. A trimmed table leans on no "
+        "distribution."
     )
 
 
@@ -91,6 +109,7 @@ def table_document(made: Any) -> Document:
         (label, f"{size:,}", number_text(float(weight)))
         for (label, weight), size in zip(made.weights.items(), made.sizes, strict=True)
     ]
+    *promised, model = short_guarantee(rule.guarantee, "the table, or whatever is made of it")
     classes = Table(
         caption="The records that are handed on, and how many of the true table each stands for",
         header=("class", "records", "each stands for"),
@@ -102,6 +121,13 @@ def table_document(made: Any) -> Document:
         kicker="",
         headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
         lead=ANY_USE,
+        short=(
+            *promised,
+            *(() if made.mark is None else (made.mark.fact.lines[0],)),
+            model,
+            TABLE_NEXT,
+        ),
+        number=f"{sum(made.sizes)}",
         answer=(classes,),
         facts=(*_facts(rule), fact("What is kept", KEPT_NOWHERE), *(() if made.mark is None else (made.mark.fact,))),
         sections=(
@@ -118,9 +144,11 @@ def report_document(report: Any) -> Document:
     rows = [((Code(query),), ", ".join(map(number_text, values))) for query, values in report.answers.items()]
     caption = "Answers for the true table, estimated from this one"
     answers = Table(caption=caption, header=("query", "answer"), rows=rows, numbers=(1,))
-    shown = (Section(title="Answers", id="answers", blocks=(answers,)),) if rows else ()
+    shown = (Section(title="Answers", id="answers", blocks=(answers,), explained=True),) if rows else ()
     data = {**whole.data, "answers": [{"query": each, "values": list(told)} for each, told in report.answers.items()]}
-    return replace(whole, sections=(*shown, *whole.sections), data=data)
+    lines = [f"{query}: {', '.join(map(number_text, values))}" for query, values in report.answers.items()]
+    short = (*shorter([shorten(line, MOST_SAID // 2) for line in lines], 2), *whole.short)
+    return replace(whole, short=short, sections=(*shown, *whole.sections), data=data)
 
 
 def table_data(made: Any) -> Json:
@@ -185,10 +213,17 @@ def plan_document(plan: Any) -> Document:
         blocks.append(_errors_table(plan))
     possible = bool(rows)
     best = plan.best if possible else None
-    sections = [Section(title="Forms of the table", id="forms", blocks=tuple(blocks))] if possible else []
+    forms = Section(title="Forms of the table", id="forms", blocks=tuple(blocks), explained=True)
+    sections = [forms] if possible else []
     if refused:
         sections.append(
-            Section(title="Forms that cannot be", id="refused", blocks=tuple(map(Paragraph, refused)), folded=possible)
+            Section(
+                title="Forms that cannot be",
+                id="refused",
+                blocks=tuple(map(Paragraph, refused)),
+                folded=possible,
+                explained=True,
+            )
         )
     return Document(
         kind="table plan",
@@ -197,6 +232,14 @@ def plan_document(plan: Any) -> Document:
         if best is not None
         else "No private table of this kind can be handed on",
         lead=ANY_USE if possible else "",
+        short=(*refused, NO_TABLE)
+        if best is None
+        else (
+            f"On average it leaves out {plan.left_out(best.form):,.0f} records"
+            + ("." if best.law is None else f" and makes up {plan.made_up(best.form):,.3g}."),
+            *short_guarantee(best.guarantee, "the table, or whatever is made of it"),
+            "Next: bp.private_table(framework, data, epsilon, records_may_be_seen=True) makes it.",
+        ),
         facts=() if best is None else _facts(best),
         sections=tuple(sections),
         data=_plan_data(plan),
@@ -269,6 +312,11 @@ def hidden_document(kept: Any) -> Document:
         kicker="",
         headline=f"{_protected(spent)}: a hidden table, {_budget(rule.guarantee)} for the numbers that it hides",
         lead=INSIDE,
+        short=(
+            *short_guarantee(kept.guarantee, "any number of answers"),
+            "Next: .ask(query, epsilon_records=...) answers; what single records lose adds up.",
+        ),
+        number=number_text(rounded_up(spent.epsilon, 4)),
         answer=(Quote(spent.sentence),),
         facts=_facts(rule, "any number of answers"),
         sections=(guarantee_section(kept.guarantee),),
@@ -286,6 +334,12 @@ def answer_document(answer: Any) -> Document:
         kind="hidden answer",
         kicker="",
         headline=f"{_protected(answer.records)}: the answer to {answer.asked}",
+        short=(
+            *shorter([f"{label} = {number_text(value)}{_noisy(answer)}" for label, value in numbers]),
+            *short_guarantee(answer.guarantee, "all that is answered"),
+            "Next: .explain() tells what this answer alone tells of single persons.",
+        ),
+        number="\n".join(str(value) for _, value in numbers),
         answer=(*blocks, Quote(answer.records.sentence)),
         facts=(fact("By this answer alone", f"single persons: {answer.alone.numbers}"),),
         sections=(guarantee_section(answer.guarantee),),
@@ -300,6 +354,10 @@ def answer_document(answer: Any) -> Document:
             "guarantee": answer.guarantee.to_json(),
         },
     )
+
+
+def _noisy(answer: Any) -> str:
+    return "" if answer.scale is None else f" (mean error by the noise {upper_text(answer.scale)})"
 
 
 def _protected(told: Any) -> str:
@@ -336,8 +394,10 @@ def open_columns_document(found: Open) -> Document:
         kicker=f"bnpriv open columns at epsilon {full_text(found.epsilon)}",
         headline=_headline(found),
         lead=_lead(found),
+        short=_short_open(found, OPEN_NEXT if found.best.columns else "Next: bp.plan(framework, query, epsilon)."),
+        number=", ".join(sorted(found.best.columns)),
         sections=(
-            _section("The sets that may go out", *_sets(found)),
+            replace(_section("The sets that may go out", *_sets(found)), explained=True),
             _section("What each column tells alone", _columns(found, len(found.alone))),
             guarantee_section(found.guarantee),
             trust_section(found.framework.source, found.assumptions, None),
@@ -350,18 +410,31 @@ def open_table_document(made: Any) -> Document:
     """Which columns of a table are real, which are drawn, and what that promises."""
     real, drawn, missing = sorted(made.found.best.columns), sorted(made.made_up), sorted(made.left_out)
     budget = full_text(made.found.epsilon)
+    others = [
+        f"{what}: {and_text([name_text(name) for name in names])}."
+        for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
+        if names
+    ]
     return replace(
         open_columns_document(made.found),
         kind="open table",
-        headline=f"{REAL_RECORDS}: a table with {and_text([name_text(name) for name in real])} as they are, epsilon "
-        f"{budget}",
-        lead=" ".join(
-            f"{what}: {and_text([name_text(name) for name in names])}."
-            for what, names in (("Drawn from the model given these", drawn), ("Left out", missing))
-            if names
-        ),
+        headline=f"{REAL_RECORDS}: a table with {and_text([name_text(name) for name in real])} as "
+        f"{'they are' if real[1:] else 'it is'}, epsilon {budget}",
+        lead=" ".join(others),
+        short=_short_open(made.found, "Next: .table is handed on as it is; no second set of columns goes out.", others),
         data={**open_columns_data(made.found), "real": real, "drawn": drawn, "left_out": dict(made.left_out)},
     )
+
+
+OPEN_NEXT = 'Single persons are not protected. Next: bp.private_table(..., form="open columns") hands them on.'
+
+
+def _short_open(found: Open, following: str, others: Sequence[str] = ()) -> tuple[Text, ...]:
+    """What columns that go out tell, for which promise, and what to do next."""
+    if not found.best.columns:
+        return _lead(found), following
+    promised = short_guarantee(found.guarantee, "these columns, and whatever is made of them")
+    return (_told(found.best), *others, *promised, following)
 
 
 def open_columns_section(found: Open | None) -> Section | None:
@@ -419,12 +492,12 @@ def _lead(found: Open) -> str:
 
 def _told(best: Any) -> str:
     """What the columns of a set tell together, with what attains it."""
-    worst, subject = best.worst, "Alone it tells" if len(best.columns) == 1 else "Together they tell"
+    worst, one = best.worst, len(best.columns) == 1
     if float(worst) == 0:
-        return f"{subject} nothing about what is protected."
+        return f"{'Alone it tells' if one else 'Together they tell'} nothing about what is protected."
     reached = f" ({witness_text(worst)})" if witness_text(worst) else ""
-    nats = of_nats(upper_text(float(worst)))
-    return f"{subject} at most {nats} about {name_text(worst.protected)}{_guess(best.kind)}{reached}."
+    moved = f"{name_text(worst.protected)} {by_times(float(worst))}{_guess(best.kind)}{reached}."
+    return f"{'Alone it moves' if one else 'Together they move'} the odds about {moved}"
 
 
 def _count(found: Open) -> str:
@@ -440,7 +513,7 @@ def _sets(found: Open) -> tuple[Block, ...]:
     if not found.best.columns:
         return tuple(map(Paragraph, found.notes))
     rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
-    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "besides.")
+    caption, more = "Sets that may go out, the most valuable first", _more(rows, MOST_LISTED_SETS, "besides.")
     shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more, (1, 2))
     return Paragraph(f"{_count(found)} {ONCE}"), shown
 
@@ -463,7 +536,7 @@ def _columns(found: Open, most: int) -> Table:
     rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
     said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
     more = " ".join(filter(None, [_more(rows, most, "more, no more telling."), *said]))
-    caption = "What is told alone, about the attribute about which most is told"
+    caption = "What each column tells by itself, about the attribute about which it tells most"
     return _table(found, caption, ("column", "goes out"), rows[:most], more, (2,))
 
 
@@ -487,16 +560,16 @@ def _table(
     """Rows with what is told, as a number and as a bar against epsilon."""
     return Table(
         caption=caption,
-        header=(*first, "nats", "about", ""),
+        header=(*first, "odds move by at most", "about", ""),
         rows=[(*cells, *_nats(found, told)) for cells, told in rows],
         numbers=numbers,
         more=more,
-        drawn=f"drawn: what is told in nats, against epsilon {full_text(found.epsilon)} at the line",
+        drawn=f"drawn: what is told, in nats, against epsilon {full_text(found.epsilon)} at the line",
     )
 
 
 def _nats(found: Open, told: Influence) -> tuple[Text | Cell, ...]:
-    size = f"{upper_text(float(told))}{_guess(told.kind)}" if math.isfinite(float(told)) else "infinite"
+    size = f"{times_text(float(told))}{_guess(told.kind)}"
     bar = budget_bar(float(told), found.epsilon, title=f"{some_text(told.columns)}: {size}")
     return size, name_text(told.protected), Cell("", drawing=bar)
 

@@ -15,12 +15,25 @@ from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
 from bnpriv.mechanisms.usefulness import Calibrated
-from bnpriv.render.document import Big, Block, Cell, Code, Document, Fact, Figure, Paragraph, Table, fact
-from bnpriv.render.figures import bar_axis, interval_bar, interval_legend
+from bnpriv.render.document import (
+    Big,
+    Block,
+    Cell,
+    Code,
+    Document,
+    Fact,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    fact,
+    later,
+)
+from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
-from bnpriv.views.calibration import answer_facts, calibration_sections, query_text, verdict_badge
+from bnpriv.views.calibration import answer_facts, calibration_sections, next_step, query_text, verdict_badge
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -74,11 +87,17 @@ def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
     calibration = release.calibration
     badge = verdict_badge(calibration)
-    noise, *others = calibration_sections(calibration)
-    facts = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
-    facts += [] if release.mark is None else [release.mark.fact]
-    if release.others:
-        facts.append(beside_fact(release.others))
+
+    def facts() -> tuple[Fact, ...]:
+        said = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
+        said += [] if release.mark is None else [release.mark.fact]
+        said += [beside_fact(release.others)] if release.others else []
+        return (*answer_facts(calibration), fact("Missing values", release.missing_rule), *said)
+
+    def sections() -> tuple[Section, ...]:
+        noise, *others = calibration_sections(calibration)
+        return (*others, replace(noise, folded=True))
+
     return Document(
         kind="release",
         title=f"{calibration.query}: released",
@@ -87,30 +106,32 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=str(calibration.useful),
         short=(
-            *shorter([number.words for number in _shown(release)]),
-            str(calibration.useful),
+            f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
             *short_guarantee(calibration.guarantee),
-            "Not protected: single records. Next: .explain(), .to_html() for all of it.",
+            next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, _shown(release)), Paragraph(RELEASE_INTRO, soft=True)),
-        facts=(*answer_facts(calibration), fact("Missing values", release.missing_rule), *facts),
-        sections=(*others, replace(noise, folded=True)),
-        data=release.to_dict(),
+        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        facts=later(facts),
+        sections=later(sections),
+        data=later(release.to_dict),
     )
 
 
-MOST_PRINTED = 3
-"""Numbers of an answer that are printed below its headline."""
+STATEMENT = "Next: .statement(), in the shell --statement, makes a page to hand over; .explain() tells more."
 
 
-def shorter(lines: Sequence[str]) -> list[str]:
-    """The first of many lines, and how many more there are."""
-    more = len(lines) - MOST_PRINTED
-    return [*lines[:MOST_PRINTED], f"and {more:,} more numbers"] if more > 1 else [*lines]
+def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
+    """The released number with its interval; of several as many as stand in a line, with what they are."""
+    if len(numbers) == 1:
+        return numbers[0].words.removeprefix(f"{numbers[0].label} = ")
+    said = [number.words for number in numbers]
+    kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
+    return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
 
 
-def _shown(release: Release) -> list[ShownNumber]:
+def shown_numbers(release: Release) -> list[ShownNumber]:
+    """The numbers of a release as they are shown."""
     calibration = release.calibration
     noisy = not is_none(calibration.noise)
     uncertain = (False,) * len(release.base) if release.derivation is None else release.derivation.uncertain
@@ -140,7 +161,8 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
     schema = calibration.framework.schema
     ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)
     groups = [part.places for part in parts_of(calibration.query, schema)] if found is None else found.groups
-    axes = [bar_axis([ranges[k] for k in places]) for places in groups for _ in places]  # a scale for each unit
+    of_units = [[ranges[k] for k in places] for places in groups]
+    axes = [(min(ends)[0], max(high for _, high in ends)) for ends in of_units for _ in ends]  # a scale for each unit
     bars = [_bar(number, ends, axis) for number, ends, axis in zip(numbers, ranges, axes, strict=True)]
     legend = interval_legend() if any(bars) else Html()
     beside = any(number.is_beside for number in numbers)
@@ -149,7 +171,8 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
         (number,) = numbers
         between = f"The exact answer lies between {number.low} and {number.high} with 95 % probability."
         said = between if number.low else "This is the exact answer: no noise was needed."
-        figure = (Figure(join(bars[0], legend)),) if bars[0] else ()
+        ends = bar_ends(number_text(axes[0][0], 6), "range of the answer", number_text(axes[0][1], 6))
+        figure = (Figure(join(bars[0], ends, legend)),) if bars[0] else ()
         return Big(number.text, words=number.words), Paragraph(said), *beyond, *figure
     return (
         Table(
@@ -164,6 +187,9 @@ def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[B
                 for number, bar in zip(numbers, bars, strict=True)
             ],
             numbers=(1,),
+            drawn=f"drawn from {number_text(axes[0][0], 6)} to {number_text(axes[0][1], 6)}"
+            if any(bars) and len(set(axes)) == 1
+            else "",
         ),
         *beyond,
         Figure(legend),

@@ -1,4 +1,4 @@
-"""Noise in words: of which kind it is, how large, and how that of several numbers is said."""
+"""Words for mechanisms, by what they do, and for noise: its kind, its size, and how that of several numbers is said."""
 
 from __future__ import annotations
 
@@ -14,8 +14,45 @@ from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.mechanisms.usefulness import Calibrated
-from bnpriv.render.document import Code, Paragraph, Table
+from bnpriv.render.document import Code, Paragraph, Table, Text
 from bnpriv.text import and_text, number_text
+
+# --------------------------------------------------------------------------------------------------
+# Mechanisms by what they do.
+# --------------------------------------------------------------------------------------------------
+
+MECHANISMS: dict[str, str] = {
+    "AttributeGaussianMechanism": "Gaussian noise for what the answer's own uncertainty does not hide",
+    "ColumnMechanism": "noise that hides the queried columns whole, whatever the model",
+    "DirectionalMechanism": "noise only in the directions in which the secret moves the answer",
+    "DirectionalUncertaintyMechanism": "Gaussian noise in the one direction in which the secret moves the answer",
+    "EigenvectorMechanism": "Gaussian noise where the answer's own variance is too little",
+    "ExpectedValueMechanism": "the same noise on every number, for how far the secret moves the means",
+    "GroupPrivacyMechanism": "noise that hides any change of a group of records",
+    "MarkovChainMechanism": "noise that hides every single value of the sequence together with its neighbours",
+    "MarkovQuiltMechanism": "noise that hides the queried columns which no shield (quilt) cuts off from the secret",
+    "OptimalGaussianMechanism": "Gaussian noise in the shape that costs the least error",
+    "OptimalMechanism": "a draw from a table of outputs, with the least error that there is",
+    "QuantizationMechanism": "no noise: the answer is rounded to the best of a few bins",
+    "RecordPrivacyMechanism": "noise that hides any change of one record",
+    "TightMechanism": "as little noise as keeps the distributions of the answer alike under all secrets",
+    "WassersteinMechanism": "noise as large as the secret moves the distribution of the answer",
+}
+"""What each of our mechanisms does, in plain words."""
+
+
+def mechanism_text(mechanism: object) -> Text:
+    """Return what a mechanism does, with its call behind it.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> print("".join(str(getattr(part, "text", part)) for part in mechanism_text(bp.ColumnMechanism())))
+    Noise that hides the queried columns whole, whatever the model: ColumnMechanism()
+    """
+    said = MECHANISMS.get(type(mechanism).__name__, "")
+    return (*((f"{said[0].upper()}{said[1:]}: ",) if said else ()), Code(str(mechanism)))
+
 
 # --------------------------------------------------------------------------------------------------
 # Noise in words: of which kind it is, and what its size is called.
@@ -80,17 +117,6 @@ def scales_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
     """Return the scale of the noise, or those of all parts where they differ; of more than `most` the ends."""
     shape = calibration.shape
     return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,), most=most)
-
-
-def named_scales_text(calibration: Calibrated) -> str:
-    """Return the same with the names of the parts, if they are few."""
-    shape = calibration.shape
-    if shape is None or not parts_differ(calibration):
-        return number_text(calibration.scale)
-    if len(shape.parts) > MOST_SAID_PARTS:
-        return from_to(shape.scales)
-    pairs = zip(shape.parts, shape.scales, strict=True)
-    return and_text([f"{number_text(scale)} for {part.label}" for part, scale in pairs])
 
 
 def from_to(numbers: Sequence[float], texts: Sequence[str] = (), most: int = MOST_SAID_PARTS) -> str:

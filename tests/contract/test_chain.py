@@ -258,7 +258,7 @@ def test_a_chain_is_planned_stored_shown_and_released() -> None:
     table = pd.DataFrame({"activity": ["rest", "walk"] * 50})
     assert bp.release(best, table).calibration is best
     report = bp.influence_report(framework, query, 1.0)
-    assert "step 50 of 100" in str(report)
+    assert "step 50 of 100" in report.text
     assert "50 before" not in report.to_markdown()
     assert "<table" in report.to_html()
     rehearsal = bp.rehearse(best)
@@ -280,7 +280,7 @@ def value_privacy(model, schema: bp.Schema) -> bp.ValuePrivacy:
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], [1.0], 3), "2 entries"),
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], "never", 3), "initial"),
         (lambda: MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any", 0), "length"),
-        (lambda: MarkovChain(np.eye(2), "stationary", 3), "one stationary law"),
+        (lambda: MarkovChain(np.eye(2), "stationary", 3), "one stationary distribution"),
         (lambda: MarkovChain(np.eye(2), "any", 3, states=["a", "a"]), "distinct"),
         (lambda: MarkovChain(np.full((600, 600), 1 / 600), "any", 3), "512"),
         (lambda: value_privacy(day().model, bp.Schema(records=9, columns=day().schema.columns)), "one record per step"),
@@ -314,7 +314,7 @@ def test_other_queries_and_frameworks_are_refused() -> None:
     two = bp.Schema(records=100, columns={**day().schema.columns, "age": bp.Integer(0, 120)})
     framework = bp.ValuePrivacy(day().model, two, "activity", source="x")
     assert "age" in str(mechanism.supports(framework, bp.mean("age"), epsilon=1.0))
-    assert "MarkovChainMechanism" not in str(bp.plan(student, bp.mean("height"), 1.0))
+    assert "MarkovChainMechanism" not in bp.plan(student, bp.mean("height"), 1.0).text
 
 
 def test_a_law_that_settles_early_is_never_below_all_paths(monkeypatch) -> None:

@@ -165,7 +165,7 @@ def test_a_report_says_first_that_the_protected_parameter_drives_the_query() -> 
     for query in (bp.mean("i"), bp.stack(bp.mean("i"), bp.mean("x"))):
         report = bp.influence_report(framework, query)
         assert report.headline == "The queried columns are driven by i directly, and tell about it without bound."
-        assert "The query reads it, which tells everything" in str(bp.influence_report(framework, query, 1.0, 1e-3))
+        assert "The query reads it, which tells everything" in bp.influence_report(framework, query, 1.0, 1e-3).text
     assert bp.influence_report(framework, bp.mean("x")).headline.startswith("mean(x) tells about i")
 
 
@@ -174,7 +174,7 @@ def test_the_report_shows_numbers_and_curve() -> None:
     schema = bp.Schema(records=100, columns={"x": bp.Real(0, 1)})
     made = bp.DistributionalAttributePrivacy(network, schema, {"i": bp.apart(at_most=1)}, source="a test")
     report = bp.influence_report(made, bp.mean("x"), 1.0, 1e-3)
-    assert "mu = 0.5" in str(report)
+    assert "mu = 0.5" in report.text
     assert dict(report.curve)[1.0] == pytest.approx(output_delta(0.5, 0, "gaussian", 1.0), abs=1e-10)
     assert "0.5" in report.to_markdown()
     assert "<svg" in report.to_html()

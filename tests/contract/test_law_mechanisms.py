@@ -400,7 +400,7 @@ def test_the_loss_never_passes_the_claim(kind: str, seed: int) -> None:
         assert case.loss(far.noise.scales) <= case.epsilon * SLACK + 1e-13, (seed, k)
         assert tight.scale <= far.scale * SLACK, (seed, k)
         # declared laws of fractions get noise for the rounding alone where their atoms need none
-        if tight.scale > 1e-9 and "two laws" in tight.certificate.decisions[0].rule:
+        if tight.scale > 1e-9 and "two distributions" in tight.certificate.decisions[0].rule:
             assert case.loss(tight.noise.scales) >= case.epsilon - 1e-9, (seed, k)
 
 

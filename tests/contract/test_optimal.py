@@ -315,7 +315,7 @@ def test_a_released_answer_is_one_of_the_outputs_and_its_interval_holds_the_exac
     text = calibration.text
     assert "takes the place of the exact answer" in text
     assert "What an answer tells: how far it moves the odds of low against high" in text
-    assert "leans on the declared laws" in text
+    assert "leans on the declared distributions" in text
     told = bp.rehearse(calibration, 400)
     assert told.correct <= told.bound + told.margin
     exact = [output_law(channel, law) for law in _binomials(20)]
@@ -395,7 +395,7 @@ def test_an_error_below_what_a_solver_tells_apart_is_told_in_the_unit_of_the_ans
     assert "is 6.375: the least that" in replace(facts, error=6.3751, bound=6.375).notes[1]
     assert " of it)" not in replace(facts, error=6.3751, bound=6.375).notes[1]
     assert "estimate" not in facts.notes[1]
-    assert "if the laws, which are an estimate, are right" in replace(facts, kind="estimate").notes[1]
+    assert "if the distributions, which are an estimate, are right" in replace(facts, kind="estimate").notes[1]
 
 
 def test_the_error_of_answers_beside_their_atoms_is_enclosed():

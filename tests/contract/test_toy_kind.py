@@ -95,7 +95,7 @@ def test_a_report_in_every_form(report) -> None:
     assert report.attributes[0].path == (("anna", "ben"), ("ben", "cleo"))
     assert report.to_dict()["data"]["network"]["kind"] == "a game of whispers"
     assert len(report.to_pandas()) == 3
-    assert "ben" in str(bp.influence_report(GAME.network, protect="anna"))
+    assert "ben" in bp.influence_report(GAME.network, protect="anna").text
 
 
 def test_a_plan_and_a_release(report) -> None:
@@ -107,7 +107,7 @@ def test_a_plan_and_a_release(report) -> None:
 
 
 def test_leaks() -> None:
-    assert "anna" in str(bp.leaks(GAME, bp.mean("cleo")))
+    assert "anna" in bp.leaks(GAME, bp.mean("cleo")).text
 
 
 def test_a_slider(report) -> None:
@@ -187,7 +187,7 @@ MORE: dict[str, Callable[[Kind, Any], object]] = {
     "simulate with a secret": lambda kind, _: bp.simulate(kind.framework, secret={"anna": "loud"}),
     "to_file": lambda kind, folder: kind.framework.to_file(folder / "game.toml"),
     "check_data": lambda kind, _: str(bp.check_data(kind.framework, table(kind.framework.schema))),
-    "compare with another": lambda kind, _: str(bp.compare(kind.framework, other(kind), kind.query)),
+    "compare with another": lambda kind, _: bp.compare(kind.framework, other(kind), kind.query).text,
     "to_networkx": lambda kind, _: kind.network.to_networkx(),
     "model_class": lambda kind, _: bp.model_class([kind.network, other(kind).network]),
     "plot_secrets": lambda kind, _: kind.influence.plot_secrets(),
@@ -198,8 +198,8 @@ MORE: dict[str, Callable[[Kind, Any], object]] = {
     "two distributions": lambda kind, _: bp.DistributionPrivacy(
         [(kind.network, other(kind).network)], schema=kind.framework.schema, source="a game"
     ),
-    "tradeoff": lambda kind, _: str(bp.tradeoff(kind.framework, kind.query, [0.5, 1.0], delta=0.001)),
-    "report with delta": lambda kind, _: str(bp.influence_report(kind.framework, kind.query, 1.0, 0.001)),
+    "tradeoff": lambda kind, _: bp.tradeoff(kind.framework, kind.query, [0.5, 1.0], delta=0.001).text,
+    "report with delta": lambda kind, _: bp.influence_report(kind.framework, kind.query, 1.0, 0.001).text,
     **{
         f"{mechanism}": lambda kind, _, mechanism=mechanism: mechanism.calibrate(
             kind.framework, kind.query, epsilon=1.0, delta=0.001

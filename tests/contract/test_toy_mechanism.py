@@ -59,7 +59,7 @@ def test_its_noise_is_what_it_decided(caution: str, times: int) -> None:
     found = CautiousMechanism(caution=caution).calibrate(FRAMEWORK, TALL, epsilon=0.5)
     assert found.scale == pytest.approx(times * bp.ColumnMechanism().calibrate(FRAMEWORK, TALL, epsilon=0.5).scale)
     assert found.delta == 0.0
-    assert "More noise than column sensitivity needs" in found.explain()
+    assert "More noise than column sensitivity needs" in found.text
 
 
 def test_what_it_does_not_support_is_refused_once_in_its_own_words() -> None:

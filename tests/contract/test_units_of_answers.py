@@ -97,4 +97,4 @@ def test_least_and_largest_laws_are_served_or_refused() -> None:
                     continue
                 assert all(0 <= scale < np.inf for scale in calibration.noise.scales)
                 assert calibration.to_json()
-                assert str(calibration)
+                assert calibration.text

@@ -15,6 +15,7 @@ ROOMS: tuple[str, ...] = (
     "errors",
     "checks",
     "text",
+    "progress",
     "paths",
     "bound",
     "toml",

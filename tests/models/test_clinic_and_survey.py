@@ -370,7 +370,7 @@ def test_quilts_per_model_beat_a_common_quilt() -> None:
     says(
         "survey",
         f"The largest entry is used: {own.scale:.2f}, and the answer is useful",
-        f"in 19 releases of 20 within {own.quantile(0.95):.1f} points",
+        f"in 95 % of releases within {own.quantile(0.95):.1f} points",
         f"6 points to hide, scale {common.scale:.2f}, errors up to {common.quantile(0.95):.1f} points, a coarse answer",
     )
 

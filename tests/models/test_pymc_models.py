@@ -199,7 +199,7 @@ def test_three_observers_of_the_schools(query: str) -> None:
 def test_a_report_names_the_reading_of_the_posterior() -> None:
     asked = queries("schools")["mean_effect"]
     belief = bp.influence_report(learned("belief"), asked, 1.0).to_html()
-    assert "the law of 4,000 draws from a posterior" in belief
+    assert "the distribution of 4,000 draws from a posterior" in belief
     assert "models drawn" not in belief
     assert "coloured by" not in belief  # all parameters depend on each other: 45 edges, which nobody can read
     models = bp.influence_report(learned("models"), asked, 1.0).to_html()

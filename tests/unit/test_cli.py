@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import bnpriv as bp
+from bnpriv import progress as pace
 from bnpriv.cli import main
-from bnpriv.core import progress as pace
 from bnpriv.errors import FileError
 from bnpriv.io.examples import example_path
 from bnpriv.ledger.ledger import Ledger
@@ -43,7 +43,7 @@ def shell(monkeypatch, capsys):
 
 
 def test_report_names_what_a_query_talks_about(shell) -> None:
-    code, out, err = shell("report", STUDENT, "--query", "both", "--epsilon", "1")
+    code, out, err = shell("report", STUDENT, "--query", "both", "--epsilon", "1", "--full")
     assert (code, err) == (0, "")
     for part in ("income", "height and sat", "quilt", "13,039", "belief of 10 %", "invented for illustration"):
         assert part in out
@@ -87,15 +87,15 @@ def test_json_on_standard_output_is_json_alone(shell) -> None:
 def test_release_of_a_noiseless_count(shell) -> None:
     code, out, _ = shell("release", STUDENT, DATA, "--query", "count(height > 180)", "--epsilon", "1")
     assert code == 0
-    assert out.startswith("count(height > 180) released.\n")
-    assert "\ncount(height > 180) = 1,120 (no noise)\n" in out
+    assert out.startswith("count(height > 180) released.\n1,120 (no noise).")
+    assert len(out.splitlines()) <= 8
 
 
 def test_release_with_a_mechanism_that_is_named(shell) -> None:
     words = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--mechanism", "ColumnMechanism")
-    code, out, _ = shell(*words, ANYHOW)
+    code, out, _ = shell(*words, ANYHOW, "--full")
     assert code == 0
-    assert "\nMechanism: ColumnMechanism()\n" in out
+    assert ": ColumnMechanism()\n" in out
 
 
 def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shell, tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shel
     assert "delta must be below one over the number of records" in err
     assert "large_delta" not in err
     assert not ledger.exists()
-    code, out, _ = shell(*words, "--mechanism", "ColumnMechanism", ANYHOW)
+    code, out, _ = shell(*words, "--mechanism", "ColumnMechanism", ANYHOW, "--full")
     assert code == 0
-    assert "\nMechanism: ColumnMechanism()\n" in out
+    assert ": ColumnMechanism()\n" in out
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_init_says_how_many_useful_questions_there_are(shell, tmp_path: Path) ->
     code, out, _ = shell(*words, "--records", "5000", "-o", str(tmp_path / "framework.toml"))
     assert code == 0
     last = out.splitlines()[-1]
-    assert re.fullmatch(r"Useful questions: about \d+ questions like count\(.+\) within epsilon 1\.", last), out
+    assert re.fullmatch(r"Useful questions: about \d+ questions like count\(.+\) within epsilon 1, if .+\.", last), out
 
 
 def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_row_54_a_useless_answer_is_refused_with_and_without_a_ledger(shell, tmp
     for given in ((), ("--ledger", str(place), "--budget", "2")):
         code, out, err = shell(*words, *given)
         assert (code, out) == (2, "")
-        assert "an error of 7,190 in 19 releases of 20, beside a range from 400 to 1,600" in err
+        assert "an error of 7,190 in 95 % of releases, beside a range from 400 to 1,600" in err
         assert "useful from about epsilon 1.8 on" in err
     assert bp.Session(bp.example("student"), DATA, ledger=place).remaining == 2.0
     code, _, err = shell(*words, ANYHOW, "--ledger", str(place), "--budget", "2", "--account", "Data")
@@ -222,7 +222,7 @@ def test_help_has_examples(shell) -> None:
 
 def test_runs_as_a_program_without_progress_in_a_pipe() -> None:
     words = [sys.executable, "-c", "from bnpriv.cli import main; main()", "plan", STUDENT, "--query", "tall"]
-    done = subprocess.run([*words, "--epsilon", "1"], capture_output=True, text=True, check=True)
+    done = subprocess.run([*words, "--epsilon", "1", "--full"], capture_output=True, text=True, check=True)
     assert "MarkovQuiltMechanism" in done.stdout
     assert done.stderr == ""
 
@@ -252,7 +252,9 @@ def test_what_takes_long_is_noted_before_it_is_done_in_the_words_of_the_shell(
         code, _, err = shell(command, *words)
         assert code == 0
         notes = err.splitlines()
-        assert any("To work out the laws of the answer under 1 more model takes" in note for note in notes), err
+        assert any("To work out the distributions of the answer under 1 more model takes" in note for note in notes), (
+            err
+        )
         for note in notes:
             assert re.fullmatch(
                 r"note: To [^/=]+ takes? about \d+ s\.( Fewer files .* of \[network\] take less\.)?", note
@@ -343,7 +345,7 @@ def test_a_slip_in_the_name_of_a_query(shell, name: str, meant: str) -> None:
 
 def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     place = str(tmp_path / "ledger.db")
-    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--ledger", place]
+    asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--full", "--ledger", place]
     code, out, err = shell(*asked, "--budget", "0.9", "--key", "week 1")
     assert (code, err) == (0, "")
     assert "Release 1 of the account 'data'; all of them together: epsilon 0.5 at most, of a budget of 0.9." in out
@@ -381,7 +383,7 @@ def test_ledger_record(shell, tmp_path: Path) -> None:
         "Recorded: Tumult: epsilon 0.01, replace one; reads {smoker, ward}.\nRelease 1 of the account"
     )
     assert "is not counted." in out
-    head = out.rstrip("\n").rpartition("Head of the ledger: ")[2]
+    head = out.rstrip("\n").rpartition("Hash of the ledger's last row: ")[2]
     again = shell(*asked, "--epsilon", "0.01", "--name", "Tumult")
     assert (again[0], head in again[1]) == (0, True)
     code, out, _ = shell("ledger", "verify", place, "--seen", head)
@@ -397,9 +399,9 @@ def test_ledger_show_verify_export(shell, tmp_path: Path) -> None:
     words = ["--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--ledger", str(place), "--budget", "2", "--json", "-"]
     _, out, _ = shell("release", STUDENT, DATA, *words)
     head = json.loads(out)["ledger"]["head"]
-    code, out, _ = shell("ledger", "show", str(place))
+    code, out, _ = shell("ledger", "show", str(place), "--full")
     assert code == 0
-    for part in ("A ledger of 1 account.", "Account 'data'", "Left: epsilon 1.5", "mean(sat)", head):
+    for part in ("A ledger of 1 account.", "Account 'data'", "1.5 is left", "mean(sat)", head):
         assert part in out
     code, out, _ = shell("ledger", "show", str(place), "--json", "-")
     assert json.loads(out)["data"]["accounts"][0]["head"] == head
@@ -493,12 +495,14 @@ def test_it_is_filled_by_the_network_of_the_file(shell, here: Path) -> None:
 
 def test_a_plan_touches_no_data(shell, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "made_by", None)
-    code, out, err = shell("table", "framework.toml", "--plan", *ASKED, "--html", "plan.html", "--json", "plan.json")
+    code, out, err = shell(
+        "table", "framework.toml", "--plan", *ASKED, "--html", "plan.html", "--json", "plan.json", "--full"
+    )
     assert (code, err) == (0, "")
     for part in ("Forms of the table", "mean(days)", "Forms that cannot be", "fill and trim"):
         assert part in out
     assert json.loads((here / "plan.json").read_text(encoding="utf-8"))["document"] == "table plan"
-    code, out, _ = shell("table", "none.toml", "--plan", *ASKED)
+    code, out, _ = shell("table", "none.toml", "--plan", *ASKED, "--full")
     assert (code, "trim" in out) == (0, True)
 
 
@@ -514,7 +518,7 @@ def test_several_counts_at_once(shell, here: Path) -> None:
             )
             assert (code, err) == (0, "")
             assert len([each for each in json.loads(out)["data"]["classes"] if each["size"]]) == classes
-    code, out, err = shell("plan", "cells.toml", "--query", "mean(days)", "--epsilon", "1")
+    code, out, err = shell("plan", "cells.toml", "--query", "mean(days)", "--epsilon", "1", "--full")
     assert (code, err) == (0, "")
     assert "TightMechanism" in out
 
@@ -532,7 +536,7 @@ def test_a_ledger_counts_it_once(shell, here: Path) -> None:
     assert code == 2
     assert "table.answer(query), which costs nothing" in err
     assert Ledger.open(here / "l.db").verify().charges == 1
-    code, shown, _ = shell("ledger", "show", "l.db")
+    code, shown, _ = shell("ledger", "show", "l.db", "--full")
     assert (code, "PrivateTable" in shown) == (0, True)
     (here / "out.parquet").unlink()
     code, _, err = shell(*words, "--key", "a", "--account", "survey")
@@ -590,3 +594,89 @@ def test_every_other_command_needs_a_network(shell, here: Path) -> None:
     ):
         code, _, err = shell(*words)
         assert (code, "a section [network] is needed" in err) == (2, True), words
+
+
+STATED = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1")
+
+
+def test_a_statement_is_written_in_every_form(shell, tmp_path: Path) -> None:
+    for name, begins in (("page.docx", b"PK"), ("page.html", b"<!doctype html>"), ("page.md", b"# What was published")):
+        code, _, err = shell(*STATED, "--statement", str(tmp_path / name), "--json", str(tmp_path / "kept name.json"))
+        assert (code, err) == (0, "")
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    told = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "bnpriv verify 'kept name.json' --framework framework.toml" in told
+    assert str(tmp_path) not in told
+    assert "given in the framework file; no reason is stated" in told
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page", "none/page.md"])
+def test_a_statement_that_cannot_be_written_is_refused_before_anything_is_charged(
+    shell, tmp_path: Path, name: str
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    code, out, err = shell(*STATED, "--statement", str(tmp_path / name), "--ledger", str(ledger), "--budget", "2")
+    assert (code, out) == (2, "")
+    assert err.startswith("refused: ")
+    assert not ledger.exists()
+
+
+def test_a_statement_in_word_without_its_package_is_refused_before_anything_is_charged(
+    shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    monkeypatch.setitem(sys.modules, "docx", None)
+    monkeypatch.setitem(sys.modules, "docx.oxml", None)
+    words = ("--statement", str(tmp_path / "page.docx"), "--ledger", str(ledger), "--budget", "2")
+    code, out, err = shell(*STATED, *words)
+    assert (code, out) == (2, "")
+    assert "bnpriv[docx]" in err
+    assert not ledger.exists()
+
+
+def test_a_statement_replaces_nothing_that_is_read(shell, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.md"
+    code, _, err = shell(*STATED, "--statement", str(ledger), "--ledger", str(ledger), "--budget", "2")
+    assert code == 2
+    assert "a file of its own" in err
+    assert not ledger.exists()
+
+
+def test_what_init_left_at_a_default_is_told_until_somebody_decides(shell, tmp_path: Path) -> None:
+    hostile = '<script>alert(1)</script>" long' + "g" * 150
+    names = f'smokes,"{hostile.replace(chr(34), chr(34) * 2)}"\n'
+    (tmp_path / "ours.csv").write_text(names + "no,yes\n" * 600, encoding="utf-8")
+    (tmp_path / "public.csv").write_text(names + "no,yes\nyes,no\n" * 300, encoding="utf-8")
+    framework, page = tmp_path / "framework.toml", tmp_path / "page.html"
+    words = ["init", str(tmp_path / "ours.csv"), "--learn", str(tmp_path / "public.csv"), "--protect", hostile]
+    assert shell(*words, "--records", "600", "-o", str(framework))[0] == 0
+    assert bp.read_framework(framework).decisions.keys() == {"notion", "protected", "apart"}
+    asked = ("release", str(framework), str(tmp_path / "ours.csv"), "--query", "first", "--epsilon", "2", ANYHOW)
+    code, _, err = shell(*asked, "--statement", str(page))
+    assert (code, err) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert text.count("a default that nobody decided") == 3
+    assert "<script>alert" not in text
+    told = framework.read_text(encoding="utf-8")
+    decided = re.sub(r'^apart = ".*"$', 'apart = "the board, on 2026-11-02"', told, flags=re.MULTILINE)
+    framework.write_text(decided, encoding="utf-8")
+    assert shell(*asked, "--statement", str(page))[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("a default that nobody decided") == 2
+    assert "decided: the board, on 2026-11-02" in text
+
+
+def test_a_private_table_has_a_statement(shell, tmp_path: Path) -> None:
+    hospital = str(example_path("hospital"))
+    page = tmp_path / "page.md"
+    words = ["--epsilon", "1", "--statement", str(page)]
+    made = [str(bp.example_data("hospital")), "-o", str(tmp_path / "private.parquet"), "--records-may-be-seen"]
+    code, _, err = shell("table", hospital, *made, *words)
+    assert (code, err) == (0, "")
+    told = page.read_text(encoding="utf-8")
+    assert "real records are handed on" in told
+    assert "bnpriv verify table.json --framework framework.toml" in told
+    for more, found in ((["--plan"], "a plan"), ([*made, "--form", "open columns"], "open columns")):
+        code, out, err = shell("table", hospital, *more, *words)
+        assert (code, out) == (2, "")
+        assert found in err

@@ -93,7 +93,7 @@ class RunningCost:
                 own = entry if entry.family == "own law" else earlier
                 return Refusal(
                     required="releases are counted together only where a theorem says how",
-                    found=f"a release that counts by its own law alone ({own.alone})",
+                    found=f"a release that counts by its own distribution alone ({own.alone})",
                     remedy=JOINTLY,
                 )
         column = entry.family == "column"
@@ -497,7 +497,7 @@ class Accountant(Shown):
     @property
     def document(self) -> Document:
         """What was counted, as a document."""
-        return service("accountant.document")(self.entries, self.shares, self.records, self.total)
+        return service("accountant.document")(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Copies and pickles count the same entries again."""

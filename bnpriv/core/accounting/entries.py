@@ -112,13 +112,13 @@ def _uncounted(calibration: Calibration) -> Refusal | None:
     if isinstance(calibration.query, GivenAnswer):
         return Refusal(
             required="noise counts by the columns that a query reads",
-            found="laws of an answer alone",
+            found="distributions of an answer alone",
             remedy="Pass query=... and schema=... to the framework.",
         )
     if calibration.noise.accounted_noise() is None and not is_none(calibration.noise):
         return Refusal(
             required="noise that is added to an answer counts by its scale",
-            found="a table of outputs, which is private for the declared laws of this one answer alone",
+            found="a table of outputs, which is private for the declared distributions of this one answer alone",
             remedy="Use a mechanism that adds noise, such as TightMechanism.",
         )
     return None

@@ -37,7 +37,6 @@ from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.model_class import require_discrete
-from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Indicator, Output, Query
 from bnpriv.core.queries.builtin import Difference
@@ -58,6 +57,7 @@ from bnpriv.core.secrets import (
 )
 from bnpriv.core.whole_numbers import WholeLaw, summed
 from bnpriv.errors import BnprivError, LawError, Refusal, RefusedError, SecretError, SizeError
+from bnpriv.progress import SHORTER, watched
 from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
@@ -437,7 +437,9 @@ class DatasetLaws(ComputedLaws):
         """The constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""
         found: list[Constraint] = []
         refused: list[SecretError] = []
-        for model in watched(range(self.framework.models), "the laws of the answer under {}", "more model", SHORTER):
+        for model in watched(
+            range(self.framework.models), "the distributions of the answer under {}", "more model", SHORTER
+        ):
             try:
                 found += constraints_of(self.framework, self.query, name, secret, model)
             except SecretError as error:
@@ -511,9 +513,9 @@ def dataset_laws(framework: DatasetAttributePrivacy, query: Query) -> DatasetLaw
 
 
 SEVERAL = Refusal(
-    required="exact laws of the answer are compared for secrets of one number",
+    required="exact distributions of the answer are compared for secrets of one number",
     found="several counts at once",
-    remedy="Use TightMechanism, which needs the laws of one record only.",
+    remedy="Use TightMechanism, which needs the distributions of one record only.",
 )
 
 Exact = tuple[Sequence[LawPair] | Refusal, frozenset[int] | None]
@@ -583,9 +585,9 @@ def _of_count(secret: Secret, counts: Counts, both: WholeLaw, form: NormalForm, 
     refusal = refusal or too_slow([first, second], counts.n, len(needed), len(listed), models)
     if refusal is not None or first.dimension > 1:
         refusal = refusal or Refusal(
-            required="exact laws of the answer are compared for one number",
+            required="exact distributions of the answer are compared for one number",
             found=f"{first.dimension} numbers",
-            remedy="Use Laplace noise, which needs the laws of one record only.",
+            remedy="Use Laplace noise, which needs the distributions of one record only.",
         )
         return refusal, served
     logs, error = binomial_logs(counts.n, both.log_mass(high), both.log_mass(low))
@@ -630,9 +632,9 @@ def _of_sum(secret: Secret, both: WholeLaw, form: NormalForm) -> Exact:
 
 def _too_many(pairs: int) -> Refusal:
     return Refusal(
-        required=f"exact laws are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
+        required=f"exact distributions are compared for at most {MOST_EXACT_PAIRS:,} pairs of secrets",
         found=f"{pairs:,}",
-        remedy="Use TightMechanism, which for counts needs the laws of one record only, or choose pairs with "
+        remedy="Use TightMechanism, which for counts needs the distributions of one record only, or choose pairs with "
         "bnpriv.pairs or bnpriv.apart.",
     )
 

@@ -57,7 +57,7 @@ MOST_CONFIGURATIONS = 10_000
 
 COLUMNS_BY_LAW = (
     "Given all parameters the columns are independent, and the records of a column are independent draws from the "
-    "law declared for its parameter."
+    "distribution declared for its parameter."
 )
 
 
@@ -73,7 +73,7 @@ class ParameterLaws(ComputedLaws):
     @cached_property
     def network(self) -> DiscreteNetwork:
         """The network of the parameters."""
-        return require_discrete(self.framework.network, "the law of the answer")
+        return require_discrete(self.framework.network, "the distribution of the answer")
 
     @property
     def dimension(self) -> int:
@@ -172,7 +172,7 @@ def parameter_laws(framework: DistributionalAttributePrivacy, query: Query) -> P
     missing = [name for name in columns if name not in framework.column_laws]
     if missing:
         return Refusal(
-            required="the law of every queried column must be declared for each state of its parameter",
+            required="the distribution of every queried column must be declared for each state of its parameter",
             found=f"none for {listing(missing)}",
             remedy="Pass laws={column: {state: scipy.stats.norm(165, 8), ...}}, or write [laws.COLUMN.STATE].",
         )
@@ -215,7 +215,7 @@ def _one_way(pairs: tuple[SecretPair, ...]) -> list[SecretPair]:
 
 
 CUSTOM = Refusal(
-    required="the law of the answer follows from the query",
+    required="the distribution of the answer follows from the query",
     found="a custom query",
     remedy="Use a built-in query, or ColumnMechanism.",
 )
@@ -226,7 +226,7 @@ NO_QUERY = Refusal(required="a query is needed", found="none", remedy="Pass the 
 
 
 NO_LAWS = Refusal(
-    required="the law of the answer needs exact tables",
+    required="the distribution of the answer needs exact tables",
     found="an interval for every probability",
     remedy="Use MarkovQuiltMechanism or ColumnMechanism, or declare the models one by one.",
 )
@@ -263,7 +263,7 @@ def laws(framework: Any, query: Query | None) -> Laws | Refusal:
 def no_laws(secrets: str) -> Refusal:
     """The refusal of laws for a notion whose secrets determine none."""
     return Refusal(
-        required="the mechanism compares laws of the answer, under properties of a table or of its columns",
+        required="the mechanism compares distributions of the answer, under properties of a table or of its columns",
         found=secrets,
         remedy="Use MarkovQuiltMechanism, or MarkovChainMechanism for the steps of a chain.",
     )
@@ -294,7 +294,9 @@ def laws_of_parameters(framework: DistributionalAttributePrivacy, query: Query |
 
 def laws_without_tables(framework: DistributionalAttributePrivacy, query: Query) -> Refusal:
     """The refusal of laws for a network of parameters without tables."""
-    return too_many_numbers(query, framework.schema) or Refusal.of(no_tables(framework.network, "the law of an answer"))
+    return too_many_numbers(query, framework.schema) or Refusal.of(
+        no_tables(framework.network, "the distribution of an answer")
+    )
 
 
 def laws_of_tables(framework: DistributionalAttributePrivacy, query: Query) -> Laws | Refusal:
@@ -312,7 +314,7 @@ def too_many_numbers(query: Query, schema: Schema | None) -> Refusal | None:
     if numbers <= MOST_ANSWER_NUMBERS:
         return None
     return Refusal(
-        required=f"the law of an answer is worked out for at most {MOST_ANSWER_NUMBERS} numbers",
+        required=f"the distribution of an answer is worked out for at most {MOST_ANSWER_NUMBERS} numbers",
         found=f"{numbers:,}",
         remedy="Use MarkovQuiltMechanism or ColumnMechanism, or ask for fewer numbers at once.",
     )

@@ -81,7 +81,7 @@ def too_large(parts: Sequence[WholeLaw], n: int, laws: int = 1) -> Refusal | Non
     if size <= MOST_ANSWER_ATOMS and size * laws <= MOST_TOTAL:
         return None
     return Refusal(
-        required=f"the law of the answer may have at most {rough_text(MOST_ANSWER_ATOMS)} atoms",
+        required=f"the distribution of the answer may have at most {rough_text(MOST_ANSWER_ATOMS)} atoms",
         found=f"up to {rough_text(size)} over {n:,} records" + (f", for {laws:,} secrets" if laws > 1 else ""),
         remedy="Ask for one count, or declare the summed column with fewer grid steps: Real(lower, upper, steps=20).",
     )
@@ -106,7 +106,7 @@ def too_slow(parts: Sequence[WholeLaw], n: int, laws: int, pairs: int, models: i
         return None
     under = f"{models:,} model{'' if models == 1 else 's'}"
     return Refusal(
-        required="exact laws of the answer are compared where that takes less than about a minute",
+        required="exact distributions of the answer are compared where that takes less than about a minute",
         found=f"up to {rough_text(size)} atoms, for {pairs:,} pairs of secrets under {under}",
         remedy="Ask for a count, declare the summed column with fewer grid steps, or declare fewer models.",
     )
@@ -184,9 +184,10 @@ def state_cells(name: str, column: Column, states: Sequence[State]) -> Cells:
             value = value if value is not None and column.lower <= value <= column.upper else None
         if value is None:
             raise FrameworkError(
-                f"the states of {name!r} must be values of its column, or have declared laws",
+                f"the states of {name!r} must be values of its column, or have declared distributions",
                 found=repr(state),
-                remedy=f"{_meant(state, known)}Name the states after the values, or declare a law of the column for "
+                remedy=f"{_meant(state, known)}Name the states after the values, or declare a distribution of the "
+                "column for "
                 "every state.",
             )
         values.append(value)
@@ -279,8 +280,9 @@ def _check_single_numbers(form: NormalForm, name: str, laws: Sequence[ColumnLaw]
         here, *beside = ([_holds(leaf, x, column) for leaf in leaves] for x in (cut, *sides))
         if here not in beside:
             raise LawError(
-                f"conditions on {name!r}, whose law is a density, must not tell a single number apart",
-                found=f"{cut:g}, which has probability 0 by that law, and which a table may hold, if only in place of "
+                f"conditions on {name!r}, whose distribution is a density, must not tell a single number apart",
+                found=f"{cut:g}, which has probability 0 by that distribution, and which a table may hold, if only in "
+                "place of "
                 "missing values or of values out of range",
                 remedy="Ask for a range, always with the same one of < and <= (and of > and >=) at a number, or "
                 "declare probabilities of numbers, or whole numbers.",

@@ -210,7 +210,7 @@ def no_influences(secrets: str) -> Refusal:
     return Refusal(
         required="a secret that columns tell about must be an attribute of a network",
         found=secrets,
-        remedy="Use a mechanism that compares laws of the answer, such as TightMechanism.",
+        remedy="Use a mechanism that compares distributions of the answer, such as TightMechanism.",
     )
 
 

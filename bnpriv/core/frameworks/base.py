@@ -26,6 +26,12 @@ from bnpriv.services import service
 # The facts that a mechanism asks a framework for, and framework files.
 # --------------------------------------------------------------------------------------------------
 
+DECISIONS = ("notion", "protected", "apart", "epsilon", "delta", "model")
+"""What somebody decides, or leaves at a default, before anything is released."""
+
+MOST_REASON = 200
+"""Letters of who decided something, and why: a statement is one page."""
+
 
 def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     """The hash of the representation of `facts` and of everything that tells networks apart."""
@@ -40,6 +46,9 @@ class FrameworkFacts:
 
     public_records: ClassVar[Any] = None
     """Models of one record beside those of a network."""
+
+    decisions: ClassVar[Mapping[str, str] | None] = None
+    """Who decided what, and why, as the framework's file says; None of no file. No part of what the framework is."""
 
     pairs_name_models: ClassVar[bool] = False
     """Whether a pair of secrets already says which model it is about."""
@@ -243,7 +252,8 @@ def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[Colum
             raise FrameworkError(
                 f'where gaps of {name!r} are "{NOT_COUNTED}" the model must say how often there is one',
                 found=f"no state or value {NOT_COUNTED!r}",
-                remedy=f"Add the state {NOT_COUNTED!r} to its node, in a law of values that key, or declare what a gap "
+                remedy=f"Add the state {NOT_COUNTED!r} to its node, in a distribution of values that key, or declare "
+                "what a gap "
                 "counts as, missing=VALUE.",
             )
 

@@ -171,7 +171,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         """What is protected about every protected attribute, in words."""
         records = ", not the values of its records" if self.kinds_text else ""
         nouns = {
-            name: f"the parameter of column {name_text(name)}{records}"
+            name: f"what column {name_text(name)} is like as a whole, its parameter{records}"
             if name in self.schema.columns
             else f"the parameter {name_text(name)}"
             for name in self.protected

@@ -11,7 +11,18 @@ from bnpriv.bound import Kind
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.services import service
 from bnpriv.shown import HasCard
-from bnpriv.text import Json, and_text, full_text, name_text, number_text, percent_text, rounded_up, upper_chance
+from bnpriv.text import (
+    Json,
+    and_text,
+    by_times,
+    factor_text,
+    full_text,
+    name_text,
+    number_text,
+    percent_text,
+    rounded_up,
+    upper_chance,
+)
 
 if TYPE_CHECKING:
     from bnpriv.render.document import Document
@@ -29,9 +40,6 @@ PRIORS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9)
 """The prior beliefs whose largest change a page shows."""
 
 DIGITS = 3
-
-SPELLED = 30
-"""Factors of more nats than this are printed as powers of ten."""
 
 
 def belief(prior: float, nats: float) -> float:
@@ -54,32 +62,6 @@ def belief_text(prior: float, nats: float) -> str:
     ('23.2 %', '10 %', '100 %')
     """
     return f"{rounded_up(100 * belief(prior, nats)):.{DIGITS}g} %"
-
-
-def factor_text(nats: float) -> str:
-    """The factor exp(nats), rounded up; as a power of ten where the number would be too long to read.
-
-    Examples
-    --------
-    >>> factor_text(1.0), factor_text(0.2), factor_text(8.0), factor_text(1000.0), factor_text(float("inf"))
-    ('2.72', '1.23', '2,990', '10^435', 'infinite')
-    """
-    if math.isinf(nats):
-        return "infinite"
-    return (
-        number_text(rounded_up(math.exp(nats)), DIGITS) if nats <= SPELLED else f"10^{math.ceil(nats / math.log(10))}"
-    )
-
-
-def multiplied_text(nats: float) -> str:
-    """In words, what happens to odds that change by at most so many nats.
-
-    Examples
-    --------
-    >>> multiplied_text(1.0), multiplied_text(float("inf"))
-    ('by at most a factor 2.72', 'by any factor')
-    """
-    return "by any factor" if math.isinf(nats) else f"by at most a factor {factor_text(nats)}"
 
 
 def odds_text(nats: float) -> str:
@@ -224,7 +206,7 @@ class Guarantee(HasCard):
         rare = f", except with probability {upper_chance(self.failure)} if one of the two is true" if self.delta else ""
         return (
             "Only some pairs of secrets are protected, so that no belief is bounded: the odds between the two secrets "
-            f"of a protected pair rise {multiplied_text(self.nats)}{rare}."
+            f"of a protected pair rise {by_times(self.nats)}{rare}."
         )
 
     @property
@@ -272,7 +254,7 @@ class Guarantee(HasCard):
         names = " or of ".join(map(name_text, self.with_belief))
         which = f"a belief of {percent_text(PRIOR)} in one secret of {names}"
         if not self.delta:
-            moved = f"the odds between {between} move by at most a factor {factor_text(self.epsilon)}"
+            moved = f"the odds between {between} move by at most {factor_text(self.epsilon)} times"
             return f"{moved}; {which} becomes at most {self.moved_text()}" if names else moved
         moved = (
             f"any set of answers that has probability p under one of {between} has at most "
@@ -283,7 +265,7 @@ class Guarantee(HasCard):
         rare = f"with probability at most {upper_chance(self.failure)}"
         factor = factor_text(self.nats)
         moved += (
-            f"; if one of the two is true, the odds of one against the other rise by more than a factor {factor} {rare}"
+            f"; if one of the two is true, the odds of one against the other rise by more than {factor} times {rare}"
         )
         return f"{moved}, and {which} becomes more than {self.moved_text()} {rare}" if names else moved
 

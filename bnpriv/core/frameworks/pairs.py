@@ -129,12 +129,14 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         require_schema(self.schema)
         object.__setattr__(self, "pairs", _sides(self.pairs))
         if not self.pairs:
-            raise FrameworkError("a pair of distributions is needed", found="none", remedy="Give pairs of laws.")
+            raise FrameworkError(
+                "a pair of distributions is needed", found="none", remedy="Give pairs of distributions."
+            )
         for first, second in self.pairs:
             _check_pair(first, second)
         if len({_dimension(first) for first, _ in self.pairs}) > 1:
             raise FrameworkError(
-                "all pairs must be laws of one answer, or all must be networks",
+                "all pairs must be distributions of one answer, or all must be networks",
                 found="some of each, or several dimensions",
                 remedy="Declare a framework for each answer.",
             )
@@ -226,7 +228,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
 
     def _declared(self, different: int) -> str:
         if self.schema is NO_TABLE:
-            return f"the {different} declared laws the answer has"
+            return f"the {different} declared distributions the answer has"
         return f"the {different} declared distributions the table was drawn from"
 
     @property
@@ -296,7 +298,7 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
         raise FrameworkError(
             "the two sides of a pair must both be Atoms, both Normal, or both networks",
             found=f"{type(first).__name__} and {type(second).__name__}",
-            remedy="Give two laws of one query's answer, or two networks.",
+            remedy="Give two distributions of one query's answer, or two networks.",
         )
     for network in networks:
         require_network(network)
@@ -306,7 +308,8 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
                 "a pair has one model on each side: which of several goes with which, the same draw or any two, is for "
                 "its author to say, and the noise follows from it",
                 found=f"{network.models:,} draws of a posterior on a side, each of them a model",
-                remedy='Read the posterior itself as the law, reading="belief", or list the pairs that count, each '
+                remedy='Read the posterior itself as the distribution, reading="belief", or list the pairs that count, '
+                "each "
                 "of models of one draw: from_pymc(model, posterior=idata.posterior.isel(chain=[0], draw=[k])).",
             )
         is_record = kind_of(network).exact_tables and network.level == "records"
@@ -318,9 +321,9 @@ def _check_pair(first: PairLaw, second: PairLaw) -> None:
             )
     if _dimension(first) != _dimension(second):
         raise FrameworkError(
-            "the two laws of a pair must have one dimension",
+            "the two distributions of a pair must have one dimension",
             found=f"{_dimension(first)} and {_dimension(second)}",
-            remedy="Give laws of one query's answer.",
+            remedy="Give distributions of one query's answer.",
         )
 
 

@@ -20,7 +20,7 @@ from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
 from bnpriv.shown import HasCard
-from bnpriv.text import name_text, number_text, of_nats, set_text, some_text, upper_text, visible
+from bnpriv.text import name_text, number_text, set_text, some_text, times_text, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -295,12 +295,12 @@ class Influence(HasCard):
 
 def tells(columns: Collection[str]) -> str:
     """The verb that agrees with so many columns."""
-    return "tells" if len(columns) == 1 else "tell"
+    return "tells" if len(columns) <= 1 else "tell"
 
 
 def plain_text(influence: Influence) -> str:
     """How much is told, in one sentence."""
-    return f"{some_text(influence.columns, nothing='Nothing')} {told_text(influence)}."
+    return f"{some_text(influence.columns, nothing='An empty set of columns')} {told_text(influence)}."
 
 
 def bound_text(influence: Influence) -> str:
@@ -320,7 +320,10 @@ def told_text(influence: Influence) -> str:
         if influence.pair is not None and math.isinf(influence.pair.farthest):
             return f"{'may' if bound else 'can'} rule out a secret of {name} altogether"
         return f"{verb} about {name} without bound"
-    return f"{verb} {'at most ' if bound else ''}{of_nats(upper_text(told))} about {name}"
+    if told == 0:
+        return f"{verb} nothing about {name}"
+    moves, most = verb.replace("tell", "move"), "at most" if bound else "up to"
+    return f"{moves} the odds about {name} by {most} {times_text(told)}"
 
 
 def influence_of(network: object, columns: Iterable[str], protected: str, pairs: Sequence[Pair]) -> Influence:

@@ -28,6 +28,7 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.digest import digest, first_digest
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
+from bnpriv.progress import progress
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import Json, full_text
@@ -298,7 +299,8 @@ class Mechanism(ABC):
             If the query does not fit the schema.
         """
         _require_instance(self)
-        return self._completed(framework, query, epsilon, delta)
+        with progress(f"calibrating {type(self).__name__}"):
+            return self._completed(framework, query, epsilon, delta)
 
     def _decided(self, framework: Framework, query: Query | None, epsilon: float, delta: float) -> Search | Refusal:
         """The decision, after the refusals that every mechanism of this class shares."""

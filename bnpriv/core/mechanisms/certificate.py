@@ -11,7 +11,7 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.kind import notion_of
 from bnpriv.services import service
 from bnpriv.shown import HasCard
-from bnpriv.text import Json, number_text, of_nats, set_text, upper_chance, upper_text
+from bnpriv.text import Json, by_times, number_text, set_text, upper_chance
 
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.question import Framework
@@ -156,17 +156,16 @@ class Decision:
     def text(self) -> str:
         """The decision in a sentence."""
         passed = f", but for delta {upper_chance(self.excess)}" if self.excess else ""
-        told = of_nats(upper_text(self.influence.upper))
         if self.scale == 0 and not self.queried_near:
             return (
-                f"{self.protected}: the queried columns are all far: they tell at most {told} about it{passed}, within "
-                "the budget, so no noise is needed."
+                f"{self.protected}: the queried columns move the odds about it "
+                f"{by_times(self.influence.upper)}{passed}, within the budget, so no noise is needed."
             )
         trivial = not self.quilt.quilt
         spent = (
-            "the trivial quilt: every queried column that is not separated from it is near"
+            "no other column shields it (the trivial quilt)"
             if trivial
-            else f"the quilt {set_text(self.quilt.quilt)} tells {told}{passed}"
+            else f"the quilt {set_text(self.quilt.quilt)} moves the odds {by_times(self.influence.upper)}{passed}"
         )
         return (
             f"{self.protected} ({self.pair}{model_text(self.model, self.models)}): {spent}; noise hides "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NO_QUERY_FOR_COLUMNS = Refusal(
     required="column sensitivity needs a query",
-    found="laws of an answer alone",
+    found="distributions of an answer alone",
     remedy="Pass query=... and schema=... to the framework, or use WassersteinMechanism or TightMechanism.",
 )
 

@@ -17,10 +17,10 @@ from bnpriv.core.frameworks.pairs import DISTRIBUTION
 from bnpriv.core.mechanisms.certificate import Certificate, model_text
 from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.noise import NoNoise, unit_name
-from bnpriv.core.progress import SHORTER, watched
 from bnpriv.core.queries.base import Query
 from bnpriv.core.transport.distance import w_infinity, w_infinity_bounds
 from bnpriv.errors import Refusal
+from bnpriv.progress import SHORTER, watched
 from bnpriv.services import service
 from bnpriv.text import Json, name_text, number_text, upper_text
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 # What decided the noise of a mechanism that compares the laws of the answer.
 # --------------------------------------------------------------------------------------------------
 
-GAP_RULE = "the two normal laws of the answer"
+GAP_RULE = "the two normal distributions of the answer"
 """The name of the rule for the gap of the means of two normal laws."""
 
-MOVED_RULE = "the two laws of the answer"
+MOVED_RULE = "the two distributions of the answer"
 """The name of the rule for two laws that are translations of one another."""
 
 
@@ -319,17 +319,17 @@ def law_certificate(
 # docs/claims/alike.md. It is asked in one place, before any noise is sought; what is alike asks nothing of the noise.
 # --------------------------------------------------------------------------------------------------
 
-ANSWER_RULE = "the laws of the answer"
+ANSWER_RULE = "the distributions of the answer"
 """The name of the rule that compares the laws of the answer itself."""
 
-RECORD_CURVE_RULE = "the laws of what one record adds"
+RECORD_CURVE_RULE = "the distributions of what one record adds"
 """The name of the rule that compares what one record adds under two secrets."""
 
-ALIKE_AS_THEY_ARE = "The laws of the answer are alike as they are, at every single value"
+ALIKE_AS_THEY_ARE = "The distributions of the answer are alike enough without noise, at every single value"
 
 LEANS_ON = (
-    "The guarantee leans on the declared laws more than that of added noise does: where they are wrong, nothing blurs "
-    "the answer."
+    "The guarantee leans on the declared distributions more than that of added noise does: where they are wrong, "
+    "nothing blurs the answer."
 )
 """The warning on channels, and on answers that are released as they are because their laws are alike."""
 
@@ -416,7 +416,7 @@ def _nothing(constraint: Constraint, epsilon: float) -> LawDecision:
 # --------------------------------------------------------------------------------------------------
 
 OTHER_COVARIANCES = Refusal(
-    required="the two normal laws of a pair must have one covariance",
+    required="the two normal distributions of a pair must have one covariance",
     found="two that differ",
     remedy="Declare one covariance for both, or use WassersteinMechanism with Laplace noise and delta above 0.",
 )

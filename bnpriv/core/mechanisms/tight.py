@@ -77,7 +77,7 @@ def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
     if noise == "discrete_laplace":
         return Refusal(
             required="discrete Laplace noise needs an answer of whole numbers",
-            found="a normal law",
+            found="a normal distribution",
             remedy="Use Laplace noise.",
         )
     if noise == "laplace" and pairs[0].first.dimension > 1:
@@ -248,7 +248,7 @@ def atoms_refusal(pairs: Sequence[LawPair]) -> Refusal | None:
     if not too_many_atoms(most):
         return None
     return Refusal(
-        required="the curve with Gaussian noise is computed for laws with few atoms",
+        required="the curve with Gaussian noise is computed for distributions with few atoms",
         found=f"{most:,} atoms",
         remedy="Use Laplace noise, or WassersteinMechanism with Gaussian noise.",
     )
@@ -335,7 +335,7 @@ class TightMechanism(Mechanism):
     def _search(self, evidence: Laws, framework: Framework, query: Query, epsilon: float, delta: float) -> Found:
         search = _TightSearch(noise=self.noise, epsilon=epsilon, delta=delta, rounding=evidence.rounding)
         decisions = decided(evidence.constraints(), epsilon, search.decide, search.by_record)
-        theorem = "Tight calibration from the privacy curve of the laws of the answer"
+        theorem = "Tight calibration from the privacy curve of the distributions of the answer"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale, spent = decisions[0].scale, delta if search.used_delta else 0.0
         noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)

@@ -273,7 +273,7 @@ class Posterior:
             return (
                 f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
                 "model of all that has none, of which the public data must tell through what has; somebody who knows "
-                "one of the other parameters holds another law."
+                "one of the other parameters holds another distribution."
             )
         if not self.independent:
             return (

@@ -31,7 +31,9 @@ FLOAT_NOISE = 1e-6
 MOST_DECLARED_CELLS = 2**26
 """The most numbers a declared table may hold: half a gigabyte, held a few times while it is checked."""
 
-MISSING_ROW = "Give this row, or pass missing_rows='any': rows of nan alone may then be any law, none is filled in."
+MISSING_ROW = (
+    "Give this row, or pass missing_rows='any': rows of nan alone may then be any distribution, none is filled in."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +258,7 @@ def require_missing_rows(value: object) -> None:
         raise NetworkError(
             "missing_rows must be 'any' or left out",
             found=repr(value) if isinstance(value, str) else type_text(value),
-            remedy="With 'any' a row without data may be any law; nothing is ever filled in.",
+            remedy="With 'any' a row without data may be any distribution; nothing is ever filled in.",
         )
 
 

@@ -783,7 +783,7 @@ class IntervalNetwork(FiniteMethods):
     @property
     def models_text(self) -> str:
         """The models an adversary may believe in, as a phrase."""
-        rows = f", any law in {len(self.missing)} row{'s' * (len(self.missing) > 1)} without data"
+        rows = f", any distribution in {len(self.missing)} row{'s' * (len(self.missing) > 1)} without data"
         return f"any model within the declared intervals{rows if self.missing else ''}"
 
     @property

@@ -180,11 +180,11 @@ class Size:
         if self.largest > cells or self.work > work:
             seconds = min(self.work * CELL_SECONDS, 1e12)
             limit, found = (cells, self.largest) if self.largest > cells else (work, self.work)
-            what = "a table" if self.largest > cells else "the tables of one joint law"
+            what = "a table" if self.largest > cells else "the tables of one joint distribution"
             raise SizeError(
                 f"{what} may have at most {limit:,} cells",
-                found=f"{found:,} cells, about {seconds:,.0f} seconds, for the joint law of {listing(keep)}",
-                remedy="Query fewer columns at once, merge states, or split Theta.",
+                found=f"{found:,} cells, about {seconds:,.0f} seconds, for the joint distribution of {listing(keep)}",
+                remedy="Query fewer columns at once, merge states, or declare fewer models.",
             )
 
 

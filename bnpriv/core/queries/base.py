@@ -152,7 +152,7 @@ class GivenAnswer(Query):
         """Refuse: there is no query to evaluate."""
         raise QueryError(
             "a query is needed to evaluate an answer",
-            found="laws without a query",
+            found="distributions without a query",
             remedy="Pass query=... and schema=... to DistributionPrivacy.",
         )
 
@@ -161,4 +161,4 @@ class GivenAnswer(Query):
         return self.size
 
     def __str__(self) -> str:
-        return "the answer of the declared laws"
+        return "the answer of the declared distributions"

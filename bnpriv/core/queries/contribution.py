@@ -261,7 +261,11 @@ def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
     """The grid steps of cleaned values, as `Real.step` and `Integer.step` define them."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
-    return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)
+    if not is_whole(column):  # in place: tables that are drawn are large
+        above *= column.rate
+        above += 0.5
+        np.floor(above, out=above)
+    return above.astype(np.int64)
 
 
 def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:

@@ -273,7 +273,7 @@ def numeric(name: str, schema: Schema, *, summed: bool = False) -> NumberColumn:
         raise QueryError(
             f"the column {name!r} must hold a number in every record to be summed",
             found='gaps that are "not counted"',
-            remedy="Ask for counts or quantiles, or declare missing=NUMBER and a node without 'not counted'.",
+            remedy="Ask for counts or a median; or start from a public table without gaps, and write missing = NUMBER.",
         )
     return column
 

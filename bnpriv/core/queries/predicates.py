@@ -512,7 +512,8 @@ def checked_bins(bins: Iterable[object], what: str) -> tuple[Constant, ...]:
     values = tuple(constant(value) for value in islice(bins, MOST_BINS + 1))
     if len(values) > MOST_BINS:
         raise SizeError(
-            f"{what} may have at most {MOST_BINS:,} bins, for each of which laws are computed and noise is drawn",
+            f"{what} may have at most {MOST_BINS:,} bins, for each of which distributions are computed and noise is "
+            "drawn",
             found="more",
             remedy="List fewer edges, or ask for quantiles.",
         )

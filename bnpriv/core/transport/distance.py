@@ -110,9 +110,9 @@ def check_laws(f: ExactLaw, g: ExactLaw, norm: float) -> None:
         raise ParameterError("norm must be 1, 2 or math.inf", found=repr(norm), remedy="Pass 1 for Laplace noise.")
     if isinstance(f, Normal) != isinstance(g, Normal) or f.dimension != g.dimension:
         raise LawError(
-            "the two laws must be of one kind and dimension",
+            "the two distributions must be of one kind and dimension",
             found=f"{type(f).__name__} in dimension {f.dimension}, {type(g).__name__} in dimension {g.dimension}",
-            remedy="Compare laws of one query's answer.",
+            remedy="Compare distributions of one query's answer.",
         )
 
 

@@ -256,7 +256,7 @@ def check_pairs(f: Atoms, g: Atoms) -> None:
     """
     if f.dimension > 1 and f.size * g.size > MOST_DISTANCES:
         raise SizeError(
-            f"two laws in space may have at most {rough_text(MOST_DISTANCES)} pairs of atoms",
+            f"two distributions in space may have at most {rough_text(MOST_DISTANCES)} pairs of atoms",
             found=rough_text(f.size * g.size),
             remedy="Round the answer to a coarser grid, or merge atoms.",
         )

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import product
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 import numpy as np
 
@@ -185,12 +185,12 @@ def _bif_name(name: str) -> str:
 def _xmlbif(tables: WrittenTables) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<BIF VERSION="0.3">\n<NETWORK>\n<NAME>unknown</NAME>'
     for table in tables:
-        yield f'<VARIABLE TYPE="nature">\n  <NAME>{escape(table.name)}</NAME>'
-        yield from (f"  <OUTCOME>{escape(str(state))}</OUTCOME>" for state in table.states)
+        yield f'<VARIABLE TYPE="nature">\n  <NAME>{escape(table.name, quote=False)}</NAME>'
+        yield from (f"  <OUTCOME>{escape(str(state), quote=False)}</OUTCOME>" for state in table.states)
         yield "</VARIABLE>"
     for table in tables:
-        yield f"<DEFINITION>\n  <FOR>{escape(table.name)}</FOR>"
-        yield from (f"  <GIVEN>{escape(parent)}</GIVEN>" for parent in table.parents)
+        yield f"<DEFINITION>\n  <FOR>{escape(table.name, quote=False)}</FOR>"
+        yield from (f"  <GIVEN>{escape(parent, quote=False)}</GIVEN>" for parent in table.parents)
         rows = "\n    ".join(" ".join(_numbers(row)) for row in table.rows)
         yield f"  <TABLE>\n    {rows}\n  </TABLE>\n</DEFINITION>"
     yield "</NETWORK>\n</BIF>"

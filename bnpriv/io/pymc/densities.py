@@ -210,7 +210,7 @@ class _Simulator:
         found = self.roles.columns[name]
         if found[0][0] not in self.roles.own:
             raise NetworkError(
-                f"the records of column {name!r} need a law",
+                f"the records of column {name!r} need a distribution",
                 found="a parameter that governs it, and no more",
                 remedy="Declare the column in the model as a random variable under the parameter.",
             )

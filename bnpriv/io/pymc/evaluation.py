@@ -188,14 +188,14 @@ class Evaluation:
         except NothingBetweenError as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
-                found="bounds that too few draws of the law that is not truncated lie between",
-                remedy="Truncate less, or declare the law between the bounds itself, such as Uniform.",
+                found="bounds that too few draws of the distribution that is not truncated lie between",
+                remedy="Truncate less, or declare the distribution between the bounds itself, such as Uniform.",
             ) from error
         except (NotImplementedError, RuntimeError) as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
                 found=f"PyMC has no draws of {self.variable.law}",
-                remedy="Take another law, or protect and query what lies above it only.",
+                remedy="Take another distribution, or protect and query what lies above it only.",
             ) from error
         except ValueError as error:
             raise self._invalid(self._failing(points, count)) from error
@@ -310,8 +310,8 @@ def check_orders(variables: Mapping[str, Variable]) -> None:
         if variable.order and variable.parents and not Evaluation(variable, variables).is_uniform:
             raise NetworkError(
                 "entries that are kept in order must be alike, or depend on no other variable",
-                found=f"entries of {variable.name!r} with laws of their own that depend on others",
-                remedy="Give them one law, or declare a first one and positive differences.",
+                found=f"entries of {variable.name!r} with distributions of their own that depend on others",
+                remedy="Give them one distribution, or declare a first one and positive differences.",
             )
 
 

@@ -33,6 +33,7 @@ from bnpriv.io.pymc.structure import Structure, Variable, structure_of, unsuppor
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.parameter_draws import READINGS, DrawReading
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.progress import progress
 
 # --------------------------------------------------------------------------------------------------
 # Models of single records: observed variables, all of whose parameters are fixed to draws of a posterior.
@@ -371,7 +372,7 @@ def _with_draws(
     driven = _driven(roles, drawn.functions)
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
-    how = "has the law of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
+    how = "has the distribution of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
     network = density_network(roles, reading, drawn)
     return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
@@ -452,7 +453,7 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
         return "draws", "whole numbers without end"
     if variable.is_joint:
         return "draws", "its entries are drawn together"
-    return "draws", "made of other laws, without a plain density"
+    return "draws", "made of other distributions, without a plain density"
 
 
 def _column(
@@ -460,7 +461,7 @@ def _column(
 ) -> NodeReading:
     refused = unsupported(variable)
     if refused is not None:
-        return _node(variable, "column", "refused", f"{refused}; noise that hides it whole needs no law of it")
+        return _node(variable, "column", "refused", f"{refused}; noise that hides it whole needs no distribution of it")
     held = [column for column, elements in roles.columns.items() if elements[0][0] == variable.name]
     above = sorted({name for column in held for name in driven[column]})
     shown = listing(above) if len(above) <= 4 else f"{len(above)} parameters"
@@ -556,4 +557,5 @@ def from_pymc(
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )
-    return network_of(model, columns, asked)
+    with progress("reading the model"):
+        return network_of(model, columns, asked)

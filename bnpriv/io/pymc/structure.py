@@ -191,8 +191,9 @@ def refuse_captured(model: Any) -> None:
             used = _in_density(model, rv, known, values)
         if used is not None:
             raise NetworkError(
-                "a law must take all that it depends on as a parameter: PyMC cannot tell what a function uses besides",
-                found=f"{used} in the law of {name!r}",
+                "a distribution must take all that it depends on as a parameter: PyMC cannot tell what a function uses "
+                "besides",
+                found=f"{used} in the distribution of {name!r}",
                 remedy="Pass it, as in pm.CustomDist('x', s, dist=lambda s, size: ...) or OpFromGraph([s], ...).",
             )
 
@@ -648,8 +649,8 @@ def fixed(expression: Any) -> FloatArray | None:
 
 
 _REFUSED = {
-    "Flat": "an improper prior has no law",
-    "HalfFlat": "an improper prior has no law",
+    "Flat": "an improper prior has no distribution",
+    "HalfFlat": "an improper prior has no distribution",
     "Simulator": "a simulator has no density",
 }
 
@@ -722,10 +723,11 @@ def structure_of(model: Any) -> Structure:
         raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy="Pass the model.")
     if model.potentials:
         raise NetworkError(
-            "a model must be a product of conditional laws",
+            "a model must be a product of conditional distributions",
             found=f"the Potential {model.potentials[0].name!r}",
-            remedy="Declare the law that it stands for: pymc.Censored for values that are only known to lie beyond a "
-            "bound, pymc.Truncated for values that cannot, pymc.CustomDist with dist= for any other law.",
+            remedy="Declare the distribution that it stands for: pymc.Censored for values that are only known to lie "
+            "beyond a "
+            "bound, pymc.Truncated for values that cannot, pymc.CustomDist with dist= for any other distribution.",
         )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
@@ -767,7 +769,7 @@ def _check(model: Any, rv: Any) -> None:
         ),
         (
             order is None or (order != "" and not is_plain(rv.owner.op)),
-            "a law must be what the variable is declared with: PyMC's sampler restricts it by a transform",
+            "a distribution must be what the variable is declared with: PyMC's sampler restricts it by a transform",
             f"{type(model.rvs_to_transforms.get(rv)).__name__} of {rv.name!r}",
             "Leave transform= out, or declare numbers with a density of their own that are kept in order by ordered.",
         ),

@@ -119,6 +119,8 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     if blank or "\n[protect." not in text:
         return [*steps, check]
     asked = [f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
+    if '\napart = "default' in text:
+        asked.append("How far apart (at_most) is a default: decide it, and write who did, and why, into [decisions].")
     with suppress(BnprivError):  # what cannot be read yet is told by the check
         first = read_queries(output)["first"]
         found = questions_text(read_framework(output), first, 1.0, str(first))
@@ -168,7 +170,9 @@ DEFAULT_NOTION: StartedNotion = "dataset"
 
 ASK_SINGLE = "Must it stay hidden whether a single person is in the table, or what one record holds? [y/n] "
 ASK_THIS = "Must a share or a mean of a column in this very table stay hidden? [y/n] "
-ASK_BEHIND = "Must the law behind the table stay hidden, as how common an illness is where it comes from? [y/n] "
+ASK_BEHIND = (
+    "Must the distribution behind the table stay hidden, as how common an illness is where it comes from? [y/n] "
+)
 
 LONGEST_ASKED = 3
 

@@ -191,6 +191,9 @@ BY_SEMICOLONS = ((",", "."), (".", ""), (".", ","), *BY_COMMAS[3:])
 ID_WORDS = frozenset(("id", "nr", "no", "num", "number", "nummer", "key", "uuid", "guid", "index", "ssn", "pnr"))
 """Words in the names of columns that hold a number for each record, which counts nothing."""
 
+LARGEST_ID, LEAST_LARGE_ID, FEWEST_IDS = 2.0**64, 10_000, 100
+"""Whole numbers above the first one are quantities; with a name like that of an id, so many of some size are ids."""
+
 WORD_IN_NAME = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
 
 
@@ -261,12 +264,21 @@ def _why_an_id(name: str, values: PublicValues) -> str:
     numbers = [value for value in known if isinstance(value, float)]
     if not numbers and 2 * alone > len(known) and max(counted.values()) < enough_records(len(values)):
         return f"{alone:,} of its {len(known):,} public values come once: a name, an id or a free text"
-    if len(numbers) < len(known) or len(counted) < len(known) or not all(map(float.is_integer, numbers)):
+    if len(numbers) < len(known) or not all(map(float.is_integer, numbers)):
         return ""
-    running = max(numbers) - min(numbers) < 2 * len(numbers) or numbers == sorted(numbers)
-    words = {word.lower() for word in WORD_IN_NAME.findall(name)}
-    if running or words & ID_WORDS or name.lower().endswith("nummer"):
-        return f"all its {len(known):,} public values differ: a running number or another id"
+    if MOST_WRITTEN_WHOLE <= sorted(numbers)[len(numbers) // 2] <= LARGEST_ID:
+        return "its public values are whole numbers of 16 digits or more: ids, of which no statistics are asked"
+    words = [word.lower() for word in WORD_IN_NAME.findall(name)]
+    named = bool(ID_WORDS.intersection(words)) or name.lower().endswith("nummer")
+    if len(counted) == len(known):
+        running = max(numbers) - min(numbers) < 2 * len(numbers) or numbers == sorted(numbers)
+        return (
+            f"all its {len(known):,} public values differ: a running number or another id" if running or named else ""
+        )
+    # "personnel number" names somebody, "number of rooms" counts
+    last = (words[-1:] and words[-1] in ID_WORDS) or name.lower().endswith("nummer")
+    if last and len(counted) >= FEWEST_IDS and max(numbers) >= LEAST_LARGE_ID:
+        return f"its name and its {len(counted):,} different public numbers say that it is an id"
     return ""
 
 

@@ -23,6 +23,7 @@ from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.started import Started, StartedNotion, level_of, started
 from bnpriv.tables.readings import PLAIN
+from bnpriv.text import some_text
 
 HIDDEN_PART = 100
 """By default numbers of records up to one in so many of the table apart are not to be told apart."""
@@ -179,12 +180,31 @@ def _framework(
     if known.notion == "distributional":
         apart_from = [name for name in schema.columns if name not in network.attributes]
         return DistributionalAttributePrivacy(network, schema, list(hidden), source=source, independent=apart_from)
-    near = apart(at_most=max(1, schema.records // HIDDEN_PART))
+    near = apart(at_most=usual_distance(schema.records))
     secrets = {
         name: Secret(usual_property(name, schema[name]), pairs=near) if secret is None else secret
         for name, secret in hidden.items()
     }
-    return DatasetAttributePrivacy(network, schema, secrets, source=source, public_records=known.public_records)
+    made = DatasetAttributePrivacy(network, schema, secrets, source=source, public_records=known.public_records)
+    left_open = [name for name, secret in hidden.items() if secret is None]
+    object.__setattr__(made, "decisions", usual_decisions(left_open, schema.records))
+    return made
+
+
+def usual_distance(records: int) -> int:
+    """How far apart numbers of records are not to be told apart where nobody says it."""
+    return max(1, records // HIDDEN_PART)
+
+
+def usual_decisions(names: Sequence[str], records: int) -> dict[str, str]:
+    """What is said of a number that is hidden, and how far apart, where nobody decided it."""
+    if not names:
+        return {}
+    told, near = some_text(names, most=2), usual_distance(records)
+    return {
+        "protected": f"default for {told}: the column was named, which number of it is hidden was not",
+        "apart": f"default for {told}: {near:,}, of {records:,} records",
+    }
 
 
 def usual_property(name: str, column: Column):

@@ -121,10 +121,11 @@ class Started:
                 f"they may move a column's odds from those of its shares ({told}); {self.network.models} models are "
                 f"the corners of it, for secrets about {listing(self.hubs)}"
             )
+        chosen = f"from {listing(self.hubs)}, which was to be protected, " if self.hubs else ""
         graph = (
             "edges by an expert"
             if self.by_expert
-            else "graph by hill climbing with BIC, which can miss dependences, and edges to what it left apart"
+            else f"graph by hill climbing with BIC, which can miss dependences, and edges {chosen}to what it left apart"
         )
         records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (
@@ -356,8 +357,9 @@ def refuse_learning(notion: str, learn: object, edges: str | None, public: objec
     """
     if learn is not None and notion == "distributional":
         raise ParameterError(
-            "the law behind a table is learned from many public groups, each of which has a law of its own; one table "
-            "of records is a single draw of its parameters and says nothing of how they depend on each other",
+            "the distribution behind a table is learned from many public groups, each of which has a distribution of "
+            "its own; one table of records is a single draw of its parameters and says nothing of how they depend on "
+            "each other",
             found="one public table",
             remedy="Choose the notion dataset, or declare a network of parameters; the guide on choosing a notion says "
             "how one comes from public groups.",
@@ -413,4 +415,4 @@ def _told(table: object, records: int) -> str:
     # a URL may hold a password
     is_file = not is_database(table) and isinstance(table, (str, os.PathLike))
     name = Path(cast(str, table)).name if is_file else "a public table"
-    return f"{name} ({records:,} public records)"
+    return f"{name}, {records:,} public records"

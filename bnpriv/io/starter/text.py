@@ -10,7 +10,7 @@ from bnpriv.core.schema import Column, has_gaps
 from bnpriv.io.framework_text import table_values
 from bnpriv.io.starter.codebook import KnownColumn
 from bnpriv.io.starter.public import OTHER_LABELS
-from bnpriv.io.starter.start import HIDDEN_PART, usual_property
+from bnpriv.io.starter.start import usual_decisions, usual_distance, usual_property
 from bnpriv.io.starter.started import Started, level_of
 from bnpriv.tables.readings import day_text
 from bnpriv.toml import readable_text, short_number, toml_key, toml_value
@@ -25,7 +25,7 @@ _STARTED_HEAD = """\
 
 _NOTION_MEANS = {
     "dataset": "hide a property of this very table; see docs/choosing-a-notion.md",
-    "distributional": "hide the law behind the table; see docs/choosing-a-notion.md",
+    "distributional": "hide the distribution behind the table; see docs/choosing-a-notion.md",
 }
 
 _STARTED_NETWORK = {
@@ -89,7 +89,9 @@ def framework_text(
     parts = [_STARTED_HEAD, _top(known, network, asked=asked), model, _records(known)]
     parts += [_table(known)] if table_values(known.dialect) else []
     parts += [_column(known, name, each) for name, each in known.columns.items()]
-    return "\n".join([*parts, *_protected(known, protect), _queries(known, protect)])
+    return "\n".join(
+        [*parts, *_protected(known, protect), _queries(known, protect), _decided(known, protect, asked=asked)]
+    )
 
 
 def _top(known: Started, network: str | None, *, asked: bool) -> str:
@@ -208,7 +210,9 @@ def _gap(column: Column) -> str:
 
 
 def _bins(name: str, column: Binned) -> str:
-    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}\n'
+    room = column.whole and column.edges[-1] - column.edges[-2] == 1
+    told = f"{'':<10}# the last bin holds both edges; its upper one may be room only" if room else ""
+    text = f'type = "binned"\nedges = {_listed(map(_value, column.edges))}{told}\n'
     text += _gap(column)
     if not column.whole:
         text += f"steps = {column.steps:<24}# sums and means round it to steps of {float(column.grid):.6g}\n"
@@ -240,10 +244,25 @@ def _secret(known: Started, name: str) -> str:
         text = f"property = {readable_text(str(usual_property(name, column)))}\n"
     if known.records is None:
         return f"{head}\n{text}# at_most = ...                 # numbers this far apart are not to be told apart\n"
-    near = max(1, known.records // HIDDEN_PART)
-    return (
-        f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: your choice\n"
-    )
+    near = usual_distance(known.records)
+    return f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: a default\n"
+
+
+_DECISIONS = """\
+[decisions]                     # who decided what, and why; a statement for data protection prints it. What begins
+                                # with default nobody decided: put in its place, as "the board on 2026-11-02: ..."
+"""
+
+
+def _decided(known: Started, protect: Sequence[str], *, asked: bool) -> str:
+    """The section that says what was left at a default, so that nobody takes it for a decision."""
+    said = {} if asked else {"notion": "default: nobody said which is meant"}
+    if protect and known.notion == "dataset" and known.records is not None:
+        said |= usual_decisions(protect, known.records)
+        if any(known.columns[name].column is None for name in protect):
+            del said["protected"]  # which number it is, is still to be filled in
+    lines = "".join(f"{key} = {readable_text(each)}\n" for key, each in said.items())
+    return f"{_DECISIONS}{lines}"
 
 
 def _queries(known: Started, protect: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from bnpriv.kind import FurtherTable, kind_of
 from bnpriv.kinds.chain.network import LEAST, MarkovChain
 from bnpriv.kinds.chain.search import ChainQuilt, ExactInfluence, chain_scale, together
 from bnpriv.kinds.chain.steps import Step, stationary_error
-from bnpriv.text import name_text, number_text, of_nats, upper_text
+from bnpriv.text import name_text, number_text, times_text
 
 # --------------------------------------------------------------------------------------------------
 # A bound of the influence from the spectrum of the transition matrix: cheap, looser, for chains that mix.
@@ -96,7 +96,7 @@ def spectral_refusal(chain: MarkovChain) -> Refusal | None:
         found = f"a chain of period {int(chain.period.max())}"
         return Refusal(required="the spectral bound needs a chain without a period", found=found, remedy=remedy)
     if any(chain.limit(model) is None for model in range(len(chain.transition))):
-        required = "the spectral bound needs a stationary law without probabilities that are all but zero"
+        required = "the spectral bound needs a stationary distribution without probabilities that are all but zero"
         return Refusal(required=required, found="a smaller one than doubles hold", remedy=remedy)
     return None
 
@@ -116,7 +116,7 @@ KNOWN = 1e-9
 """Error of an influence in nats below which it is called exact."""
 
 NO_CHAIN_CONDITIONALS = Refusal(
-    required="the law of a column given a secret must be that of one value",
+    required="the distribution of a column given a secret must be that of one value",
     found="a column of many values, which depend on each other",
     remedy="Use explain(), which names the values before and after that tell most.",
 )
@@ -161,9 +161,9 @@ def explain_place(influence: Influence) -> str:
     if influence.details is None or influence.pair is None or not influence.frontier:
         return plain_text(influence)
     (name,) = influence.columns
-    told = of_nats(upper_text(influence.bound.upper))
     return (
-        f"The rest of {name} tells {told} about one value of it: most at {influence.details}, about {influence.pair}.\n"
+        f"The rest of {name} moves the odds about one value of it by up to {times_text(influence.bound.upper)}: most "
+        f"at {influence.details}, about {influence.pair}.\n"
         "Given the values just before and after, all others tell nothing more."
     )
 

@@ -141,7 +141,8 @@ class MarkovChain(NetworkMethods):
         counts = {len(initial), len(self.transition)} - {1}
         if initial.shape[1] != k or len(counts) > 1:
             raise NetworkError(
-                f"an initial law must have {k} entries, for one model or as many as there are transition matrices",
+                f"an initial distribution must have {k} entries, for one model or as many as there are transition "
+                "matrices",
                 found=f"shape {initial.shape}",
                 remedy="Give one probability per state.",
             )
@@ -289,9 +290,9 @@ def _laws(what: str, given: ArrayLike, axes: int) -> FloatArray:
     if bool(off.any()):
         turned = axes == 3 and bool(np.all(np.abs(array.sum(axis=-2) - 1) <= SUM_TOLERANCE))
         raise NetworkError(
-            f"every law in {what} must sum to 1 within {SUM_TOLERANCE:g}",
+            f"every distribution in {what} must sum to 1 within {SUM_TOLERANCE:g}",
             found=f"the sum {float(sums[off][0]):.12g}{', while the columns sum to 1' if turned else ''}",
-            remedy="Transpose it: a row is the law of the next step."
+            remedy="Transpose it: a row is the distribution of the next step."
             if turned
             else "Correct it, or divide by the sum.",
         )
@@ -338,9 +339,9 @@ def _stationary(matrix: FloatArray) -> FloatArray:
     closed = [inside for inside in classes if not bool((np.delete(matrix[inside], inside, axis=1) > 0).any())]
     if len(closed) != 1:
         raise NetworkError(
-            "a chain needs one stationary law",
+            "a chain needs one stationary distribution",
             found=f"{len(closed)} closed classes of states, each with its own",
-            remedy="Give the initial law, or one chain for each class.",
+            remedy="Give the initial distribution, or one chain for each class.",
         )
     inside = closed[0]
     rest = matrix[np.ix_(inside, inside)].copy()

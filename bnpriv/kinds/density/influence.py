@@ -67,7 +67,7 @@ def two_conditionals(influence: Influence, name: str) -> TwoCurves:
 
 def overlap_text(name: str, pair: str) -> str:
     """Return what such a drawing shows."""
-    return f"The law of {name} given {pair}: the more the two overlap, the less it tells."
+    return f"The distribution of {name} given {pair}: the more the two overlap, the less it tells."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -385,9 +385,9 @@ MOST_TOLD = 64
 """Influences and curves that are kept with a grid, so that the next report need not find them again; each is small."""
 
 OF_DRAWS = Refusal(
-    required="a bound of what columns tell needs the law of every parameter",
+    required="a bound of what columns tell needs the distribution of every parameter",
     found="draws of a posterior, which say nothing of values that were not drawn",
-    remedy="Use a mechanism that compares laws of the answer, such as TightMechanism, or ColumnMechanism.",
+    remedy="Use a mechanism that compares distributions of the answer, such as TightMechanism, or ColumnMechanism.",
 )
 
 SEPARATED = Refinement(value=0.0, change=0.0, settled=True, reason="The graph separates the columns from it.")

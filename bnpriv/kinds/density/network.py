@@ -350,7 +350,7 @@ class DensityNetwork(NetworkMethods):
             reason = self.parameters[name].refused
             if reason and name not in known and name in self.graph.ancestral(names):
                 return Refusal(
-                    required="every parameter on the way between secret and query needs a proper law",
+                    required="every parameter on the way between secret and query needs a proper distribution",
                     found=f"{name!r}: {reason}",
                     remedy="Give it a proper distribution in the model.",
                 )
@@ -413,7 +413,7 @@ def resampled(
     known = tuple(networks)
     if all(each is None for each in known):
         raise NetworkError(
-            "drawing needs the laws of columns",
+            "drawing needs the distributions of columns",
             found="a network of parameters alone",
             remedy="Read a model with columns by from_pymc.",
         )
@@ -555,7 +555,7 @@ def require_property(name: str, secret: Secret, schema: Schema, forward: Forward
         )
     if forward is None and isinstance(secret.property, (Count, Proportion, Difference)):
         raise SecretError(
-            f"the secret of {name!r}, whose law is normal, must be a mean, a total or a linear",
+            f"the secret of {name!r}, whose distribution is normal, must be a mean, a total or a linear",
             found=str(secret.property),
             remedy=f"Write Secret(mean({name!r}), pairs=apart(at_most=5)).",
         )
@@ -568,8 +568,8 @@ def require_property(name: str, secret: Secret, schema: Schema, forward: Forward
     if forward is not None and isinstance(secret.pairs, Apart | None):
         text = suggested_ranges(secret, schema, forward)
         raise SecretError(
-            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the law of an answer is "
-            "learned from tables that have a value, and such pairs hold values that come up in no table",
+            f"the pairs of {name!r}, a property of drawn tables, must be chosen one by one: the distribution of an "
+            "answer is learned from tables that have a value, and such pairs hold values that come up in no table",
             found=str(secret),
             remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
             "values, pairs=pairs((40, 50)).",
@@ -654,8 +654,8 @@ def _no_distance(network: DensityNetwork, attribute: str, given: Apart) -> Secre
         else "intervals that come up often, or a larger distance"
     )
     return SecretError(
-        f"the secrets of {attribute!r} must be intervals: the law of an answer is learned from draws in a secret, and "
-        "no two of them have one value",
+        f"the secrets of {attribute!r} must be intervals: the distribution of an answer is learned from draws in a "
+        "secret, and no two of them have one value",
         found=f"any two values at most {given.at_most:g} apart, infinitely many pairs",
         remedy=f"Declare {ranges}. What is protected is then in which interval it lies, not where in it.",
     )

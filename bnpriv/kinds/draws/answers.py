@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bnpriv import progress
 from bnpriv.bound import FloatArray
-from bnpriv.core import progress
 from bnpriv.core.column_laws import ColumnLaw
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.draws import Draws
@@ -103,16 +102,8 @@ def paced(expected: DrawTime) -> Generator[Callable[[int], None]]:
         To be called with the number of tables that were drawn.
     """
     progress.tell(f"{expected.tables:,} tables", expected.seconds)
-    if expected.seconds < progress.LONG_SECONDS or not sys.stderr.isatty():
-        yield lambda drawn: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("drawing tables", total=expected.tables)
-        yield lambda drawn: shown.advance(task, drawn)
+    with progress.progress("drawing tables", expected.tables) as step:
+        yield step
 
 
 # --------------------------------------------------------------------------------------------------

@@ -110,7 +110,8 @@ def _tail_refusal(
             return Refusal(
                 required=f"the largest weights of draws must not decide: their Pareto shape must be at most {most:.2f}",
                 found=f"{where}: {shape:.2f}, so that weights of draws that were not met may count for more",
-                remedy="Pass draws of a law that is wider where the weights are large, or draws of the parameter that "
+                remedy="Pass draws of a distribution that is wider where the weights are large, or draws of the "
+                "parameter that "
                 "is protected, or choose an interval in which its density is bounded.",
             )
     return None
@@ -144,12 +145,12 @@ def _worth(size: float) -> str:
 def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     if size == 0:
         return (
-            "No draw lies in it: choose a wider or a more probable interval, or pass draws of a law that is wider "
-            "there with log_weights=."
+            "No draw lies in it: choose a wider or a more probable interval, or pass draws of a distribution that is "
+            "wider there with log_weights=."
         )
     return (
         f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, choose a wider interval, or pass "
-        "draws of a law that is wider there with log_weights=."
+        "draws of a distribution that is wider there with log_weights=."
     )
 
 
@@ -174,7 +175,7 @@ def confidence_refusal(network: DensityNetwork) -> Refusal | None:
     if drawn.log_weights is not None:
         return Refusal(
             required="a confidence needs draws of the posterior itself",
-            found="weighted draws of another law",
+            found="weighted draws of another distribution",
             remedy="Leave out the confidence, for an estimate.",
         )
     if drawn.posterior.independent:

@@ -206,7 +206,7 @@ WHOLE_TABLES = (
     "The table is drawn from the declared model as a whole, with the declared number of records; pseudo-random draws "
     "of the model stand for independent ones."
 )
-INDEPENDENT_COLUMNS = "Independent columns follow their declared laws, whatever the rest of the table is."
+INDEPENDENT_COLUMNS = "Independent columns follow their declared distributions, whatever the rest of the table is."
 NO_DISTANCE = Refusal(
     required="draws compare two intervals of a parameter, or two values",
     found="any two values that are so far apart",
@@ -265,7 +265,7 @@ def sampled_laws(
 ) -> SampledLaws | Refusal:
     """Return the laws, or why they cannot be learned; nothing is drawn before they are asked for."""
     # mechanisms ask several times, and several of them for the same
-    known: dict[Query, SampledLaws] = framework.kept.table("drawn laws")
+    known: dict[Query, SampledLaws] = framework.kept.table("drawn distributions")
     if query not in known:
         first_digest(framework)  # what is kept is about the framework as it is now
         refusal = draws_refusal(framework, network, query.columns) or confidence_refusal(network)
@@ -336,7 +336,7 @@ def draws_refusal(
     lawless = sorted(asked.intersection(independent).difference(framework.column_laws))
     if lawless:
         return Refusal(
-            required="draws need the law of every queried independent column",
+            required="draws need the distribution of every queried independent column",
             found=f"none for {listing(lawless)}",
             remedy="Pass laws={column: scipy.stats.norm(mean, sd)}.",
         )
@@ -451,8 +451,9 @@ def too_many_draws(forward: DensityNetwork) -> Refusal | None:
     if forward.models <= MOST_LEARNED_MODELS:
         return None
     return Refusal(
-        required=f"laws of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at most",
-        found=f"{forward.models:,}, and an answer whose law has no closed form",
+        required=f"distributions of an answer are learned for each draw of a posterior, for {MOST_LEARNED_MODELS} at "
+        "most",
+        found=f"{forward.models:,}, and an answer whose distribution has no closed form",
         remedy=f"Take fewer: from_pymc(..., thin={-(-forward.models // 25)}), or use MarkovQuiltMechanism.",
     )
 

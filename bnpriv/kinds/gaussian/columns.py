@@ -346,8 +346,8 @@ def normal_column_laws(
 # --------------------------------------------------------------------------------------------------
 
 NORMAL_RECORDS = (
-    "The records are independent draws from the declared normal law, before they are clamped to their bounds, and none "
-    "is missing; the property is that of these values."
+    "The records are independent draws from the declared normal distribution, before they are clamped to their bounds, "
+    "and none is missing; the property is that of these values."
 )
 NORMAL_COLUMNS = (
     "All parameters together are normal; given them the records are independent, normal about the parameter of their "
@@ -435,7 +435,7 @@ def normal_parameter_laws(
         law = next(iter(framework.column_laws.get(name, ())), None)
         if name not in network.attributes or not isinstance(law, NumberLaw) or law.name != "norm":
             return Refusal(
-                required="the law of every queried column about its parameter must be declared as normal",
+                required="the distribution of every queried column about its parameter must be declared as normal",
                 found=f"none for {name!r}",
                 remedy="Pass laws={column: scipy.stats.norm(0, 8), ...}: a record is its parameter plus such a number. "
                 "Or use MarkovQuiltMechanism with delta above 0.",

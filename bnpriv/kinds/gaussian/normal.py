@@ -154,7 +154,8 @@ class LinearForm:
             if not isinstance(term, Steps) or term.exponent != 1:
                 found = f"a count of {term.predicate}" if isinstance(term, Indicator) else str(term)
                 return Refusal(
-                    required="the answer's law follows from a normal law of the columns where the answer is linear in "
+                    required="the answer's distribution follows from a normal distribution of the columns where the "
+                    "answer is linear in "
                     "them: means, totals, weighted means and stacks of these",
                     found=found,
                     remedy="Ask for such a query, or declare how binned columns depend on each other by "

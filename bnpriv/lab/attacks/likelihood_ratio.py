@@ -41,6 +41,7 @@ from bnpriv.kinds.draws.answers import drawn_from
 from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.progress import progress, tracked
 
 # --------------------------------------------------------------------------------------------------
 # The law of a query's integer sums given the laws of its columns, without making up a single record.
@@ -546,8 +547,11 @@ def likelihood_ratio_attack(calibration: Calibration, *, draws: int = 20_000, se
     """
     draws = checks.whole("draws", draws)
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
-    pairs = _pairs(calibration)
-    found = [(accuracy(pair.first, pair.second, calibration.noise, draws, random), pair, name) for pair, name in pairs]
+    with progress("attacking the release"):
+        found = [
+            (accuracy(pair.first, pair.second, calibration.noise, draws, random), pair, name)
+            for pair, name in tracked(_pairs(calibration), "pairs of secrets")
+        ]
     best, pair, name = max(found, key=lambda each: each[0].value)
     return Attack(
         method="likelihood ratio",
@@ -598,7 +602,7 @@ def accuracy(first: ExactLaw, second: ExactLaw, noise: Noise, draws: int, random
         return _of_atoms(noise, first, second, draws, random)
     if isinstance(first, Normal) and isinstance(second, Normal):
         return _of_normals(noise, first, second, draws, random)
-    raise _unknown("laws of two kinds")
+    raise _unknown("distributions of two kinds")
 
 
 def _unknown(found: str) -> RefusedError:
@@ -663,12 +667,12 @@ def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random:
         # the little noise across the direction is left out, without which the guess is no worse
         found = _along(noise, first, second)
         if found is None:
-            raise _unknown("normal laws of several numbers with Laplace noise in several directions")
+            raise _unknown("normal distributions of several numbers with Laplace noise in several directions")
         _, along, variance = found
         return _normal_with_laplace(noise.scale, Normal(along, variance), Normal(0.0, variance))
     if isinstance(noise, (Laplace, DiscreteLaplace)):
         if first.dimension > 1 or isinstance(noise, DiscreteLaplace):
-            raise _unknown("a normal law of several numbers with Laplace noise")
+            raise _unknown("a normal distribution of several numbers with Laplace noise")
         return _normal_with_laplace(noise.scales[0], first, second)
     one, other = ((law.mean, law.covariance + noise.covariance) for law in (first, second))
     if np.array_equal(one[1], other[1]):

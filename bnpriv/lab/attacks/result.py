@@ -28,7 +28,7 @@ from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import canonical_table
 from bnpriv.tables.public import inferred_schema
-from bnpriv.text import full_text, number_text, percent_text, rounded_up
+from bnpriv.text import full_text, number_text, percent_text, rounded_up, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,6 +160,13 @@ class Attack(Shown):
                 f"By {self.method} the attacker names the right one of two equally likely secrets in "
                 f"{percent_text(self.accuracy)} of the cases{counted}. {allowed}; a coin is right in 50 %."
             ),
+            short=(
+                f"{allowed}; a coin is right in 50 %.",
+                f"By {self.method}{counted or ', worked out without draws'}.",
+                f"Secrets: {shorten(self.secrets, 150)}. Defence: {self.mechanism}.",
+                "Next: a smaller epsilon allows less; bp.plan(framework, query, epsilon) names mechanisms.",
+            ),
+            number=percent_text(self.accuracy),
             facts=(
                 fact("Secrets", self.secrets),
                 fact("Defence", self.mechanism),
@@ -435,7 +442,7 @@ def strata(
     query = as_query(query)
     if isinstance(query, Custom):
         raise QueryError(
-            "laws by a property are worked out for built-in queries",
+            "distributions by a property are worked out for built-in queries",
             found="a custom query",
             remedy="Use means, counts, totals, histograms, or a stack of them.",
         )

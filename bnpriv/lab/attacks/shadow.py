@@ -23,6 +23,7 @@ from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interva
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
+from bnpriv.progress import progress
 
 # --------------------------------------------------------------------------------------------------
 # Property inference with shadow tables: a classifier learns from public tables what an answer tells of a property.
@@ -130,7 +131,8 @@ def shadow_attack(
     )
     random = np.random.default_rng(checks.whole("seed", seed, least=0))
     noise = _noise(defence, len(split.form.rows))
-    answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in two]
+    with progress("drawing shadow tables"):
+        answers = [noisy(noise, split.drawn(value, learned + tried, random), NumpySampler(random)) for value in two]
     if not all(bool(np.all(np.isfinite(each))) for each in answers):
         raise ParameterError(
             "the answers with the noise of the defence must be finite",

@@ -40,7 +40,7 @@ class ChainSampler(KindSampler):
         other = [name for name in schema.columns if name != chain.column]
         if other:
             raise FrameworkError(
-                "every simulated column needs a law, and the chain is the law of one column",
+                "every simulated column needs a distribution, and the chain is the distribution of one column",
                 found=f"none for {listing(other)}",
                 remedy="Leave the other columns out of the schema.",
             )
@@ -70,7 +70,8 @@ class ChainSampler(KindSampler):
         other = sorted(calibration.query.columns - {chain.column})
         if other:
             raise FrameworkError(
-                "an answer is made up from the law of every queried column, and the chain is the law of one",
+                "an answer is made up from the distribution of every queried column, and the chain is the distribution "
+                "of one",
                 found=f"none for {listing(other)}",
                 remedy=f"Ask about {chain.column!r} alone.",
             )

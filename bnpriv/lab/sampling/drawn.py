@@ -308,7 +308,7 @@ def _forward(network: GaussianNetwork) -> DensityNetwork:
     """
     if network.forward is None:
         raise FrameworkError(
-            "made-up records need the law of every column given the number that its parameter is",
+            "made-up records need the distribution of every column given the number that its parameter is",
             found="parameters alone: how records spread around them is not declared",
             remedy="Pass laws={column: scipy.stats.norm(0, 8), ...} to the framework: a record is its parameter plus "
             "such a number. Or read a model with columns by bnpriv.from_pymc.",

@@ -246,8 +246,8 @@ class AttackGame:
             return known
         learned = self.sides[0](LEARNED_ANSWERS, random), self.sides[1](LEARNED_ANSWERS, random)
         said = (
-            f"The guesser learned both laws from {LEARNED_ANSWERS:,} other made-up answers under each secret; who "
-            "knows them may be right more often, up to what the guarantee allows."
+            f"The guesser learned both distributions from {LEARNED_ANSWERS:,} other made-up answers under each secret; "
+            "who knows them may be right more often, up to what the guarantee allows."
         )
         return told_apart((first, second), learned, learnable(noise)), (said,)
 
@@ -326,9 +326,9 @@ def decided_constraint(listed: Sequence[AnyConstraint], calibration: Calibration
 # --------------------------------------------------------------------------------------------------
 
 NO_RECORDS = Refusal(
-    required="a made-up table needs the law of its records",
-    found="laws of the answer alone, which say of no table how probable it is",
-    remedy="Declare pairs of record networks, from which the law of any answer follows too.",
+    required="a made-up table needs the distribution of its records",
+    found="distributions of the answer alone, which say of no table how probable it is",
+    remedy="Declare pairs of record networks, from which the distribution of any answer follows too.",
 )
 
 

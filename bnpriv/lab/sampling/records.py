@@ -180,7 +180,7 @@ def require_laws(framework: DistributionalAttributePrivacy, columns: Iterable[st
             f"[laws.{key}.{toml_key(str(states[0]))}] {law[1]} in a framework file"
         )
     raise FrameworkError(
-        "every simulated column needs a law", found=f"none for {listing(missing)}", remedy=f"Add {keys}."
+        "every simulated column needs a distribution", found=f"none for {listing(missing)}", remedy=f"Add {keys}."
     )
 
 
@@ -299,7 +299,9 @@ class TablesSampler(KindSampler):
             said: list[str] = []
             if known.approximate:
                 which = listing(known.approximate, 3)
-                said.append(f"Sums of values ({which}) were drawn from normal laws with exact mean and covariance.")
+                said.append(
+                    f"Sums of values ({which}) were drawn from normal distributions with exact mean and covariance."
+                )
             if not complete:
                 said.append(
                     "The guesser knows the likeliest combinations of parameter states only: there are too many."

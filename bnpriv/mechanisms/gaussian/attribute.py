@@ -46,7 +46,7 @@ def _normals(name: str, two: object) -> tuple[Normal, Normal]:
     found = [_normal(side) for side in sides]
     if len(found) != 2 or any(side is None for side in found):
         raise ParameterError(
-            f"{name} must be pairs of normal laws",
+            f"{name} must be pairs of normal distributions",
             found=checks.type_text(cast(object, two)),
             remedy="Write approximations=[(Normal(0.0, 4.0), Normal(1.0, 4.0))].",
         )
@@ -116,7 +116,9 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         super().__post_init__()
         if self.relaxation is None and self.approximations:
             raise ParameterError(
-                "normal laws that stand for others need a relaxation", found="none", remedy="Pass relaxation=0.05."
+                "normal distributions that stand for others need a relaxation",
+                found="none",
+                remedy="Pass relaxation=0.05.",
             )
 
     def options(self) -> dict[str, object]:
@@ -182,10 +184,10 @@ class AttributeGaussianMechanism(ForNormalLaws, Mechanism):
         if math.isinf(scale):
             raise laws.TOO_FAR.error()
         outcomes = [trial.outcome(each, scale) for each in pairs]
-        theorem = "Attribute-private Gaussian mechanism for laws near normal ones"
+        theorem = "Attribute-private Gaussian mechanism for distributions near normal ones"
         certificate = self._certificate(framework, query, evidence, decisions, theorem)
         close = f"({trial.level:g}, {upper_chance(max(outcome.closeness for outcome in outcomes))})-close"
-        note = f"Normal laws stand for those of the answer: with the noise they are {close}."
+        note = f"Normal distributions stand for those of the answer: with the noise they are {close}."
         certificate = replace(certificate, claim="normal_approximations.md", notes=(*certificate.notes, note))
         spent = max(outcome.delta for outcome in outcomes)
         return Found(noise_of("gaussian", scale, evidence.dimension), certificate, spent)

@@ -470,8 +470,9 @@ class CovarianceChoice(ForNormalLaws):
         close = f"({level:g}, {upper_chance(closeness)})-close"
         if not left:
             return Refusal(
-                required="delta must cover how far the laws of the answer are from normal ones with one covariance",
-                found=f"laws that are {close} to such",
+                required="delta must cover how far the distributions of the answer are from normal ones with one "
+                "covariance",
+                found=f"distributions that are {close} to such",
                 remedy="Choose a larger relaxation, or use AttributeGaussianMechanism(relaxation=...).",
             )
         stand = [each.standing for each in found]
@@ -479,7 +480,7 @@ class CovarianceChoice(ForNormalLaws):
         budgets = [each for each in tried if not isinstance(each, Refusal)]
         if not budgets:
             return tried[0]
-        note = f"Normal laws stand for those of the answer, to which they are {close}."
+        note = f"Normal distributions stand for those of the answer, to which they are {close}."
         return max(budgets, key=lambda each: each.ratio)._replace(notes=(note,))
 
     def _budget(self, evidence: Laws, pairs: list[NormalPair], epsilon: float, delta: float) -> NormalBudget | Refusal:

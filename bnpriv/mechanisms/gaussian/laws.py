@@ -34,14 +34,14 @@ SINGULAR = 1e-12
 """Least eigenvalue, per dimension, of the correlations of an answer that is told from a singular one."""
 
 NOT_NORMAL = Refusal(
-    required="the answer must have a normal law under each secret",
-    found="a law with atoms, from which every normal law is infinitely far without noise",
+    required="the answer must have a normal distribution under each secret",
+    found="a distribution with atoms, from which every normal distribution is infinitely far without noise",
     remedy="Use TightMechanism or WassersteinMechanism.",
 )
 
 
 OF_TABLES = Refusal(
-    required="the law of the answer must be normal, not nearly so",
+    required="the distribution of the answer must be normal, not nearly so",
     found="answers of tables whose records are clamped to their bounds and rounded to their grid",
     remedy="Use TightMechanism with Gaussian noise.",
 )
@@ -135,7 +135,7 @@ def normal_refusal(each: NormalPair) -> Refusal | None:
     apart = 0.0 if refusal else covariance_departure(each.first, each.second)
     if apart > SAME_COVARIANCE:
         return Refusal(
-            required="the two normal laws of a pair must have the same covariance",
+            required="the two normal distributions of a pair must have the same covariance",
             found=f"covariances that differ by {nats_text(apart, 3)} of themselves "
             f"({each.protected}, {each.pair.pair})",
             remedy="Use AttributeGaussianMechanism(relaxation=...) or WassersteinMechanism, or declare one covariance "
@@ -207,7 +207,7 @@ def normal_ratio(
     return Refusal(
         required="delta must cover that the covariances of a pair differ by rounding",
         found=f"delta {full_text(delta)} for a difference of {number_text(departure, 3)} in total variation",
-        remedy="Declare one covariance for both laws of a pair, or ask for a larger delta.",
+        remedy="Declare one covariance for both distributions of a pair, or ask for a larger delta.",
     )
 
 
@@ -301,7 +301,7 @@ def mixture_excess(mixture: NormalMixture, mean: float, variance: float, level: 
     terms = (high - low) / width * mixture.means.size
     if not terms <= MOST_APPROXIMATION_TERMS:
         raise SizeError(
-            f"the distance of a law from a normal one may take at most {MOST_APPROXIMATION_TERMS:,} terms",
+            f"the distance of a distribution from a normal one may take at most {MOST_APPROXIMATION_TERMS:,} terms",
             found=f"{terms:.3g} for {mixture.means.size:,} atoms",
             remedy="Use TightMechanism or WassersteinMechanism.",
         )
@@ -483,23 +483,23 @@ FARTHEST_TRIAL = 2.0**30
 MOST_RELAXED = 700.0
 """Epsilon from which on its exponential is counted as infinite."""
 
-RELAXED_RULE = "the two normal laws that stand for those of the answer"
+RELAXED_RULE = "the two normal distributions that stand for those of the answer"
 
 TOO_FAR = Refusal(
-    required="delta must cover how far the laws of the answer are from the normal ones that stand for them",
+    required="delta must cover how far the distributions of the answer are from the normal ones that stand for them",
     found="no scale of noise at which it does",
-    remedy="Choose a larger relaxation, or use TightMechanism, which needs no normal laws.",
+    remedy="Choose a larger relaxation, or use TightMechanism, which needs no normal distributions.",
 )
 
 FROM_DRAWS = Refusal(
-    required="how far a law is from a normal one must be computed",
-    found="laws that are known from draws alone",
+    required="how far a distribution is from a normal one must be computed",
+    found="distributions that are known from draws alone",
     remedy="Use TightMechanism or WassersteinMechanism.",
 )
 
 SEVERAL_ATOMS = Refusal(
-    required="closeness to a normal law is computed for laws of one number",
-    found="laws with atoms of several numbers",
+    required="closeness to a normal distribution is computed for distributions of one number",
+    found="distributions with atoms of several numbers",
     remedy="Use WassersteinMechanism, or ask for one number.",
 )
 
@@ -625,9 +625,9 @@ def approximated(pairs: Sequence[NormalPair], chosen: Sequence[tuple[Normal, Nor
     """
     if chosen and len(chosen) != len(pairs):
         return Refusal(
-            required="there must be two normal laws for every pair of laws",
+            required="there must be two normal distributions for every pair of distributions",
             found=f"{len(chosen)} for {len(pairs)} pairs",
-            remedy="Give one for each, in their order, or none for the laws' own means and covariances.",
+            remedy="Give one for each, in their order, or none for the distributions' own means and covariances.",
         )
     found: list[Approximated] = []
     for place, each in enumerate(pairs):
@@ -735,13 +735,13 @@ def _unfit(each: NormalPair, normals: tuple[Normal, Normal]) -> Refusal | None:
     first, second = normals
     if not first.dimension == second.dimension == each.pair.first.dimension:
         return Refusal(
-            required="normal laws must have the dimension of the answer",
+            required="normal distributions must have the dimension of the answer",
             found=f"{first.dimension} and {second.dimension} for {each.pair.first.dimension}",
-            remedy="Give laws of the same answer.",
+            remedy="Give distributions of the same answer.",
         )
     if covariance_departure(first, second):
         return Refusal(
-            required="the two normal laws that stand for a pair must have the same covariance",
+            required="the two normal distributions that stand for a pair must have the same covariance",
             found="two covariances",
             remedy="Give both the same, for example the mean of the two.",
         )

@@ -358,7 +358,7 @@ SMALL_GAP = 0.01
 AT_THE_LIMIT = 1e-4
 """Relative gap up to which a channel is said to have the least error: so many digits are shown."""
 
-OVER_ALL = "averaged over the laws under both secrets of every pair"
+OVER_ALL = "averaged over the distributions under both secrets of every pair"
 """Over what errors are averaged where nothing else was asked for."""
 
 ALONE = "The guarantee is for this one release: it cannot be added up with those of other releases."
@@ -455,8 +455,8 @@ class ChannelFacts:
     def notes(self) -> tuple[str, ...]:
         """Return why there is a table, how good it is, and what it leans on, in sentences."""
         why = (
-            f"It keeps the laws of what is released alike under all secrets, with the least {LOSSES[self.loss]}; it "
-            "leans on these laws more than added noise does."
+            "It keeps the distributions of what is released alike under all secrets, with the least "
+            f"{LOSSES[self.loss]}; it leans on these distributions more than added noise does."
         )
         merged = (
             f"Of {self.answers:,} possible answers {self.runs:,} runs are told apart: the program is too large for all."
@@ -471,7 +471,7 @@ class ChannelFacts:
             any_other += " and releases one of its values"
         found = f"The {LOSSES[self.loss]}, {self.prior}, is"
         if self.kind == "estimate":
-            any_other += ", if the laws, which are an estimate, are right"
+            any_other += ", if the distributions, which are an estimate, are right"
         if self.gap <= AT_THE_LIMIT:
             return f"{found} {number_text(self.error)}: the least that {any_other}."
         return (

@@ -135,9 +135,9 @@ class LawTable:
         found = np.array([chances.get(x, 0.0) for x in self.points.tolist()])
         if len(set(chances).difference(self.points.tolist())) > 0:
             raise ParameterError(
-                "a prior speaks of answers that some law allows",
+                "a prior speaks of answers that some distribution allows",
                 found="another answer in it",
-                remedy="Leave it out; the mean of the laws is then the prior.",
+                remedy="Leave it out; the mean of the distributions is then the prior.",
             )
         return found / float(np.sum(found))
 
@@ -177,7 +177,7 @@ def table_of(evidence: Laws) -> LawTable | Refusal:
             pairs.append(each)
     sizes = {id(law): law.size for pair in pairs for law in (pair.first, pair.second) if isinstance(law, Atoms)}
     if sum(sizes.values()) * len(sizes) > MOST_MASSES:
-        cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} laws"
+        cells = f"up to {sum(sizes.values()):,} answers under {len(sizes):,} distributions"
         return _refusal(
             f"have at most {MOST_MASSES:,} masses", cells, "Take a coarser grid, or fewer pairs of secrets."
         )
@@ -195,13 +195,13 @@ def _pairs(evidence: Laws) -> Iterator[LawPair | Refusal]:
 def _unknown(pair: LawPair) -> Refusal | None:
     """Return what is not known of the laws of a pair, number by number; None if all is."""
     if not isinstance(pair.first, Atoms) or not isinstance(pair.second, Atoms) or pair.departure is not None:
-        return _refusal("have finitely many atoms", "normal laws", "Count, or round the answer to a grid.")
+        return _refusal("have finitely many atoms", "normal distributions", "Count, or round the answer to a grid.")
     if pair.sampled is not None:
-        return _refusal("be computed", "laws that are learned from draws", "Use TightMechanism.")
+        return _refusal("be computed", "distributions that are learned from draws", "Use TightMechanism.")
     if not pair.free:
         return _refusal("have one atom for every answer", "answers that are rounded together", "Use TightMechanism.")
     return None
 
 
 def _refusal(required: str, found: str, remedy: str) -> Refusal:
-    return Refusal(required=f"the laws of the answer must {required}", found=found, remedy=remedy)
+    return Refusal(required=f"the distributions of the answer must {required}", found=found, remedy=remedy)

@@ -63,7 +63,9 @@ def stored_optimum(question: Question, record: Record) -> Optimum:
         raise _refusal("a stored channel must have one row for answers that are not told apart", "several")
     constraints = Constraints(table, question.epsilon, question.delta)
     if not constraints.hold(channel.numerators.astype(object), channel.denominator):
-        raise _refusal("the rows of a stored channel must keep the laws of its framework alike", "rows that tell more")
+        raise _refusal(
+            "the rows of a stored channel must keep the distributions of its framework alike", "rows that tell more"
+        )
     means = question.means(np.array(channel.outputs), channel.numerators / channel.denominator)
     likely = np.flatnonzero(means >= float(np.max(means)) * (1 - STORED_TOLERANCE))
     if not any(_alike(channel.prior, question.normalized(place)) for place in likely.tolist()):
@@ -181,7 +183,7 @@ def _no_prior(found: str) -> ParameterError:
         "a prior gives answers their probabilities, with a sum of 1: {answer: probability, ...}, a list of pairs, or "
         "bnpriv.laws.Atoms of one number",
         found=found,
-        remedy="Leave it out: errors are then averaged over the laws of the answer.",
+        remedy="Leave it out: errors are then averaged over the distributions of the answer.",
     )
 
 
@@ -292,7 +294,9 @@ class OptimalMechanism(Mechanism):
         )
         free = record is None and delta > 0 and all(pair.free for pair in pairs)
         if free and Constraints(table, epsilon, delta).hold_unchanged():
-            reason = "The laws of the answer are alike as they are, but for answers that delta covers."
+            reason = (
+                "The distributions of the answer are alike enough without noise, but for answers that delta covers."
+            )
             certificate = replace(certificate, zero_noise_reason=reason, notes=(reason, LEANS_ON))
             return Found(NoNoise(1), certificate, delta)
         priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]
@@ -345,8 +349,8 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
         )
     if sampling_of(evidence) is not None:
         return Refusal(
-            required="a table of outputs needs the laws of the answer themselves",
-            found="laws that are learned from draws",
+            required="a table of outputs needs the distributions of the answer themselves",
+            found="distributions that are learned from draws",
             remedy="Use TightMechanism or WassersteinMechanism, whose noise blurs what draws may have missed.",
         )
     ways, points, known = 0, 0, set[int]()
@@ -358,9 +362,9 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
             for law in (pair.first, pair.second):
                 if not isinstance(law, Atoms):
                     return Refusal(
-                        required="a table of outputs needs laws with finitely many values",
-                        found="a normal law",
-                        remedy="Use TightMechanism, or declare the law on a grid: bnpriv.laws.Atoms.",
+                        required="a table of outputs needs distributions with finitely many values",
+                        found="a normal distribution",
+                        remedy="Use TightMechanism, or declare the distribution on a grid: bnpriv.laws.Atoms.",
                     )
                 if id(law) not in known:
                     known.add(id(law))
@@ -374,7 +378,7 @@ def laws_refusal(evidence: Laws) -> Refusal | None:
     if points > MOST_ANSWERS or ways * points > MOST_CELLS:
         return Refusal(
             required=f"a table of outputs is sought over at most {MOST_ANSWERS:,} answers, and {MOST_CELLS:,} pairs "
-            "of laws times answers",
+            "of distributions times answers",
             found=f"{points:,} answers, {ways:,} pairs",
             remedy="Use TightMechanism, or protect fewer pairs of secrets.",
         )

@@ -144,9 +144,9 @@ def _of_atoms(each: NormalPair) -> MovedLaw | Refusal:
     assert isinstance(first, Atoms)
     assert isinstance(second, Atoms)
     if each.pair.sampled is not None:
-        return _departure("laws learned from draws", each)
+        return _departure("distributions learned from draws", each)
     if first.size != second.size:
-        return _departure(f"laws with {first.size:,} and {second.size:,} possible answers", each)
+        return _departure(f"distributions with {first.size:,} and {second.size:,} possible answers", each)
     masses = float(np.max(np.abs(first.logs - second.logs)))
     if masses > MASS_ROUNDING:
         apart = float(np.abs(first.probabilities - second.probabilities).sum()) / 2
@@ -183,7 +183,7 @@ def _nearly(each: NormalPair) -> MovedLaw | Refusal:
 
 def _departure(found: str, each: NormalPair) -> Refusal:
     return Refusal(
-        required="the two laws of a pair must be translations of one another",
+        required="the two distributions of a pair must be translations of one another",
         found=f"{found} ({each.protected}, {each.pair.pair})",
         remedy=REMEDY,
     )
@@ -250,9 +250,9 @@ class ForTranslations:
             ratio = gaussian_ratio(inner, left, self.constant)
         else:
             return Refusal(
-                required="what the two laws of a pair differ in by rounding must be below epsilon and delta",
+                required="what the two distributions of a pair differ in by rounding must be below epsilon and delta",
                 found=f"{nats_text(max(masses, uneven), 3)}, with {self.noise.capitalize()} noise",
-                remedy="Declare one law, moved, or one covariance, or ask for a larger epsilon or delta.",
+                remedy="Declare one distribution, moved, or one covariance, or ask for a larger epsilon or delta.",
             )
 
         def search() -> Found:

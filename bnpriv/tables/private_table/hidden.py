@@ -141,7 +141,7 @@ class RecordPrivacy:
         """The promise, in words."""
         seen = "one answer" if self.answers == 1 else f"{self.answers:,} answers"
         factor, rare = factor_text(self.epsilon), number_text(rounded_up(self.delta), 3)
-        told = f"the odds between any two values of one record move by at most a factor {factor}"
+        told = f"the odds between any two values of one record move by at most {factor} times"
         if self.delta:
             told = (
                 "any set of answers that has probability p where one record has one value has at most "

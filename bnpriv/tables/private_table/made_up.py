@@ -189,7 +189,7 @@ def _declared(
     if missing:
         return Refusal(
             required="every column that is handed on must be a node",
-            found=f"{listing(map(repr, missing))}, of which no law is known",
+            found=f"{listing(map(repr, missing))}, of which no distribution is known",
             remedy="Leave it out of the schema, add it to the model, or use form='trim', which makes nothing up.",
         )
     if is_framework(model):
@@ -299,9 +299,11 @@ def _draw_of(form: NormalForm, name: str, law: ColumnLaw, rounded: bool) -> tupl
         cells = law_cells(summed, name, [law]) if summed_exactly(summed, name, [law]) else None
         if cells is None or magnitude(cells.logs) > LARGEST_LOG:
             raise LawError(
-                f"a law of scipy.stats of {name!r} is drawn from on at most {MOST_STEPS:,} steps, all of them possible",
+                f"a distribution of scipy.stats of {name!r} is drawn from on at most {MOST_STEPS:,} steps, all of them "
+                "possible",
                 found=f"{column.steps:,} steps from {column.lower:g} to {column.upper:g}",
-                remedy="Declare fewer steps, Real(lower, upper, steps=1000), narrower bounds, or bins with their law.",
+                remedy="Declare fewer steps, Real(lower, upper, steps=1000), narrower bounds, or bins with their "
+                "distribution.",
             )
         values = [_Value(value, on_grid(column, column.step(float(value)))) for value in cells.values]
         masses, error = map(_mass, cells.logs[0]), cells.error + _mass_error(cells.logs)

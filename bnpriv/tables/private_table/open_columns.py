@@ -512,7 +512,7 @@ def open_table(
     service("release.refuse_learned")(framework, framework.schema, data)
     drawing = np.random.default_rng() if random is None else random
     made_up = tuple(name for name in found.closed if name in framework.column_laws)
-    left_out = {name: "No law is declared of it." for name in found.closed if name not in made_up}
+    left_out = {name: "No distribution is declared of it." for name in found.closed if name not in made_up}
     places = dict[str, int]()
     try:
         wanted = frozenset(axis for name in made_up for axis in framework.governing(name))

@@ -17,6 +17,7 @@ from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
 from bnpriv.errors import BnprivError, ParameterError, Refusal
+from bnpriv.progress import progress
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.counts import MoveNoise
@@ -143,11 +144,13 @@ def plan_table(
             "queries are listed", found=checks.type_text(queries), remedy="Write queries=['mean(days)']."
         )
     hidden = hidden_by(framework_or_secret, schema, law, shares)
+    with progress("working out every form"):
+        forms = rules_of(hidden, epsilon, delta)
     return TablePlan(
         hidden=hidden,
         epsilon=epsilon,
         delta=delta,
-        forms=rules_of(hidden, epsilon, delta),
+        forms=forms,
         queries=tuple(as_query(query) for query in ([queries] if isinstance(queries, (str, Query)) else queries)),
     )
 

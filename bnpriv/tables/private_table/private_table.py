@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import narwhals as nw
 
@@ -17,24 +17,28 @@ from bnpriv import checks
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.interrupts import noting
 from bnpriv.core.noise import Sampler, SecureSampler
-from bnpriv.core.queries.asked import as_query
+from bnpriv.core.queries.asked import as_query, number_labels
 from bnpriv.core.queries.base import Indicator, Query
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.derived import derivation
 from bnpriv.core.queries.normal_form import IntegerTerm, columns_of, normal_form
 from bnpriv.core.release import LedgerAccount, LedgerBudget, check_no_ledger
 from bnpriv.core.schema import Schema
-from bnpriv.errors import FileError, ParameterError, RefusedError
+from bnpriv.errors import BnprivError, FileError, ParameterError, RefusedError
 from bnpriv.paths import user_path
+from bnpriv.progress import progress
 from bnpriv.render.outputs import outputs, require_writable
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import cleaned, integer_terms
 from bnpriv.tables.private_table.hidden import HiddenTable, for_records
+from bnpriv.tables.private_table.made_up import moments
 from bnpriv.tables.private_table.open_columns import OpenTable, open_table
+from bnpriv.tables.private_table.plan import expected_error
 from bnpriv.tables.private_table.rows import arrow, classed_rows, read_files
 from bnpriv.tables.private_table.rule import TableRule, chosen_rule, hidden_by
 from bnpriv.tables.reader import collected, opened
+from bnpriv.text import number_text, shorter, visible
 
 if TYPE_CHECKING:
     from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -61,6 +65,8 @@ class PrivateTable(Shown):
         How many records of each class the true table has, with noise.
     mark : bnpriv.ledger.values.Mark, optional
         Where it stands in a ledger.
+    framework : Framework, optional
+        By whose first model it is estimated how much its answers err.
     """
 
     table: Any = field(repr=False)
@@ -68,6 +74,7 @@ class PrivateTable(Shown):
     sizes: tuple[int, ...]
     noisy: tuple[int, ...]
     mark: Any = None
+    framework: Any = field(default=None, repr=False)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -92,7 +99,7 @@ class PrivateTable(Shown):
         both = zip(self.noisy, self.sizes, strict=True)
         return tuple(Fraction(noisy, size) if size else Fraction(1) for noisy, size in both)
 
-    def answer(self, query: Query | str) -> tuple[float, ...]:
+    def answer(self, query: Query | str) -> TableAnswer:
         """An answer for the true table, estimated from this one; it costs nothing.
 
         Every record counts as often as the true table has records of its class for each one here.
@@ -104,7 +111,8 @@ class PrivateTable(Shown):
 
         Returns
         -------
-        tuple of float
+        TableAnswer
+            The numbers, as a tuple; print it for their labels and how much they err.
 
         Raises
         ------
@@ -121,7 +129,7 @@ class PrivateTable(Shown):
                 remedy="Apply it to .table.",
             )
         derived, base = derivation(asked, self.rule.classes.schema), self.base_answer(asked)
-        return base if derived is None else derived.values(base)
+        return TableAnswer(self, asked, base if derived is None else derived.values(base))
 
     def base_answer(self, query: Query) -> tuple[float, ...]:
         """The sums that an answer is computed from, estimated for the true table.
@@ -171,9 +179,80 @@ class PrivateTable(Shown):
         """How it was made, and what it promises."""
         return service("table.document")(self)
 
+    def statement(self, decided: Mapping[str, str] | None = None, framework: object = None) -> Shown:
+        """One page for a data-protection officer, as `Release.statement`.
+
+        Parameters
+        ----------
+        decided : mapping from str to str, optional
+            Who decided what, and why.
+        framework : Framework, optional
+            What it was made of, whose file says the rest.
+        """
+        return service("table.statement")(self, decided, framework)
+
     def __repr__(self) -> str:
         told = f"{sum(self.sizes):,} records, epsilon={self.guarantee.epsilon:g}"
         return f"PrivateTable(single persons not protected; {self.rule.form!r}, {told})"
+
+
+class TableAnswer(tuple[float, ...]):
+    """The numbers of an answer for the true table; print it for their labels and how much they err.
+
+    Parameters
+    ----------
+    made : PrivateTable
+    query : Query
+    values : iterable of float
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> made = private_table(bp.example("hospital"), bp.example_data("hospital"), epsilon=1.0, records_may_be_seen=True)
+    >>> made.answer("mean(days)").labels, round(made.answer("mean(days)").error, 3)
+    (('mean(days)',), 0.016)
+    """
+
+    made: PrivateTable
+    query: Query
+
+    def __new__(cls, made: PrivateTable, query: Query, values: Iterable[float]) -> Self:  # noqa: D102
+        answer = super().__new__(cls, values)
+        answer.made, answer.query = made, query
+        return answer
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return tuple, (tuple(self),)  # copies and pickles are the numbers, without the table
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each number is."""
+        schema = self.made.rule.classes.schema
+        labels, derived = number_labels(self.query, schema), derivation(self.query, schema)
+        return labels if derived is None else derived.labels(labels)
+
+    @property
+    def error(self) -> float | None:
+        """The mean error, of several numbers in the 2-norm: an estimate by the first model; None without one."""
+        rule, framework = self.made.rule, self.made.framework
+        if framework is None:
+            return None
+        try:
+            return expected_error(rule, moments(framework, self.query, rule.classes.predicates))
+        except BnprivError:
+            return None
+
+    def __str__(self) -> str:
+        both = zip(self.labels, self, strict=True)
+        lines = [*shorter([f"{visible(label)} = {number_text(value)}" for label, value in both], MOST_NUMBERS)]
+        if (error := self.error) is not None:
+            whole = " of all numbers together" if len(self) > 1 else ""
+            lines.append(f"Mean error{whole}: about {number_text(error, 2)}, estimated by the first model.")
+        return "\n".join([*lines, "It is worked out of the private table, and costs nothing."])
+
+
+MOST_NUMBERS = 5
+"""Numbers of an answer that are printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +378,8 @@ def private_table(
     if hidden and output is not None:
         raise ParameterError("a hidden table stays inside", found="an output", remedy="Leave output or hidden out.")
     asked = hidden_by(framework_or_secret, schema, law, shares)
-    rule = chosen_rule(asked, form, epsilon, delta)
+    with progress("choosing a form"):
+        rule = chosen_rule(asked, form, epsilon, delta)
     rule = for_records(rule, share=asked.share) if hidden else rule
     for method in () if sampler is None else ("discrete_laplace", "below"):
         if isinstance(sampler, type) or not callable(getattr(sampler, method, None)):
@@ -308,13 +388,15 @@ def private_table(
             )
     if ledger is None:
         check_no_ledger(budget, key)
-        with noting(lambda: "Nothing was charged. There is no ledger, and no table was returned."):
+        untold = "Nothing was charged. There is no ledger, and no table was returned."
+        with noting(lambda: untold), progress("making the table"):
             service("table.refuse_learned")(asked, data)
             made = made_by(rule, data, output=file, sampler=sampler)
     else:
         counted: Mapping[str, Any] = {"ledger": ledger, "budget": budget, "name": name, "key": key}
-        made = service("table.charged")(rule, asked, data, output=file, inside=hidden, sampler=sampler, **counted)
-    return HiddenTable(made, sampler) if hidden else made
+        with progress("making the table"):
+            made = service("table.charged")(rule, asked, data, output=file, inside=hidden, sampler=sampler, **counted)
+    return HiddenTable(made, sampler) if hidden else replace(made, framework=asked.framework)
 
 
 def parquet_file(output: object) -> Path:

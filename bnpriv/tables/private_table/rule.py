@@ -32,10 +32,10 @@ FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
-ANY_LAW = "that the records of each class are drawn independently of each other from the same law (any law at all)"
+ANY_LAW = "that the records of each class are drawn independently of each other from one distribution (any at all)"
 """What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
 
-ONE_LAW = "that the records are drawn independently of each other from the same law (any law at all)"
+ONE_LAW = "that the records are drawn independently of each other from one distribution (any at all)"
 """What the observer may believe where several secrets each tell a part of these numbers."""
 
 SEEN = "this table and whatever is made of it"
@@ -161,7 +161,7 @@ def hidden_by(asked: object, schema: Schema | None, law: object, shares: object)
     if is_framework(asked):
         if law is not None or schema is not None:
             raise ParameterError(
-                "a framework has its own law of a record and its own schema: its promise is about its models",
+                "a framework has its own distribution of a record and its own schema: its promise is about its models",
                 found="another one beside it",
                 remedy="Leave it out, or pass the secrets by themselves with law= and schema=.",
             )
@@ -219,7 +219,9 @@ def hidden_share(framework: DistributionPrivacy, shares: object) -> Hidden:
     networks = cast("tuple[DiscreteNetwork, ...]", notion_of(framework).networks(framework))
     if not networks or not all(kind_of(each).exact_tables and each.level == "records" for each in networks):
         raise FrameworkError(
-            "a private table needs distributions of a record", found="laws of an answer", remedy="Pair record networks."
+            "a private table needs distributions of a record",
+            found="distributions of an answer",
+            remedy="Pair record networks.",
         )
     classes = classes_of([Secret(as_query(cast(str, shares)))], framework.schema) if shares is not None else None
     if classes is None or len(classes) != 2:
@@ -318,7 +320,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
             required="a trimmed table needs a delta, the probability that it tells more",
             found="delta 0",
             remedy=f"Choose one, such as {min(1e-6, 0.1 / classes.schema.records):.0e}; or give a "
-            "law of a record, and ask for form='fill'.",
+            "distribution of a record, and ask for form='fill'.",
         )
     scale = scale_of(moved, epsilon)
     bound = least_bound(len(classes), scale, moved, delta)
@@ -331,7 +333,7 @@ def _trim(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
         delta=min(delta, noise.delta(moved)),
         secrets=classes.protected,
         models=1,
-        source="any law",
+        source="any distribution",
         kind="certified",
         models_text=ONE_LAW if classes.one_law else ANY_LAW,
         beyond_text=PERSONS,
@@ -355,7 +357,8 @@ def _too_few(hidden: Hidden, bound: int) -> Refusal | None:
     return Refusal(
         required=f"{bound:,} records of every class are given up, so that each class must have more",
         found=f"about {usual[few]:,} of {classes.labels[few]!r}" if few is not None else f"{records:,} records in all",
-        remedy=f"Hide secrets that are closer{most}; choose a larger epsilon; or give one law of a record, and ask for "
+        remedy=f"Hide secrets that are closer{most}; choose a larger epsilon; or give one distribution of a record, "
+        "and ask for "
         "form='fill'.",
     )
 
@@ -364,7 +367,7 @@ def _law(hidden: Hidden) -> RecordLaw | Refusal:
     if hidden.law is None:
         return Refusal(
             required="to make up the missing records of a class, it must be known how its records are distributed",
-            found="no law of a record",
+            found="no distribution of a record",
             remedy="Pass law= a network of records, or ask for form='trim' with a delta.",
         )
     return hidden.law
@@ -398,18 +401,21 @@ def _count_noise(hidden: Hidden, law: RecordLaw, epsilon: float) -> tuple[CountN
     if not left > 0:
         raise RefusedError(
             "all models must nearly agree on how the records of a class are distributed",
-            found=f"a record {_times(law.excess)} as likely under one as by the law that records are made up from, and "
+            found=f"a record {_times(law.excess)} as likely under one as by the distribution that records are made up "
+            "from, and "
             f"secrets {moved:,} records apart",
-            remedy="Ask for form='trim' with a delta, which needs no law; or hide the secret by itself, with one law.",
+            remedy="Ask for form='trim' with a delta, which needs no distribution; or hide the secret by itself, with "
+            "one distribution.",
         )
     scale = scale_of(moved, left)
     # what is made up must not be told from what is real in the other direction either
     told = law.shortfall - 2 / scale if classes == 2 else law.shortfall - 1 / scale
     if told > law.excess or (classes > 2 and told > 0):
         raise RefusedError(
-            "no record may be much more likely by the law that records are made up from than under another model",
+            "no record may be much more likely by the distribution that records are made up from than under another "
+            "model",
             found=f"one that is {_times(law.shortfall)} as likely",
-            remedy="Ask for form='trim' with a delta, which needs no law.",
+            remedy="Ask for form='trim' with a delta, which needs no distribution.",
         )
     noise: CountNoise = MoveNoise(classes=classes, scale=scale)
     if law.excess or law.shortfall:
@@ -479,7 +485,7 @@ def _both(hidden: Hidden, epsilon: float, delta: float) -> TableRule | Refusal:
 def _with_law(hidden: Hidden, law: RecordLaw, epsilon: float, delta: float, kind: Kind) -> Guarantee:
     framework = hidden.framework
     drawn = None if framework is None else posterior_of(framework)
-    fitted = "" if drawn is None else f" {drawn.fitted_sentence('The law of made-up records was')}"
+    fitted = "" if drawn is None else f" {drawn.fitted_sentence('The distribution of made-up records was')}"
     return Guarantee(
         epsilon=epsilon,
         delta=delta,

@@ -15,7 +15,6 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.tight import TightMechanism
-from bnpriv.core.progress import tell
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, Difference, Stack
 from bnpriv.core.queries.sensitivity import answer_range
@@ -26,6 +25,7 @@ from bnpriv.mechanisms.baselines import epsilon_for_scale
 from bnpriv.mechanisms.optimal.channel import comparable
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LEVEL, LIMITS, POOR_ANSWERS
+from bnpriv.progress import tell
 from bnpriv.render.document import Code, Items, Names, Section, Text
 from bnpriv.text import Json, and_text, nats_text, number_text
 from bnpriv.toml import toml_key
@@ -67,7 +67,7 @@ class CloserStep:
         values = [f"{secrets[name]} at most {_written(far)} apart" for name, far in self.distances.items()]
         reach = found.quantile(LEVEL)
         err = f"err by at most {errors_text(found)} ({found.useful.verdict})" if reach else "be exact"
-        return f"Were only values of {and_text(values)} protected, 19 of 20 releases by {found.mechanism} would {err}."
+        return f"Were only values of {and_text(values)} protected, 95 % of releases by {found.mechanism} would {err}."
 
     def to_json(self) -> Json:
         """Return it as plain values."""
@@ -321,14 +321,14 @@ def _gain(made: Plan, framework: Framework, query: Query, what: str, *, delta: f
     found = least_noise(made, framework, query, made.best.epsilon, delta)
     alike = found is not None and comparable(found.averaged_over, made.best.averaged_over)
     if found is not None and alike and found.ranked_error < GAIN * made.best.ranked_error:
-        yield f"{what} 19 of 20 releases would {_error_text(found)}."
+        yield f"{what} 95 % of releases would {_error_text(found)}."
 
 
 def _alone(made: Plan, framework: Framework, part: Query) -> Iterator[Text]:
     """Yield what would become of one number of the answer alone, where it would be of use."""
     found = least_noise(made, framework, part, made.best.epsilon, made.best.delta)
     if found is not None and found.useful.verdict not in POOR_ANSWERS:
-        yield "Ask ", Code(str(part)), f" alone: 19 of 20 releases would {_error_text(found)}."
+        yield "Ask ", Code(str(part)), f" alone: 95 % of releases would {_error_text(found)}."
 
 
 def _error_text(calibration: Calibration) -> str:

@@ -27,7 +27,6 @@ from bnpriv.core.networks.base import Network, driven_by, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
-from bnpriv.core.progress import watched
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
@@ -35,6 +34,7 @@ from bnpriv.kind import kind_of
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
 from bnpriv.mechanisms.plan import Plan
+from bnpriv.progress import watched
 from bnpriv.render.graph import Edge
 from bnpriv.views.report.values import (
     AnswerInfluence,

@@ -14,7 +14,16 @@ from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
-from bnpriv.text import full_text, name_text, nats_text, number_text, some_text, upper_chance, upper_text
+from bnpriv.text import (
+    full_text,
+    name_text,
+    nats_text,
+    number_text,
+    shorten,
+    some_text,
+    times_text,
+    upper_chance,
+)
 from bnpriv.views.influence import LEGEND, heat_cell
 from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
@@ -47,8 +56,8 @@ CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
 OF_ONE_RECORD = (
-    "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
-    "follows from the laws of the answer."
+    "These numbers say what one record tells about itself; the secret is about the whole table, and the noise "
+    "follows from the distributions of the answer."
 )
 
 
@@ -81,8 +90,8 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     whose = name_text(row.protected)
     return (
         Table(
-            caption=f"What single columns tell about {whose}, in nats{words.rarely_text(row)}",
-            header=("column", "nats", ""),
+            caption=f"What single columns tell about {whose}{words.rarely_text(row)}",
+            header=("column", "odds move by at most", ""),
             rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
             more=_more(row, len(row.columns) - len(told), "no more"),
@@ -99,12 +108,12 @@ def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, do
     if told.unknown is not None and math.isinf(float(told)):
         return "not known", doc.Cell("")
     nats, delta, likely = row.shown(told), rare(told), row.likely.get(told.columns)
-    text = "too large" if math.isnan(nats) else upper_text(nats)
+    text = "too large" if math.isnan(nats) else times_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
-    said = "" if delta is None else f"over 1 nat with delta {upper_chance(delta)}"
+    said = "" if delta is None else f"over 2.72 times with delta {upper_chance(delta)}"
     if likely is not None:
         unseen = ", no dependence seen" if likely.dependence is False else ""
-        said = f"{likely.worst} {upper_text(float(told))}{unseen}"
+        said = f"{likely.worst} {times_text(float(told))}{unseen}"
     return text, doc.Cell(said, drawing=drawn)
 
 
@@ -128,7 +137,9 @@ def _heat(report: Analysis) -> Iterator[Block]:
     silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
     rarely = words.rarely_text(report.worst)
-    caption = f"Influence of single columns, in nats{rarely}: rows are protected attributes, columns what is seen"
+    caption = (
+        f"By how many times one column moves the odds{rarely}: rows are protected attributes, columns what is seen"
+    )
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         worst = " at worst" if rarely else ""
@@ -166,7 +177,8 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
     if row.explained is not None and float(row.explained) > 0:
-        yield _explanation(row.explained)
+        # what all of the queried columns tell is said above
+        yield from _explanation(row.explained, f"{influence_text(row.asked)}." if report.query and row.asked else "")
     if draws_text(row.asked):
         yield Paragraph(f"{'At worst, over' if row.likely else 'Over'} the draws, {draws_text(row.asked)}")
 
@@ -194,11 +206,11 @@ def _table(row: AttributeReport) -> Table:
         likely = next(iter(row.likely.values()))
         shown = "public records" if likely.records else ""
         worst = next((each.worst for each in row.likely.values() if each.by_table), likely.worst)
-        header = ("column", f"nats {words.but_for(likely)}", "reached at", shown, worst, *header[2:])
+        header = ("column", f"odds move by at most, {words.but_for(likely)}", "reached at", shown, worst, *header[2:])
         rows = [(own[0], *_likely_cells(row, told), *own[1:]) for (_, told), own in zip(lines, rows, strict=False)]
         numbers = (1, *(place + 3 for place in numbers))
     return Table(
-        caption=f"What single columns tell about {name_text(row.protected)}",
+        caption=f"What single columns tell about {name_text(row.protected)}, in numbers",
         header=header,
         rows=rows,
         numbers=numbers,
@@ -212,7 +224,7 @@ def _likely_cells(row: AttributeReport, told: Influence | None) -> tuple[str, st
     if likely is None:
         return "", "", ""
     seen = "" if likely.dependence is None else "a dependence" if likely.dependence else words.unseen_text(likely)
-    return upper_text(likely.nats), witness_text(likely.influence), seen
+    return times_text(likely.nats), witness_text(likely.influence), seen
 
 
 def _with_alike(row: AttributeReport, told: Influence) -> Text:
@@ -237,7 +249,7 @@ def _noted(name: Text, told: Influence | None, said: Sequence[str]) -> Text | do
 def told_header(first: str, *, endless: bool, mu: bool, last: str = "") -> tuple[str, ...]:
     """Return the headings of a table of influences."""
     deltas = [f"delta at {epsilon:g}" for epsilon in CURVE_EPSILONS] if endless else []
-    return (first, "nats", *(["mu"] if mu else []), *deltas, *([last] if last else []))
+    return (first, "odds move by at most", *(["mu"] if mu else []), *deltas, *([last] if last else []))
 
 
 def told_numbers(*, endless: bool, mu: bool) -> tuple[int, ...]:
@@ -249,7 +261,7 @@ def told_cells(
     first: Text | doc.Cell, told: Influence | None, *, endless: bool, mu: bool, last: str | None = None
 ) -> tuple[Text | doc.Cell, ...]:
     """Return a row of such a table; what the protected attribute drives itself tells without bound."""
-    nats = "infinite" if told is None else "too large" if math.isnan(float(told)) else upper_text(float(told))
+    nats = "too large" if told is not None and math.isnan(float(told)) else times_text(float(told or math.inf))
     distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
     deltas = [_delta(told, epsilon) for epsilon in CURVE_EPSILONS] if endless else []
     return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
@@ -275,7 +287,7 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
         return
     if row.asked is not None:
         likely = row.asked_likely
-        first = "" if likely is None else f"At most {words.likely_text(likely)}; {likely.worst} "
+        first = "" if likely is None else f"The odds move by at most {words.likely_text(likely)}; {likely.worst} "
         yield Paragraph(f"{first}{influence_text(row.asked)}.")
     if row.asked is None or not math.isinf(row.told):
         return
@@ -289,13 +301,15 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     )
 
 
-def _explanation(asked: Influence) -> Section:
+def _explanation(asked: Influence, said: str) -> Iterator[Section]:
     verb = "tells" if len(asked.columns) == 1 else "tell"
     lines = asked.explain().splitlines()
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
     # how an estimate was refined has a table of its own
     others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
-    blocks: list[Block] = [Paragraph(lines[0])]
+    if len(asked.columns) == 1:  # the table of columns says how it was found
+        others = [line.removesuffix(f" {asked.how.partition('. ')[2]}") for line in others]
+    blocks: list[Block] = [] if lines[0] == said else [Paragraph(lines[0])]
     blocks += [doc.Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:
         title = f"The {len(rows)} rows of the network that carry it"
@@ -309,7 +323,8 @@ def _explanation(asked: Influence) -> Section:
     title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
     if asked.protected in asked.columns:
         title = ("How the other values of ", Name(asked.protected), " tell about one of them")
-    return Section(title=title, blocks=tuple(blocks))
+    if blocks:
+        yield Section(title=title, blocks=tuple(blocks))
 
 
 def _line(line: str) -> Text:
@@ -362,7 +377,6 @@ def _chart(report: Analysis) -> Iterator[Block]:
         up="delta",
         title="Privacy curve without noise",
         desc=f"It falls with epsilon; at epsilon 1 delta is {upper_chance(at_one)}.",
-        marks=(0.0, 1.0, 2.0, 3.0, 4.0),
     )
     guess = any(row.asked is not None and row.asked.kind == "estimate" for row in report.attributes)
     told = "the queried columns tell" if report.query is not None else "the most telling column tells"
@@ -386,7 +400,7 @@ def _drawn(told: Influence) -> Iterator[Block]:
         return
     curves = told.conditional()
     if not isinstance(curves, Refusal):
-        yield Figure(two_curves(curves), f"{curves.title}: {curves.names[0]} against {curves.names[1]}")
+        yield Figure(two_curves(curves, shorten(name_text(told.frontier[0]), 40)), curves.title)
 
 
 def history_section(report: Analysis) -> Section | None:

@@ -23,9 +23,10 @@ from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.kind import FurtherTable, is_framework, kind_of
 from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_network
 from bnpriv.mechanisms.plan import Plan, plan
+from bnpriv.progress import progress
 from bnpriv.render.as_html import document_page
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Document, Paragraph, Section, Text, json_number
+from bnpriv.render.document import Document, Paragraph, Section, Text, json_number, later
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
@@ -302,11 +303,13 @@ class InfluenceReport(Analysis):
             verdict="" if badge is None else badge.text,
             tone="plain" if badge is None else badge.tone,
             lead=lead(self),
-            answer=() if self.best is None else noise_figure(self.best),
-            facts=tuple(sections.facts(self, self.advice)),
-            beside=(*beside(self), *column_bars(self)),
-            sections=tuple(part for part in self._sections() if part is not None),
-            data=report_data(self),
+            short=sections.short(self, self.advice),
+            number=sections.number(self),
+            answer=() if self.best is None else later(lambda best=self.best: noise_figure(best)),
+            facts=later(lambda: tuple(sections.facts(self, self.advice))),
+            beside=later(lambda: (*beside(self), *column_bars(self))),
+            sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
+            data=later(lambda: report_data(self)),
         )
 
     def _sections(self) -> Iterator[Section | None]:
@@ -334,7 +337,6 @@ class InfluenceReport(Analysis):
         yield sections.reading_section(self)
         certificate = None if self.best is None else self.best.certificate
         yield trust_section(self.source, self.assumptions, certificate)
-        yield sections.glossary_section(self)
         yield sections.long_names_section(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -450,7 +452,8 @@ def influence_report(
                 found="no protect" if protect is None else "a query or an epsilon",
                 remedy='Pass protect="name", or build a framework first.',
             )
-        return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
+        with progress("computing influences"):
+            return _report(subject_of_network(cast(Network, model), protect), limit, delta=delta)
     framework = cast(Framework, model)
     if protect is not None or (epsilon is not None and query is None and own_query(model) is None):
         raise ParameterError(
@@ -465,10 +468,11 @@ def influence_report(
         raise refusal.error()
     subject = subject_of(framework, asked)
     made = None
-    if epsilon is not None and subject.query is not None:
-        made = plan(framework, subject.query, epsilon, delta)
-        epsilon = checks.epsilon(epsilon)
-    return _report(subject, limit, made, epsilon, delta)
+    with progress("computing influences"):
+        if epsilon is not None and subject.query is not None:
+            made = plan(framework, subject.query, epsilon, delta)
+            epsilon = checks.epsilon(epsilon)
+        return _report(subject, limit, made, epsilon, delta)
 
 
 def _report(

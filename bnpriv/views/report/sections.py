@@ -1,29 +1,51 @@
-"""The sections of a report that stand around its tables: answer, beliefs, laws, reading, glossary."""
+"""The sections of a report that stand around its tables: answer, beliefs, laws, reading."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.mechanisms.certificate import models_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
-from bnpriv.render.document import Block, Fact, Facts, Items, Name, Names, Paragraph, Section, Strong, Table, Text, fact
-from bnpriv.text import name_text, of_nats, percent_text, upper_text, visible
-from bnpriv.views.calibration import brief_text, query_facts
+from bnpriv.mechanisms.optimal.channel import Channel
+from bnpriv.mechanisms.usefulness import LEVEL
+from bnpriv.render.as_text import inline
+from bnpriv.render.document import (
+    Block,
+    Fact,
+    Items,
+    Name,
+    Names,
+    Paragraph,
+    Section,
+    Strong,
+    Table,
+    Text,
+    fact,
+    parts_of,
+)
+from bnpriv.services import service
+from bnpriv.text import by_times, factor_text, name_text, percent_text, some_text, times_text, upper_text, visible
+from bnpriv.views.calibration import TRUST, brief_text, next_step, query_facts, short_lines
+from bnpriv.views.cards import (
+    MOST_SAID,
+    belief_table,
+    even_text,
+    fitted,
+    model_line,
+    observer_fact,
+    protected_fact,
+    sureness_fact,
+)
 from bnpriv.views.cards import belief_fact as of_guarantee
-from bnpriv.views.cards import belief_table, even_text, observer_fact, protected_fact, sureness_fact
 from bnpriv.views.curves import law_drawing
 from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
-    BUT_FOR,
-    DELTA,
-    GLOSSARY,
-    LAW,
-    MU,
     asked_text,
     endless_text,
     likely_text,
@@ -82,21 +104,6 @@ SHORTEST = 18
 """Longer names are shortened somewhere on the page."""
 
 
-def glossary_section(report: Analysis) -> Section:
-    """Return what a reader may not have met before."""
-    told = [told for row in report.attributes for told in (*row.columns, *([row.asked] if row.asked else []))]
-    words = list(GLOSSARY)
-    if report.laws is not None:
-        words.append(LAW)
-    if (report.delta and report.epsilon is not None) or any(math.isinf(float(each)) for each in told):
-        words.append(DELTA)
-    if any(row.asked_likely is not None for row in report.attributes):
-        words.insert(2, BUT_FOR)
-    if any(each.mu is not None for each in told):
-        words.append(MU)
-    return Section(title="Words", blocks=(Facts(tuple(fact(*word) for word in words)),), id="words", folded=True)
-
-
 def long_names_section(report: Analysis) -> Section | None:
     """Return long names in full: on paper and on a phone nobody can point at them."""
     names = () if report.network is None else report.network.attributes
@@ -124,12 +131,14 @@ def laws_section(report: Analysis) -> Section | None:
     if isinstance(report.laws, Refusal):
         blocks: tuple[Block, ...] = (not_worked_out(report.laws),)
     else:
+        noise = None if report.best is None else report.best.noise
         decided = () if report.best is None else report.best.certificate.decisions
-        noted = next((each for each in decided if isinstance(each, LawDecision)), None)
-        if noted is not None and (noted.rule, noted.pair) == (report.laws.rule, report.laws.pair):
-            return None  # the section on the noise draws them
-        drawn = law_drawing(report.laws)
-        blocks = (Paragraph(distance_text(report.laws)), *([] if drawn is None else [drawn]))
+        if isinstance(noise, Channel) or any(isinstance(each, LawDecision) for each in decided):
+            return None  # the section on the noise draws them: one picture, with what is released
+        drawn = law_drawing(replace(report.laws, scale=0.0), str(report.query))
+        # without columns the facts tell the distance
+        told = (Paragraph(distance_text(report.laws)),) if report.attributes else ()
+        blocks = (*told, *([] if drawn is None else [drawn]))
     return Section(title="The answer under the two worst secrets", blocks=blocks, id="laws")
 
 
@@ -138,12 +147,65 @@ def distance_text(decision: LawDecision) -> str:
     which = decision.secrets
     if decision.distance is None:
         return f"The noise keeps {decision.rule} alike under {which}."
-    return f"Between {which} the law of the answer moves by at most {upper_text(decision.distance.upper)}."
+    return f"Between {which} the distribution of the answer moves by at most {upper_text(decision.distance.upper)}."
 
 
 # --------------------------------------------------------------------------------------------------
 # What is said first, for every kind of model alike: the questions that a report answers below its verdict.
 # --------------------------------------------------------------------------------------------------
+
+MOST_TELLING, MOST_OPEN = 4, 3
+"""Columns that are printed with how far they move the odds, or that may go out."""
+
+ASK = "Next: ask a query: bp.influence_report(framework, query, epsilon), or bnpriv report --query."
+SAY_EPSILON = "Next: give an epsilon, to learn what noise the answer needs; .explain() tells how it leaks."
+RELEASE_IT = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
+
+
+def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
+    """What is printed below the headline: the noise or what tells most, who is kept from what, and what to do next."""
+    best = report.best
+    tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
+    if best is not None:
+        return short_lines(best, tried or next_step(best, RELEASE_IT))
+    secrets = f"{fitted('To be protected: ', report.protected)}."
+    if report.plan is not None:
+        return ("No mechanism supports this query.", secrets, tried or ASK)
+    told = [*_telling(report), *_open(report)] if report.query is None else []
+    return (*told, secrets, model_line(_observer(report), report.source), ASK if report.query is None else SAY_EPSILON)
+
+
+def number(report: Analysis) -> str:
+    """By how much 95 % of releases err at most; without an epsilon how many nats are told at most."""
+    if report.best is not None:
+        return str(report.best.quantile(LEVEL))
+    row = report.worst
+    return "" if row is None else str(row.told_first if report.query is not None else max(row.most, row.told_first))
+
+
+def _telling(report: Analysis) -> Iterator[Text]:
+    """Yield how far single columns move the odds on what is told about most, the most telling first."""
+    row = report.worst
+    told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
+    if row is not None and told:
+        factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
+        guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
+        yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
+
+
+def _open(report: Analysis) -> Iterator[Text]:
+    """Yield which columns may go out as they are at epsilon 1, or tell nothing."""
+    found = None if report.framework is None else service("report.open_columns")(report.framework, 1.0)
+    rows = [
+        frozenset(name for each in row.columns if float(each) == 0 for name in each.columns)
+        for row in report.attributes
+    ]
+    silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
+    if found is not None and found.sets and found.best.columns:
+        yield f"May go out as they are, together, at epsilon 1 (single records open): {some_text(found.best.columns, MOST_OPEN)}."
+    elif silent:
+        yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
+
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."
 
@@ -176,13 +238,15 @@ def facts(report: Analysis, tries: Sequence[Text]) -> Iterator[Fact]:
     if tries and not useless:
         yield fact("What to try next", *tries)
     source = "not stated" if report.source is None else report.source
-    yield fact("What the model must be trusted for", (_trusted(report), " Source: ", Strong(source), "."))
+    yield fact(TRUST, (_trusted(report), " Source: ", Strong(source), "."))
 
 
 def _trusted(report: Analysis) -> str:
     if report.network is None:
         drawn = report.best is not None and WHOLE_TABLES in report.best.certificate.assumptions
-        return "That tables are drawn as it says." if drawn else "That the declared laws are those of the answer."
+        return (
+            "That tables are drawn as it says." if drawn else "That the declared distributions are those of the answer."
+        )
     return "That no dependence is missing in it."
 
 
@@ -214,15 +278,14 @@ def _leak(row: AttributeReport) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of no column is a dependence on ", Name(row.protected), f" seen in {likely.records:,} public records."
     if top.columns == frozenset({row.protected}):
-        between = "" if math.isinf(told) else f", {of_nats(upper_text(told))}"
+        between = "" if math.isinf(told) else f": the odds move {by_times(told)}"
         return "The other values of ", Name(row.protected), f" tell about each of them{between}."
     if math.isinf(told):
         moved = f"it {endless_text(top)}"
     elif likely is not None:
-        worst = of_nats(upper_text(told))
-        moved = f"{likely_text(likely)} (the odds move {odds.multiplied_text(likely.nats)}), {worst} {likely.worst}"
+        moved = f"the odds move by at most {likely_text(likely)}, {times_text(told)} {likely.worst}"
     else:
-        moved = f"{of_nats(upper_text(told))} (the odds move {odds.multiplied_text(told)})"
+        moved = f"the odds move {by_times(told)}"
     edges = leak_path(top)
     path: Text = (", along ", Strong(path_text(edges).replace("->", ARROW))) if edges else ()
     return (Names(tuple(top.columns)), " about ", Name(row.protected), f": {moved}", *path, ".")

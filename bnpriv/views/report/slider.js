@@ -37,9 +37,10 @@
     if (!(value > 0 && value < 1e15)) return numberText(value, digits);
     return numberText(value >= 1000 ? Math.ceil(value * (1 - 1e-12)) : roundedUp(value, digits));
   };
+  const factorText = (nats) => nats > 30 ? "10^" + Math.ceil(nats / Math.LN10) : numberText(roundedUp(Math.exp(nats)), 3);
   const movedText = (epsilon) => {
     if (data.prior === null) {
-      return "at most a factor " + (epsilon > 30 ? "10^" + Math.ceil(epsilon / Math.LN10) : numberText(roundedUp(Math.exp(epsilon)), 3));
+      return "at most " + factorText(epsilon) + " times";
     }
     const odds = (data.prior / (1 - data.prior)) * Math.exp(epsilon);
     return "at most " + general(roundedUp(100 / (1 + 1 / odds)), 3) + " %";
@@ -75,21 +76,21 @@
   const reasonText = ({ scale, row, curve }) => {
     const [sensitivity, told, near] = row;
     const who = curve.who + " (" + curve.pair + (data.models > 1 ? ", model " + curve.model : "") + "): ";
-    const rest = told === 0 ? "" : "; the rest of the query tells " + upperText(told) + (upperText(told) === "1" ? " nat" : " nats");
+    const rest = told === 0 ? "" : "; the rest of the query moves the odds by at most " + factorText(told) + " times";
     if (scale === 0) return who + "nothing has to be hidden" + rest;
     return who + "the noise hides " + near + ", which can move the answer by " + numberText(sensitivity) + rest;
   };
-  // As bnpriv.render.bars: the range keeps its length, and what is longer than the bar is cut, with a mark.
+  // As in bnpriv.render.figures: the range is as long as the bar, and what is longer is cut, with a mark.
   const drawBar = (reach) => {
     const box = document.getElementById("bar-reach");
     if (box === null) return;
-    const share = (2 * reach) / (data.whole * data.width);
+    const share = (2 * reach) / data.width;
     const shown = Math.min(1, share);
     box.setAttribute("x", String(500 * (1 - shown)));
     box.setAttribute("width", String(1000 * shown));
     document.getElementById("bar-cut").toggleAttribute("hidden", share <= 1);
     document.getElementById("bar-reach-text").textContent =
-      reach === 0 ? "no noise" : "19 of 20 releases err by at most " + upperText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
+      reach === 0 ? "no noise" : "95 % of releases err by at most " + upperText(reach) + (share <= 1 ? "" : ", cut off in the drawing");
   };
 
   const byCurves = (epsilon) => {
@@ -123,7 +124,7 @@
     const words = data.words[verdict];
     show("scale", numberText(found.scale));
     show("reason", found.reason);
-    show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 19 of 20 releases at most "
+    show("error", reach === 0 ? "none" : numberText(found.mean) + " in the mean, 95 % of releases at most "
       + upperText(reach));
     show("belief", found.moved);
     show("verdict", words.length === 1 ? words[0] : words[0] + upperText(100 * share, 2) + " %" + words[1]);

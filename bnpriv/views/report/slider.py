@@ -14,7 +14,7 @@ from bnpriv.errors import Refusal
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.usefulness import LIMITS, Usefulness, UsefulnessWord
 from bnpriv.render.document import Live, Paragraph, Section
-from bnpriv.render.figures import WHOLE, bar_legend, noise_bar
+from bnpriv.render.figures import bar_ends, bar_legend, noise_bar
 from bnpriv.render.html import Html, data_block, element, facts, join
 from bnpriv.text import Json, name_text, number_text
 from bnpriv.views.calibration import is_weighted, narrowest
@@ -153,9 +153,9 @@ def _bar(best: Calibration) -> Html:
     if found is None:
         return Html()
     low, high, label = found
-    span = f"range of {label}: {number_text(low)} to {number_text(high)}"
+    ends = bar_ends(number_text(low), f"range of {label}", number_text(high))
     title, desc = "Noise at the chosen epsilon", "The noise against the range of the answer; it moves with the slider."
-    return join(noise_bar(high - low, 0.0, title=title, desc=desc, live=True), bar_legend(span, "", live=True))
+    return join(noise_bar(high - low, 0.0, title=title, desc=desc, live=True), ends, bar_legend("", live=True))
 
 
 def slider_data(slider: Slider) -> Json:
@@ -171,7 +171,6 @@ def slider_data(slider: Slider) -> Json:
         "epsilons": slider.epsilons,
         "margin": LEAST_MARGIN,
         "width": None if found is None else found[1] - found[0],
-        "whole": WHOLE,
         "quantile": unit.quantile(0.95),
         "mean": unit.error().upper,
         "limits": [[limit, verdict] for limit, verdict in LIMITS],

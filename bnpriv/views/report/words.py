@@ -7,55 +7,18 @@ from collections.abc import Iterable
 
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import observer_text
-from bnpriv.core.influence.base import Influence, tells
+from bnpriv.core.influence.base import Influence, tells, told_text
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
 from bnpriv.kind import kind_of
 from bnpriv.render.document import Name, Paragraph, Text
-from bnpriv.text import and_text, name_text, of_nats, some_text, upper_chance, upper_text
+from bnpriv.text import and_text, by_times, factor_text, name_text, some_text, times_text, upper_chance, upper_text
 from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
-
-GLOSSARY = (
-    ("nat", "The unit of influence: log odds move by at most this much. 0.1 nats is a factor 1.1 on the odds, 1 nat a "
-     "factor 2.7, 2 nats a factor 7.4, 5 nats a factor 148."),
-    ("influence", "How far seeing some columns can move the log odds between two secrets of a protected attribute, at "
-     "worst: over everything that may be seen, all pairs of secrets and all models."),
-    ("epsilon", "The budget in nats: how far an answer may move the log odds at most."),
-    ("quilt", "Columns that shield the protected attribute: whoever knows them learns nothing more about it from the "
-     "remote ones."),
-    ("near and remote", "Near is what the quilt does not shield from the protected attribute, remote is what it does. "
-     "Noise must hide the queried columns that are near."),
-)  # fmt: skip
-"""What a reader may not have met before."""
-
-LAW = (
-    "law",
-    "The law of an answer says how probable each of its values is. It moves by as much as probability has to be moved, "
-    "at most, to turn one law into the other (the infinity-Wasserstein distance).",
-)
-DELTA = (
-    "delta",
-    "Where no factor bounds the odds, a large factor is improbable: what has probability p under one secret has at "
-    "most exp(epsilon) p + delta under the other.",
-)
-MU = (
-    "mu",
-    "A Mahalanobis distance: seeing the columns, two protected values are told apart as well as two normal numbers of "
-    "deviation 1 whose means are mu apart.",
-)
-
-
-BUT_FOR = (
-    "but for 1 record in so many",
-    "What so few records show, and secrets that so few records have, are left out: all other records show nothing that "
-    "moves the log odds between their own secret and a given other one by more, under any model. At worst nothing is "
-    "left out.",
-)
 
 
 def but_for(likely: LikelyInfluence) -> str:
@@ -70,12 +33,12 @@ def rarely_text(row: AttributeReport | None) -> str:
 
 def likely_text(likely: LikelyInfluence) -> str:
     """Return how much is told but for a chance."""
-    return f"{of_nats(upper_text(likely.nats))} {but_for(likely)}"
+    return f"{times_text(likely.nats)} {but_for(likely)}"
 
 
 def unseen_text(likely: LikelyInfluence) -> str:
     """Return that public records show no dependence, and what the draws from the posterior leave open."""
-    left = f"at most {of_nats(upper_text(likely.at_95))} in 95 % of the draws"
+    left = f"odds that move {by_times(likely.at_95)} in 95 % of the draws"
     return f"no dependence seen in {likely.records:,} public records; {left}"
 
 
@@ -86,10 +49,10 @@ def headline(report: Analysis) -> Text:
     if report.worst is None:
         found = report.laws
         if found is None or isinstance(found, Refusal) or found.distance is None:
-            return "It is declared which laws must not be told apart"
+            return "It is declared which distributions must not be told apart"
         return (
-            "The answers of two declared distributions can be told apart: from one to the other the law of the answer "
-            f"moves by up to {upper_text(found.distance.upper)}"
+            "The answers of two declared distributions can be told apart: from one to the other the distribution of "
+            f"the answer moves by up to {upper_text(found.distance.upper)}"
         )
     if report.query is not None:
         return _asked_headline(report, report.query)
@@ -111,11 +74,13 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     if math.isinf(told):
         return *subject, f" {endless_text(most.asked)}"
     guess = " (estimate)" if most.asked.kind == "estimate" else ""
-    moved = move_text(most.told_first, bounds_belief=most.bounds_belief)
+    moved = f": {move_text(most.told_first, bounds_belief=True)}" if most.bounds_belief else ""
     if most.asked_likely is not None:
-        moved = f"{moved}; {most.asked_likely.worst} {of_nats(upper_text(told))}"
-    nats = of_nats(upper_text(most.told_first))
-    return *subject, f" tells up to {nats} about {name}{rarely_text(most)}: {moved}{guess}"
+        moved = f"{moved}; {most.asked_likely.worst} {times_text(told)}"
+    return (
+        *subject,
+        f" moves the odds about {name} by up to {times_text(most.told_first)}{rarely_text(most)}{moved}{guess}",
+    )
 
 
 def _without_bound(report: Analysis) -> str:
@@ -134,7 +99,7 @@ def endless_text(influence: Influence, verb: str = "tells") -> str:
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     delta = rare(influence)
-    rarity = "" if delta is None else f", more than 1 nat with delta {upper_chance(delta)}"
+    rarity = "" if delta is None else f", by more than 2.72 times with delta {upper_chance(delta)}"
     guess = " (estimate)" if influence.kind == "estimate" else ""
     return f"{verb} about {name} without bound{rarity}{guess}"
 
@@ -162,7 +127,7 @@ def _columns_headline(report: Analysis) -> Text:
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
     if likely is not None:
-        moved = f"{but_for(likely)} {moved}; {likely.worst} {of_nats(upper_text(float(told)))}"
+        moved = f"{but_for(likely)} {moved}; {likely.worst} {times_text(float(told))}"
         if likely.dependence:
             return f"Of the columns seen to depend on {about}, ", Name(column), f" tells most: {moved}"
     if told.too_large:
@@ -198,20 +163,16 @@ def move_text(nats: float, *, bounds_belief: bool) -> str:
     if math.isinf(nats):
         return "it can rule a secret out altogether"
     if not bounds_belief:
-        return f"it can multiply the odds between two protected secrets by {odds.factor_text(nats)}"
+        return f"it can move the odds between two protected secrets by {factor_text(nats)} times"
     return f"it can turn a belief of 10 % into {odds.belief_text(odds.PRIOR, nats)}"
 
 
 def influence_text(influence: Influence) -> str:
     """Return an influence in words."""
     told = some_text(influence.columns)
-    value = float(influence)
-    name = name_text(influence.protected)
-    if value == 0:
-        return f"{told} {tells(influence.columns)} nothing about {name}"
-    if math.isinf(value):
+    if math.isinf(float(influence)):
         return f"{told} {endless_text(influence, tells(influence.columns))}"
-    return f"{told} {tells(influence.columns)} at most {of_nats(upper_text(value))} about {name}"
+    return f"{told} {told_text(influence)}"
 
 
 def not_worked_out(refusal: Refusal) -> Paragraph:
@@ -234,7 +195,7 @@ def setting_text(report: Analysis) -> str:
     records = "" if report.records is None else f"{report.records:,} records, "
     if report.network is None:
         count = 0 if report.framework is None else report.framework.models
-        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of laws"
+        return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
     count = len(network.graph.edges)
     edges = "1 edge" if count == 1 else f"{count} edges"
@@ -248,7 +209,7 @@ def models_text(network: Network) -> str:
     """Return how many models there are, and where they come from."""
     drawn = network.posterior_draws
     if drawn is not None and drawn.belief:
-        return f"the law of {drawn.draws:,} draws from a posterior"
+        return f"the distribution of {drawn.draws:,} draws from a posterior"
     if drawn is not None:
         models = "1 model" if network.models == 1 else f"{network.models:,} models"
         return f"{models} drawn from a posterior"

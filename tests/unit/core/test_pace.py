@@ -8,17 +8,18 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core import progress as pace
-from bnpriv.core.progress import watched
+from bnpriv import progress as pace
 from bnpriv.errors import LongDrawingWarning
 from bnpriv.kinds.draws import answers as forward
 from bnpriv.kinds.draws.answers import DrawTime, draw_time, paced
+from bnpriv.progress import watched
 from tests.later import optional
 
 pm = optional("pymc")
@@ -70,11 +71,17 @@ def test_long_times_are_told_first_and_shown_on_a_terminal(terminal: bool, monke
 
     monkeypatch.setattr(sys, "stderr", Screen())
     monkeypatch.setenv("TERM", "xterm")
-    with (
-        pytest.warns(LongDrawingWarning, match="about 2.0 min") as told,
-        paced(DrawTime(tables=5, seconds=120)) as step,
-    ):
-        step(5)
+    monkeypatch.setattr(pace, "SHOWN_AFTER", 0.0)
+
+    def drawn() -> None:
+        with paced(DrawTime(tables=5, seconds=120)) as step:
+            step(5)
+            end = monotonic() + 20 * terminal
+            while "drawing tables" not in sys.stderr.getvalue() and monotonic() < end:  # type: ignore[attr-defined]
+                sleep(0.01)
+
+    with pytest.warns(LongDrawingWarning, match="about 2.0 min") as told:
+        drawn()
     warning: Any = told[0].message
     assert warning.seconds == 120
     assert ("drawing tables" in sys.stderr.getvalue()) == terminal  # type: ignore[attr-defined]

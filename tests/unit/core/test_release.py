@@ -236,7 +236,7 @@ def test_what_is_printed():
         r'^count\(\(height > 165\) & \(gender == "f"\)\) +2\.00[0-9]* +1\.9[0-9]* and 2\.[0-9]+$', text, re.MULTILINE
     )
     assert "at once" in text
-    assert "the odds between the two secrets of a protected pair move by at most a factor 2.72" in text
+    assert "the odds between the two secrets of a protected pair move by at most 2.72 times" in text
     assert "height: a missing value counts as 170, one outside 120 to 220 as the nearest bound" in text
     assert "age: a missing value counts as 7" in text
     assert "gender: a missing or undeclared category counts as 'f'" in text

@@ -116,5 +116,5 @@ def test_what_was_found_is_named_as_in_a_file(tmp_path: Path, case: str) -> None
 def test_an_edge_too_many_is_no_slip_of_a_label(tmp_path: Path) -> None:
     laws = '[columns.age.within]\n"[0, 50)" = "uniform"\n"[50, 100]" = "uniform"\n[protect.ill]'
     binned = 'type = "binned"\nedges = [0, 65, 100]'
-    with pytest.raises(BnprivError, match="Give every bin that the edges make one law"):
+    with pytest.raises(BnprivError, match="Give every bin that the edges make one distribution"):
         read(tmp_path, ('type = "real"\nlower = 0\nupper = 100', binned), ("[protect.ill]", laws))

@@ -44,7 +44,7 @@ def test_a_file_promises_what_python_does(folder: Path) -> None:
     ours, public = folder / "ours.csv", folder / "public.csv"
     said = promised(read_framework(begun(folder)))
     assert said == promised(start(ours, records=200, protect="ill", learn=public))
-    assert "any of the 20 models drawn from a posterior (public data: public.csv (200 public records))" in said
+    assert "any of the 20 models drawn from a posterior (public data: public.csv, 200 public records)" in said
     assert "With confidence 95 % at most 19 % of the posterior lies above what is worst among the 20 draws," in said
 
 

@@ -406,5 +406,5 @@ def test_a_potential_is_refused() -> None:
         x = pm.Normal("x", 0, 1, observed=ZEROS)
         pm.Potential("both", -((x - s) ** 2).sum())
 
-    with pytest.raises(NetworkError, match="product of conditional laws"):
+    with pytest.raises(NetworkError, match="product of conditional distributions"):
         bp.from_pymc(model_of(make))

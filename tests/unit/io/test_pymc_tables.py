@@ -117,7 +117,7 @@ def test_parameters_with_states_draw_tables_too() -> None:
     mean = float(weights / weights.sum() @ [0.1 * N, 0.6 * N])
     assert pair.second.mean[0] == pytest.approx(mean, abs=0.15)
     assert pair.kind == "certified"
-    with pytest.raises(bp.errors.NetworkError, match="drawing needs the laws of columns"):
+    with pytest.raises(bp.errors.NetworkError, match="drawing needs the distributions of columns"):
         known().with_sampling(draws=100)
 
 

@@ -321,7 +321,7 @@ def refused() -> dict[str, Framework]:
     return {
         "a network given by intervals": hiding(wide),
         "a linear-Gaussian network": hiding(normal, secret={"x": bp.apart(at_most=1)}),
-        "the law 'gamma' of 'x'": hiding(coin, laws=gamma),
+        "the distribution 'gamma' of 'x'": hiding(coin, laws=gamma),
         "numbers for 'x'": hiding(coin, numbers),
         "0.5, a float": hiding(numbered),
         "around": hiding(IntervalNetwork.around(IntervalNetwork.around(coin, 0.1), 0.1)),

@@ -69,7 +69,7 @@ def test_a_stated_epsilon_means_what_was_typed() -> None:
     assert external(0, ["ward"]).epsilon == 0
     assert external(Fraction(1, 3), ["ward"]).epsilon >= Fraction(1, 3)
     assert repr(external(1, ["ward"], name="Tumult")) == "ExternalRelease(Tumult: epsilon 1, replace one; reads {ward})"
-    assert str(twice).startswith("another tool: epsilon 0.1, delta 0.000001, add or remove one; reads {ward}.")
+    assert twice.text.startswith("another tool: epsilon 0.1, delta 0.000001, add or remove one; reads {ward}.")
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,15 @@ def test_what_reads_all_costs_its_epsilon_for_every_record_and_no_more() -> None
     for columns in (["disease"], list(HOSPITAL.schema.columns)):
         found = external(0.1, columns).report(HOSPITAL)
         assert found.counted.records[0].total == 10
-        assert "epsilon 10 for secrets 100 records apart; 10 whatever it reads" in str(found)
+        assert "epsilon 10 for secrets 100 records apart; 10 whatever it reads" in found.text
 
 
 def test_the_report_in_words() -> None:
     found = external(1.0, ["x"], name="OpenDP").report(model(500, 2, "x"))
     exact = 2 * math.log((0.4 + 0.6 * math.e) / (0.7 + 0.3 * math.e))
     assert found.guarantee.epsilon == pytest.approx(exact, rel=1e-9)
-    text = str(found)
-    assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most a factor 1.8.")
+    text = found.text
+    assert text.startswith("OpenDP (epsilon 1, replace one) moves the odds on s by at most 1.8 times")
     assert f"About s: epsilon {upper_text(exact)} for secrets 2 records apart; 2 whatever it reads" in text
     assert "sees this release, the odds between the two secrets of a protected pair move by at most" in text
     assert "This rests on what is promised for single records: epsilon 1, replace one." in text
@@ -218,8 +218,8 @@ def test_a_release_with_a_delta_needs_one_for_the_secrets() -> None:
         release.report(model(500, 2, "x"))
     found = release.report(model(500, 2, "x"), delta=1e-4)
     assert found.guarantee.epsilon == pytest.approx(2 * math.log1p(0.3 * math.expm1(1)), rel=1e-9)
-    assert "1.8" not in str(found)
-    assert ", but for delta 0.0001." in str(found)
+    assert "1.8" not in found.text
+    assert ", but for delta 0.0001." in found.text
 
 
 def computation(rng: np.random.Generator, size: int, records: int) -> dict[tuple[int, ...], np.ndarray]:
@@ -319,7 +319,11 @@ def test_a_session_charges_it_once_for_a_key(place: Path) -> None:
             session.record_external(external(0.02, ["ward"]), key="wards")
         assert session.spent == mark.total
         assert session.record_external(release).number == 2
-        assert "Tumult: epsilon 0.01, replace one; reads {ward}" in str(session)
+        assert "Tumult: epsilon 0.01, replace one; reads {ward}" in session.text
+        assert " 0.01 per record " in session.text
+        assert session.text.count("Per record: what another tool promises for single records") == 1
+        assert str(mark).startswith("Release 1 of the account 'data'; all of them together: epsilon ")
+        assert mark.head in str(mark)
         spent = session.spent
     with bp.Session(HOSPITAL, DATA, ledger=place) as again:
         assert again.spent == spent

@@ -76,7 +76,7 @@ def test_it_enters_once_and_is_free_to_ask_for_again(session: bp.Session) -> Non
     assert (made.mark.number, made.mark.total, made.mark.head) == (1, 1.0, session.head)
     assert session.table(1.0, 1e-4, **SEEN) is made
     assert (len(session.history), session.remaining) == (1, 3.0)
-    assert made.mark.head in str(made)
+    assert made.mark.head in made.text
     assert made.to_dict()["data"]["ledger"]["head"] == made.mark.head
     assert made.answer('count(ill == "yes")') == (float(made.noisy[0]),)
     session.close()
@@ -117,13 +117,13 @@ def test_nothing_that_no_theorem_counts_stands_beside_it(session: bp.Session) ->
     assert len(session.history) == 1
     session.release("mean(age)", 0.5, mechanism=bp.ColumnMechanism(), even_if_useless=True)
     assert session.history.spent == Fraction(3, 2)
-    for shown in (str(session), str(session.accountant)):
+    for shown in (session.text, session.accountant.text):
         assert re.search(r"PrivateTable +- +1 ", shown)  # no scale is shown of noise that is on numbers of records
 
 
 def test_it_is_refused_after_what_counts_by_its_own_law(session: bp.Session) -> None:
     session.release("mean(age)", 0.5, mechanism=bp.TightMechanism())
-    with pytest.raises(RefusedError, match="own law alone"):
+    with pytest.raises(RefusedError, match="own distribution alone"):
         session.table(1.0, 1e-4, **SEEN)
     assert len(session.history) == 1
 

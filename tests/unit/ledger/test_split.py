@@ -204,8 +204,8 @@ def test_what_would_be_useless_is_left_out_and_what_could_be_useful_is_named(tmp
     plan = session.plan([*asked, 'count(inhaler == "yes")', "histogram(ward)"])
     assert set(plan.left_out) <= {"crosstab(age_group, ward)", "histogram(ward)"}
     assert plan.left_out
-    assert "left out, as" in str(plan)
-    assert f"Could be useful: {len(plan.useful)} of 6" in str(plan)
+    assert "left out, as" in plan.text
+    assert f"Could be useful: {len(plan.useful)} of 6" in plan.text
     few = session.plan(plan.useful)
     assert few.useful == plan.useful
     for made in few.calibrations:
@@ -233,7 +233,7 @@ def test_a_function_of_the_caller_is_not_planned(tmp_path: Path) -> None:
 def test_what_goes_out_without_noise_leaves_budget_and_says_so(shared: bp.Session) -> None:
     split = shared.plan(["mean(visits)"])
     assert split.unspent.startswith("epsilon 1.89")
-    assert "without noise" in str(split)
+    assert "without noise" in split.text
 
 
 @pytest.mark.unhurried
@@ -271,7 +271,7 @@ def test_questions_that_cannot_be_split_are_refused(session: bp.Session) -> None
 @pytest.mark.unhurried
 def test_the_table_of_a_split_names_every_question(shared: bp.Session) -> None:
     split = shared.plan([COST, WARD])
-    for shown in (str(split), split.to_markdown(), split.to_html()):
+    for shown in (split.text, split.to_markdown(), split.to_html()):
         assert "If each got an equal part as an epsilon of its own" in shown
         for calibration in split.calibrations:
             assert str(calibration.query) in shown

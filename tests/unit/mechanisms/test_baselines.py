@@ -99,7 +99,7 @@ def test_they_say_what_they_do_not_protect() -> None:
     assert "does not protect properties of the table" in sentence
     assert "10^435" in sentence  # exp(1000)
     assert "use record-level differential privacy" not in sentence
-    assert "any 30 records" in Group(size=30).calibrate(framework(), COUNT, epsilon=1.0).explain()
+    assert "any 30 records" in Group(size=30).calibrate(framework(), COUNT, epsilon=1.0).text
     assert "every property of the table" in Group().calibrate(framework(), COUNT, epsilon=1.0).guarantee.sentence
 
 
@@ -113,14 +113,14 @@ def test_no_plan_takes_them_for_the_best() -> None:
     assert [str(each.mechanism) for each in plan.baselines] == [str(baselines[0]), str(baselines[2])]
     assert "Gaussian noise needs delta above 0" in str(plan.refusals[-1][1])
     assert plan.baselines[0].expected_error < plan.best.expected_error
-    assert "RecordPrivacyMechanism()" in str(plan)
-    assert "RecordPrivacyMechanism" not in str(plain)
-    assert "the least expected error first; last baselines, which give another\n" in str(plan)
-    assert "the least expected error first\n" in str(plain)
+    assert "RecordPrivacyMechanism()" in plan.text
+    assert "RecordPrivacyMechanism" not in plain.text
+    assert "the least expected error first; last baselines, which give another\n" in plan.text
+    assert "the least expected error first\n" in plain.text
     for each in plan.baselines:
         told = f"epsilon {upper_text(each.guarantee.epsilon)} for the secrets"
-        assert f"{each.mechanism}: a baseline: {told}" in str(plan)
-    assert "for records: a baseline, to be compared with what protects the secrets" in plan.baselines[0].explain()
+        assert f"{each.mechanism}: a baseline: {told}" in plan.text
+    assert "for records: a baseline, to be compared with what protects the secrets" in plan.baselines[0].text
     assert "baseline" in plan.to_markdown()
     assert len(plan.to_pandas()) == len(plan.calibrations) + 2
 

@@ -56,7 +56,7 @@ def test_a_channel_says_what_it_leans_on_and_that_it_is_for_one_release(mechanis
     for text in (calibration.text, calibration.to_markdown(), calibration.to_html()):
         assert LEANS_ON in text
         assert text.count(ALONE) == 1
-    assert "averaged over the laws under both secrets of every pair" in calibration.document.lead
+    assert "averaged over the distributions under both secrets of every pair" in calibration.document.lead
     assert "Calibration(" in repr(calibration)
     assert "error=" in repr(calibration)
     assert "scale=" in repr(bp.TightMechanism().calibrate(counts(20), epsilon=1.0))
@@ -90,7 +90,7 @@ def test_pages_draw_what_a_channel_makes_of_the_answer_and_its_curve() -> None:
     assert "how likely every number is under either secret" in page
     assert page.count("needles first") == page.count("needles second") == 2
     assert "How much the answer can tell, and how often" in page
-    assert "What is released, under the two laws of which it tells most, in both directions" in page
+    assert "What is released, under the two distributions of which it tells most, in both directions" in page
     assert f"{calibration.curve().epsilon.upper:.4g}" == "0.5"
 
 
@@ -115,7 +115,7 @@ def test_an_answer_that_is_seldom_changed_is_not_said_to_be_released_as_it_is() 
     assert "as it is" not in calibration.text
     assert "without noise" not in calibration.text
     assert usefulness(calibration.noise, [2.0]).verdict == "sharp"
-    assert "19 releases of 20 are exact" in str(usefulness(calibration.noise, [2.0]))
+    assert "95 % of releases are exact" in str(usefulness(calibration.noise, [2.0]))
     assert usefulness(Channel([0, 1], [0, 1], [[1, 0], [0, 1]], 1, [0.5, 0.5]), [1.0]).verdict == "exact"
     # it errs for the answer that its prior leaves out
     assert usefulness(Channel([0, 1], [0], [[1], [1]], 1, [1.0, 0.0]), [1.0]).verdict == "useless"
@@ -123,8 +123,11 @@ def test_an_answer_that_is_seldom_changed_is_not_said_to_be_released_as_it_is() 
 
 def test_a_reason_is_given_where_nothing_has_to_be_changed() -> None:
     calibration = OptimalMechanism().calibrate(counts(8, 0.33), epsilon=3.0)
-    assert "the laws of the answer must stay alike; no noise is needed." in calibration.text
-    assert calibration.certificate.theorem == "The laws of the answer are alike as they are, at every single value"
+    assert "the distributions of the answer must stay alike; no noise is needed." in calibration.text
+    assert (
+        calibration.certificate.theorem
+        == "The distributions of the answer are alike enough without noise, at every single value"
+    )
     assert LEANS_ON in calibration.text
 
 
@@ -170,7 +173,7 @@ def test_a_curve_names_its_worst_pair_and_is_plotted() -> None:
     assert len(set(curve.names)) == len(curve.losses) == 4
     assert curve.worst.epsilon.upper == curve.epsilon.upper
     assert repr(curve) == "PrivacyCurve(4 ordered pairs, epsilon=1)"
-    assert "at most 1 nat\n" in curve.text.replace(".\n", "\n")
+    assert "the odds move by at most 2.72 times (1 nat)\n" in curve.text.replace(".\n", "\n")
     assert f"most about {curve.names[curve.losses.index(curve.worst)]}" in curve.text
     pyplot = pytest.importorskip("matplotlib.pyplot")
     drawn = curve.plot()

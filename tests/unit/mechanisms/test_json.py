@@ -124,6 +124,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
             ),
         ],
         "table plan": [bp.plan_table(hospital, 1.0, queries=["mean(days)"])],
+        "statement": [session.statement({"epsilon": "the board"})],
         "hidden table": [kept],
         "hidden answer": [kept.ask('count(smoker == "yes")', 1.0), kept.ask(counted, columns="days")],
     }
@@ -131,6 +132,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
 
 KINDS = (
     "plan",
+    "statement",
     "session",
     "history",
     "ledger",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core import progress as pace
+from bnpriv import progress as pace
 from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence import constraints
 from bnpriv.core.evidence.constraints import RecordPair
@@ -85,6 +85,6 @@ def test_long_work_over_models_is_told_with_what_makes_it_short(
         mechanism.calibrate(public_framework(5), "count(smokes == 'yes')", 1.0)
     texts = [str(each.message) for each in told]
     shorter = ". Fewer posterior draws (draws=, thin=) or models take less"
-    for part in ("the laws of the answer", "the noise"):
+    for part in ("the distributions of the answer", "the noise"):
         start = f"To work out {part} under 4 more models takes about "
         assert any(text.startswith(start) and text.endswith(shorter) for text in texts), texts

@@ -247,7 +247,10 @@ def test_the_limit_of_laws_that_are_estimates_is_one() -> None:
     )
     query = bp.count(bp.col("a") > 4)
     assert limit_of(framework, query, 0.5, 0.0).kind == "estimate"
-    for epsilon, text in ((0.5, "an estimate, as these laws are"), (20.0, "as far as laws that are estimates tell")):
+    for epsilon, text in (
+        (0.5, "an estimate, as these distributions are"),
+        (20.0, "as far as distributions that are estimates tell"),
+    ):
         found = bp.plan(framework, query, epsilon).limit
         assert found.kind == "estimate"
         assert text in found.text
@@ -298,7 +301,7 @@ def test_a_count_with_a_million_pairs_of_secrets_has_a_bound() -> None:
     query = bp.read_queries(bp.example_data("hospital").parent / "framework.toml")["inhalers"]
     found = limit_of(framework, query, 1.0, 0.0)
     assert found.least == pytest.approx(32.47, rel=0.01)
-    assert "averaged over the laws of the answer under 5 likely values of the secret" in found.text
+    assert "averaged over the distributions of the answer under 5 likely values of the secret" in found.text
 
 
 def made(name: str, text: str, epsilon: float = 1.0) -> Plan:
@@ -310,8 +313,8 @@ def test_the_plan_shows_it_beside_every_mechanism() -> None:
     limit = plan.limit
     assert limit.kind == "exact"
     assert limit.least is not None
-    assert "times the least" in str(plan)
-    assert limit.text in str(plan)
+    assert "times the least" in plan.text
+    assert limit.text in plan.text
     frame = plan.to_pandas()
     assert list(frame["times_the_least"]) == pytest.approx([c.expected_error / limit.least for c in plan.calibrations])
     data = plan.document.data["limit"]
@@ -338,7 +341,7 @@ def test_an_answer_without_noise_is_at_the_limit() -> None:
     plan = made("student", "count(height > 180)")
     assert plan.best.scale == 0
     assert plan.limit == Limit(least=0.0, kind="exact", unchanged=True)
-    assert "times the least" not in str(plan)
+    assert "times the least" not in plan.text
     assert plan.limit.over(plan.best) == 1.0
 
 
@@ -415,8 +418,8 @@ def test_errors_of_two_frameworks_are_not_compared_where_they_are_averaged_over_
     turned = Atoms([0, 1, 2], [0.3, 0.5, 0.2]), Atoms([0, 1, 2], [0.0, 0.5, 0.5])
     one, other = (bp.DistributionPrivacy([pair], query=query, schema=schema, source="x") for pair in (PAIR, turned))
     assert bp.plan(one, query, 0.5).best.averaged_over is not None
-    assert "are not compared" in str(bp.compare(one, other, query, 0.5))
-    assert "are not compared" not in str(bp.compare(one, one, query, 0.5))
+    assert "are not compared" in bp.compare(one, other, query, 0.5).text
+    assert "are not compared" not in bp.compare(one, one, query, 0.5).text
 
 
 def test_a_plan_without_mechanisms_has_no_limit() -> None:

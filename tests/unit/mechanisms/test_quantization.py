@@ -125,5 +125,5 @@ def test_what_has_no_bins_is_refused() -> None:
         bp.DistributionPrivacy([(normal, bp.laws.Normal([1.0], [[1.0]]))], source="a test"),
         framework_of((Atoms([[0, 1], [1, 0]], [0.5, 0.5]), Atoms([[0, 1], [1, 0]], [0.4, 0.6]))),
     ):
-        with pytest.raises(RefusedError, match="the laws of the answer must"):
+        with pytest.raises(RefusedError, match="the distributions of the answer must"):
             QuantizationMechanism().calibrate(framework, epsilon=1.0)

@@ -154,7 +154,7 @@ def test_counts_that_need_no_noise_say_what_normal_laws_leave_out(mechanism: bp.
     found = mechanism.calibrate(declared(COUNTS, NEAR), epsilon=1.0, delta=1e-3)
     assert found.scale == 0.0
     assert EXACT_NOTE in found.certificate.notes
-    assert EXACT_NOTE in found.explain()
+    assert EXACT_NOTE in found.text
     assert EXACT_NOTE not in mechanism.calibrate(declared(None, NEAR), epsilon=1.0, delta=1e-3).certificate.notes
     noisy = mechanism.calibrate(declared(COUNTS), epsilon=0.5, delta=1e-3)
     assert noisy.scale > 0

@@ -131,7 +131,7 @@ def test_all_forms_say_in_capitals_that_they_are_not_for_publication(tmp_path: P
         bp.check_data(SCHEMA, _pandas(tmp_path)),
         bp.check_data(bp.example("student"), bp.example_data("student")),
     ):
-        for text in (str(found), found.to_html(), found.to_markdown(), getattr(found, CARD)()):
+        for text in (found.text, found.to_html(), found.to_markdown(), getattr(found, CARD)()):
             assert "NOT FOR PUBLICATION" in text
         assert found.document.headline.startswith("NOT FOR PUBLICATION: ")
         assert json.loads(found.to_json())["headline"].startswith("NOT FOR PUBLICATION: ")
@@ -153,7 +153,7 @@ def test_signs_that_steer_a_terminal_are_spelled_out(tmp_path: Path) -> None:
     name = "a\x1b[2J"
     schema = bp.Schema(records=1, columns={name: bp.Categorical(["f"]), "b": bp.Integer(0, 1)})
     found = bp.check_data(schema, pd.DataFrame({name: ["\x1b[31m\u202e\n"], "b": ["\x07"], "c\x1b": [1]}))
-    for text in (str(found), found.to_markdown(), found.to_html()):
+    for text in (found.text, found.to_markdown(), found.to_html()):
         assert not any(sign in text for sign in "\x1b\u202e\x07")
     assert found.findings[0].values == (('"\\x1b[31m\\u202e\\n"', 1),)
 
@@ -169,7 +169,7 @@ def test_a_long_list_is_cut_with_a_count() -> None:
     left = 51 - MOST_LISTED_LABELS
     assert found.more[0] == left
     assert sum(rows for _, rows in found.values) + found.more[1] == len(labels) == found.rows
-    assert f"{left} more values" in str(bp.check_data(schema, pd.DataFrame({"x": [*labels[:-1], "z"]})))
+    assert f"{left} more values" in bp.check_data(schema, pd.DataFrame({"x": [*labels[:-1], "z"]})).text
 
 
 def test_rows_columns_and_the_way_out_are_told() -> None:
@@ -179,7 +179,7 @@ def test_rows_columns_and_the_way_out_are_told() -> None:
         records=3, columns={"Body Height": bp.Real(0, 1), "sex": bp.Categorical(["f", "Mx"]), "z": bp.Real(0, 1)}
     )
     found = bp.check_data(schema, pd.DataFrame({"body height": [1.0], "sex": ["m x"]}))
-    text = " ".join(str(found).split())
+    text = " ".join(found.text.split())
     assert "another number of rows than the 3 that are declared (1 row)" in text
     assert 'Is it "body height"? Give both one name.' in text
     assert "coarsen={'Mx': [...]}" in text
@@ -287,7 +287,7 @@ def test_a_release_says_the_same_whether_it_was_checked_or_not() -> None:
 @pytest.mark.unhurried
 def test_types_are_told_where_columns_have_types(tmp_path: Path) -> None:
     assert not bp.check_data(SCHEMA, _csv(tmp_path)).kinds
-    assert "String" not in str(bp.check_data(SCHEMA, _csv(tmp_path)))
+    assert "String" not in bp.check_data(SCHEMA, _csv(tmp_path)).text
     assert set(bp.check_data(SCHEMA, _parquet(tmp_path)).kinds) == set(SCHEMA.columns)
 
 

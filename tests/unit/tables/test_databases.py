@@ -221,7 +221,7 @@ def test_a_session_takes_the_url_and_keeps_it_out_of_its_ledger(tmp_path: Path) 
         "count(height > 180)", epsilon=1.0
     )
     assert type(released) is type(own)
-    for shown in (repr(session), str(session), released.to_json(), str(released), released.to_html()):
+    for shown in (repr(session), session.text, released.to_json(), released.text, released.to_html()):
         assert "hunter2" not in shown
     assert b"hunter2" not in (tmp_path / "l.db").read_bytes()
 
@@ -252,7 +252,7 @@ def test_a_public_table_in_a_database_is_not_named_and_must_be_another(tmp_path:
     url = f"sqlite:///{tmp_path}/hunter2.db#t.csv"
     framework = bp.start(public.head(1), records=50, protect="ill", learn=url)
     assert "hunter2" not in framework.source
-    assert "a public table (200 public records)" in framework.source
+    assert "a public table, 200 public records" in framework.source
     with pytest.raises(FileError, match="another than the private one"):
         bp.start(url, records=50, protect="ill", learn=str(url))
 

@@ -372,7 +372,7 @@ def test_quantiles_are_of_the_records_that_have_a_value() -> None:
 )
 def test_sums_are_refused(query: Any) -> None:
     schema = bp.Schema(records=9, columns=COLUMNS)
-    with pytest.raises(QueryError, match=r"must hold a number in every record to be summed.*missing=NUMBER"):
+    with pytest.raises(QueryError, match=r"must hold a number in every record to be summed.*missing = NUMBER"):
         normal_form(query, schema)
     normal_form(bp.mean("height"), schema)
 
@@ -531,7 +531,7 @@ def test_a_started_framework_does_not_count_gaps(tmp_path: Path) -> None:
         ]
         assert all(inside), query
     assert "no condition holds where a value is missing" in calibration.release(private).missing_rule
-    with pytest.raises(QueryError, match="missing=NUMBER"):
+    with pytest.raises(QueryError, match="missing = NUMBER"):
         bp.TightMechanism().calibrate(read, "mean(age)", epsilon=1.0)
     normal_form(bp.mean("kids"), read.schema)
     found = {(each.column, each.problem): each for each in bp.check_data(read, private).findings}

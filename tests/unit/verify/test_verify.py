@@ -459,7 +459,7 @@ def test_a_release_is_checked_by_its_calibration_and_laws_of_other_columns_do_no
     verdict = bp.verify(calibration, path)
     assert (verdict.status, verdict.text) == (
         "fails",
-        "the calibration differs from the framework file in its laws of 'u'",
+        "the calibration differs from the framework file in its distributions of 'u'",
     )
 
 

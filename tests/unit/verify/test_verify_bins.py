@@ -163,7 +163,7 @@ def test_the_law_inside_bins_is_compared_where_edges_are_the_same(folder: Path) 
     assert bp.verify(text, folder / "framework.toml").status == "holds"
     (folder / "framework.toml").write_text(inside.replace("29 = 0.5}", "28 = 0.5}"), encoding="utf-8")
     verdict = bp.verify(text, folder / "framework.toml")
-    assert (verdict.status, verdict.text.split("its ")[-1]) == ("fails", "laws of 'age (years)'")
+    assert (verdict.status, verdict.text.split("its ")[-1]) == ("fails", "distributions of 'age (years)'")
 
 
 @pytest.mark.parametrize("state", ["ill", "age (years)", "gain [euro]"])
@@ -271,7 +271,7 @@ def test_laws_of_a_column_by_bins_are_replayed_and_compared(tmp_path: Path) -> N
     assert bp.verify(calibration, path).status == "holds"
     for other in ("young = 0.2, old = 0.8", "young = 0.2501, old = 0.7499"):
         path.write_text(BY_BINS.replace("young = 0.25, old = 0.75", other), encoding="utf-8")
-        assert bp.verify(calibration, path).text.endswith("laws of 'age'")
+        assert bp.verify(calibration, path).text.endswith("distributions of 'age'")
 
 
 def test_what_a_query_does_not_tell_apart_is_one_value() -> None:

@@ -121,7 +121,7 @@ def test_a_number_below_0_is_no_probability() -> None:
     """Both laws meet it alike, so that no ratio shows it."""
     stored = record([0.5, 0.5], [0.5, 0.5], 0.5, [[5, -1], [5, -1]])
     assert bp.verify(json.dumps(stored)).status == "fails"
-    assert "no law" in bp.verify(json.dumps(stored)).text
+    assert "no distribution" in bp.verify(json.dumps(stored)).text
 
 
 def test_every_pair_is_compared() -> None:

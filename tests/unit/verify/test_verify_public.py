@@ -152,7 +152,7 @@ def told(framework: bp.DatasetAttributePrivacy, hidden: str, query: str, scale: 
 
 
 def enclosed(verdict: bp.types.Verdict) -> float:
-    found = re.match(r"epsilon in \[(.*), (.*)\], by the laws", verdict.text)
+    found = re.match(r"epsilon in \[(.*), (.*)\], by the distributions", verdict.text)
     assert found, str(verdict)
     return float(found[2])
 
@@ -314,7 +314,7 @@ def test_it_replays_a_thousand_records_and_forty_models(written) -> None:
     calibration, path, _ = written
     for verdict in (bp.verify(calibration), bp.verify(calibration.to_json(), path)):
         assert verdict.status == "holds", str(verdict)
-        assert "by the law of one record" in verdict.text
+        assert "by the distribution of one record" in verdict.text
     assert bp.verify(lowered(calibration, 0.99 * calibration.scale)).status not in ("holds", "not covered")
     restored = type(calibration).from_json(calibration.to_json(), calibration.framework)
     assert restored.scale == calibration.scale

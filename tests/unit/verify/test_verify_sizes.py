@@ -297,7 +297,7 @@ def test_a_column_of_a_table_is_summed_to_its_last_state(place: int) -> None:
     assert len(Nodes(facts).tables["a"][0]) == SIZE
     masses[place] += 0.05
     facts["nodes"]["a"] = node([f"s{k}" for k in range(SIZE)], [masses])
-    with pytest.raises(StopError, match="no law"):
+    with pytest.raises(StopError, match="no distribution"):
         Nodes(facts)
 
 

@@ -56,7 +56,7 @@ MADE: dict[str, Callable[[], PrivateTable]] = {
     "trim, five classes": lambda: table("trim", 0.5, 1e-5, 5, 4),
     "fill": lambda: table("fill", 1.0, 0.0, 2, 100, law()),
     "fill, six classes": lambda: table("fill", 2.0, 0.0, 6, 7, law(classes=6)),
-    "fill, a law nearly known": lambda: table("fill", 1.0, 0.0, 2, 10, law(excess=0.02, shortfall=0.05)),
+    "fill, a distribution nearly known": lambda: table("fill", 1.0, 0.0, 2, 10, law(excess=0.02, shortfall=0.05)),
     "fill and trim": lambda: table("fill and trim", 1.0, 1e-6, 2, 10, law(gap=0.01)),
     "fill and trim, four classes": lambda: table("fill and trim", 1.0, 1e-5, 4, 3, law(gap=0.2, classes=4)),
 }

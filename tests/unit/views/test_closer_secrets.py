@@ -48,7 +48,7 @@ def test_a_useless_plan_says_what_closer_secrets_would_give(useless: bp.types.Pl
         own = bp.TightMechanism().calibrate(framework(bp.apart(at_most=apart)), QUERY, epsilon=1.0)
         assert step.calibration.scale == own.scale
         assert f"at most {apart:g} apart" in step.sentence
-    text = str(plan)
+    text = plan.text
     assert "If less were protected" in text
     assert text.index("If less were protected") < text.index("The mechanisms compared")
     assert "a weaker promise" in text
@@ -123,7 +123,7 @@ def test_names_that_need_quotes_in_a_file_have_them() -> None:
 
 def test_a_report_says_it_first() -> None:
     report = bp.influence_report(framework(), query=QUERY, epsilon=1.0)
-    text = str(report)
+    text = report.text
     assert any("at most 10 apart" in str(each) for each in report.advice)
     assert text.index("What to try next") < text.index("What is protected")
 
@@ -131,7 +131,7 @@ def test_a_report_says_it_first() -> None:
 def test_a_useless_number_is_not_taken_in_silence(useless: bp.types.Plan) -> None:
     table = pd.DataFrame({"ill": ["no"] * 100, "pills": ["yes"] * 100})
     poor = bp.release(useless.best, table)
-    with pytest.warns(UselessAnswerWarning, match="^The answer is useless: 19 releases of 20 err by at most") as told:
+    with pytest.warns(UselessAnswerWarning, match="^The answer is useless: 95 % of releases err by at most") as told:
         assert isinstance(poor.value, float)
     assert told[0].filename == __file__
     good = bp.release(bp.plan(framework(bp.apart(at_most=1)), QUERY, epsilon=1.0).best, table)

@@ -11,7 +11,9 @@ import bnpriv as bp
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.privacy_curves import LaplacePair
-from bnpriv.views.curves import curve_sections
+from bnpriv.render.figures import MOST_TICK_LETTERS, MOST_TICKS, ticks
+from bnpriv.text import number_text
+from bnpriv.views.curves import curve_sections, decided_laws
 
 MECHANISMS = (
     (bp.TightMechanism(), 0.0),
@@ -100,7 +102,7 @@ def test_counts_of_a_secret_take_all_pairs_of_the_framework() -> None:
 def test_what_has_no_curve_says_why() -> None:
     student = bp.example("student")
     custom = bp.custom(lambda table: 0.0, columns=["height"], sensitivity=1.0)
-    with pytest.raises(bp.errors.RefusedError, match="law of the answer"):
+    with pytest.raises(bp.errors.RefusedError, match="distribution of the answer"):
         bp.ColumnMechanism().calibrate(student, custom, epsilon=1.0).curve()
     both = bp.stack(bp.count(bp.col("sat") >= 1200), bp.count(bp.col("height") > 180))
     with pytest.raises(bp.errors.RefusedError):
@@ -122,7 +124,7 @@ def test_the_curve_of_a_channel_is_that_of_the_pairs_it_tells_most_of() -> None:
     for mechanism in (bp.mechanisms.OptimalMechanism(), bp.mechanisms.QuantizationMechanism()):
         calibration = mechanism.calibrate(framework, epsilon=0.5)
         (section,) = curve_sections(calibration)
-        assert "under the pairs of laws of which it tells most" in section.blocks[0].text
+        assert "under the pairs of distributions of which it tells most" in section.blocks[0].text
         assert calibration.curve().epsilon.upper <= 0.5 * (1 + 1e-9)
 
 
@@ -132,3 +134,67 @@ def test_a_curve_is_not_said_to_be_how_often_epsilon_is_exceeded() -> None:
     assert "at most exp(epsilon) p + delta under the other" in text
     curve = bp.TightMechanism().calibrate(counts(0.4, 0.5), epsilon=0.5).curve()
     assert curve.delta(0.25).upper < curve.largest(lambda loss: loss.exceeds(0.25)).lower
+
+
+def test_one_picture_shows_what_decided_the_noise() -> None:
+    """The page of a model class drew two pictures with one caption, of two models and two scales."""
+    chances = np.linspace(0.1, 0.4, 4).tolist()
+    network = bp.DiscreteNetwork.from_tables(
+        {"s": [[0.6, 0.4]] * 4, "a": [[[1 - chance, 0.4], [chance, 0.6]] for chance in chances]},
+        states={"s": ["0", "1"], "a": ["0", "1"]},
+        parents={"a": ["s"]},
+        level="records",
+    )
+    schema = bp.Schema(records=40, columns={name: bp.Integer(0, 1) for name in "sa"})
+    secret = {"s": bp.Secret(bp.count(bp.col("s") == 1), pairs=bp.apart(at_most=3))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secret, source="a fixture")
+    report = bp.influence_report(framework, bp.count(bp.col("a") == 1), 0.3)
+    page = report.to_html()
+    assert page.count("The two distributions that") == 2  # the name of one picture, and its caption
+    scale = max(decision.scale for decision in report.best.certificate.decisions)
+    assert f"the same, with noise of scale {number_text(scale)}" in page
+    assert "of 4 models number" in page
+    assert "from the middle of both" in page
+    assert "up to a shift" not in page
+
+
+def test_a_law_is_drawn_around_the_middle_in_units_of_the_answer() -> None:
+    framework = bp.DistributionPrivacy([(Atoms([1000.0], [1.0]), Atoms([1010.0], [1.0]))], source="a textbook")
+    (decision,) = bp.WassersteinMechanism().calibrate(framework, epsilon=1.0).certificate.decisions
+    drawn = decided_laws(decision, "mean(days)")
+    assert drawn is not None
+    exact, released = drawn.panels
+    assert [x for law in exact.heights for x, _ in law] == pytest.approx([-5.0, 5.0], abs=0.3)
+    assert [max(law, key=lambda place: place[1])[0] for law in released.heights] == pytest.approx([-5, 5], abs=0.3)
+    assert drawn.names == ("distribution 1", "distribution 2")
+    assert drawn.across == "difference in mean(days) from the middle of both"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_ticks_are_round_and_within(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = float(rng.normal() * 10.0 ** rng.integers(-12, 20))
+    high = low + float(10.0 ** rng.uniform(-3, 3)) * abs(low)
+    found = ticks(low, high)
+    places = np.array([x for x, _ in found])
+    assert 1 <= len(found) <= MOST_TICKS
+    assert sum(len(text) for _, text in found) <= MOST_TICK_LETTERS or len(found) <= 2
+    assert low - 1e-6 * (high - low) <= places[0] <= places[-1] <= high + 1e-6 * (high - low)
+    if len(found) > 1:
+        step = (places[-1] - places[0]) / (len(found) - 1)
+        assert np.diff(places) == pytest.approx(step, rel=1e-6)
+        assert f"{step:.3e}"[:5] in ("1.000", "2.000", "5.000")
+        assert len({text for _, text in found}) == len(found)
+
+
+def test_ticks_of_whole_numbers_are_whole() -> None:
+    assert [text for _, text in ticks(-0.5, 2.5, least=1.0)] == ["0", "1", "2"]
+    assert [text for _, text in ticks(-1500.0, 1500.0, signed=True)] == [
+        "-1,500",
+        "-1,000",
+        "-500",
+        "0",
+        "+500",
+        "+1,000",
+        "+1,500",
+    ]

@@ -320,7 +320,7 @@ def test_files_checks_and_made_up_tables_follow(text: str, tmp_path: Path) -> No
     assert bp.verify(calibration, tmp_path / "framework.toml").status == "holds"
     cheaper = calibration.to_json().replace(repr(calibration.scale), repr(calibration.scale * 0.9))
     assert bp.verify(cheaper).status != "holds"
-    assert "told apart" in str(bp.rehearse(calibration, draws=200, seed=1))
+    assert "told apart" in bp.rehearse(calibration, draws=200, seed=1).text
     counts = {MORE: 2, "histogram(race)": (4, 3, 5)}.get(text)
     if counts is not None:
         table = bp.simulate(asked, 12, secret={name: counts}, seed=1)

@@ -86,14 +86,14 @@ def test_what_needs_exact_tables_refuses_intervals(k: int) -> None:
 def test_reports_and_comparisons_take_intervals() -> None:
     wide = framework(0.05)
     report = bp.influence_report(wide, QUERY, 1.0)
-    assert "any model within the declared intervals" in str(report)
-    assert "without an edge is not worked out" in str(report)
+    assert "any model within the declared intervals" in report.text
+    assert "without an edge is not worked out" in report.text
     assert all(report.to_json() and report.to_html() and report.to_markdown() for _ in range(1))
     assert float(bp.influence_report(wide.network, protect="income").attributes[0].columns[0]) > 1.79
     assert bp.leaks(wide, QUERY).rows[0].attribute == "height"
     assert len(list(bp.markov_quilts(wide.network, "income"))) == len(list(bp.markov_quilts(STUDENT.network, "income")))
-    assert "a network given by intervals in B" in str(bp.compare(STUDENT, wide, QUERY, epsilon=1.0))
-    assert "They differ in nothing" in str(bp.compare(wide, framework(0.05), QUERY, epsilon=1.0))
+    assert "a network given by intervals in B" in bp.compare(STUDENT, wide, QUERY, epsilon=1.0).text
+    assert "They differ in nothing" in bp.compare(wide, framework(0.05), QUERY, epsilon=1.0).text
 
 
 def test_a_framework_file_may_widen_its_network(tmp_path: Path) -> None:
@@ -149,4 +149,4 @@ def test_a_shipped_model_may_be_known_roughly(tmp_path) -> None:
     path = tmp_path / "framework.toml"
     path.write_text(path.read_text().replace("[network]", "[network]\nwithin = 0.02"))
     framework = bp.read_framework(path)
-    assert "any model within the declared intervals" in str(bp.influence_report(framework, bp.mean("age"), 1.0))  # type: ignore[arg-type]
+    assert "any model within the declared intervals" in bp.influence_report(framework, bp.mean("age"), 1.0).text  # type: ignore[arg-type]

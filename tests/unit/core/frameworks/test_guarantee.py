@@ -16,6 +16,7 @@ import bnpriv as bp
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.protected import bounds_belief, property_secret
 from bnpriv.core.secrets import Apart, SecretPairs, all_pairs
+from bnpriv.text import factor_text
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -135,7 +136,7 @@ def test_the_sentence_names_the_property_and_its_distance() -> None:
     assert near.sentence.startswith(
         "Protected: the number of records with ill = yes in this table (values at most 1 apart). To somebody who "
         "believes the declared model (source: a textbook) and sees this answer, the odds between the two secrets of a "
-        "protected pair move by at most a factor 2.72. Of ill only these pairs are protected"
+        "protected pair move by at most 2.72 times. Of ill only these pairs are protected"
     )
     assert near.to_json()["secrets"] == [
         {
@@ -165,7 +166,7 @@ def test_the_sentence_names_the_property_and_its_distance() -> None:
 def test_a_parameter(epsilon: float, protect: object, pairs: list[tuple[str, str]], words: str) -> None:
     framework = three_states(protect)
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.count(bp.col("x") == "h"), epsilon=epsilon)
-    assert f"the parameter of column p ({words})" in calibration.guarantee.sentence
+    assert f"what column p is like as a whole, its parameter ({words})" in calibration.guarantee.sentence
     rows = framework.network.probabilities("x")[0]  # of shape (states of x, states of p)
     low, high = binomials((12, 0.3), (0, 0.0)), binomials((12, 0.6), (0, 0.0))
     chances = np.asarray(rows).reshape(2, 3)
@@ -225,7 +226,7 @@ def test_which_of_the_laws(chosen: list[tuple[int, int]], whole: bool, epsilon: 
     calibration = bp.TightMechanism().calibrate(framework, epsilon=epsilon)
     (secret,) = calibration.guarantee.secrets
     different = len({k for pair in chosen for k in pair})
-    assert secret.secret == f"which of the {different} declared laws the answer has"
+    assert secret.secret == f"which of the {different} declared distributions the answer has"
     assert secret.bounds_belief is whole
     laws = {
         k: (prior, dict(enumerate(np.exp(LAWS[k].logs).tolist())))
@@ -260,7 +261,7 @@ def test_with_delta_odds_rise_further_than_twice_only_rarely(
         # what the sentence used to claim does not hold: further than epsilon with a probability above delta
         assert width * first[rises > epsilon].sum() > 1.05 * guarantee.delta
     assert "except with probability" not in guarantee.sentence
-    assert f"{odds.factor_text(epsilon)} p + {delta:g} under the other" in guarantee.sentence
+    assert f"{factor_text(epsilon)} p + {delta:g} under the other" in guarantee.sentence
     assert "becomes more than" in guarantee.sentence
 
 
@@ -290,7 +291,7 @@ def test_numbers_of_a_claim_are_not_rounded_to_a_stronger_one() -> None:
     framework = bp.DatasetAttributePrivacy(network, schema, {"pay": secret}, source="a test")
     assert "values at most 12345678 apart" in framework.protected_secrets[0].pairs
     for nats in (30.000049, 35.12345678, 1234.5678912):
-        power = int(odds.factor_text(nats).removeprefix("10^"))
+        power = int(factor_text(nats).removeprefix("10^"))
         assert power - 1 < nats / math.log(10) <= power
     guarantee = (
         bp.TightMechanism()
@@ -388,8 +389,8 @@ def test_a_sentence_at_every_epsilon_row_42(epsilon: float) -> None:
 
 def test_what_is_printed_as_at_most_is_not_less() -> None:
     for nats in np.linspace(0.001, 20, 500):
-        assert float(odds.factor_text(nats).replace(",", "")) >= math.exp(nats) * (1 - 1e-11)
-        assert float(odds.factor_text(nats).replace(",", "")) <= math.exp(nats) * 1.0101
+        assert float(factor_text(nats).replace(",", "")) >= math.exp(nats) * (1 - 1e-11)
+        assert float(factor_text(nats).replace(",", "")) <= math.exp(nats) * 1.0101
         for prior in odds.PRIORS:
             shown = float(odds.belief_text(prior, nats).removesuffix(" %")) / 100
             assert odds.belief(prior, nats) * (1 - 1e-11) <= shown <= 1.0101 * odds.belief(prior, nats)
@@ -405,14 +406,14 @@ def test_every_place_says_what_is_protected_and_none_claims_a_belief() -> None:
     released = bp.release(plan.best, bp.example_data("hospital"))
     tradeoff = bp.tradeoff(framework, query, [0.5, 1.0])
     places = {
-        "calibration": str(plan.best),
+        "calibration": plan.best.text,
         "calibration page": plan.best.to_html(),
         "calibration card": plan.best._repr_html_(),
         "calibration JSON": plan.best.to_json(),
         "plan page": plan.to_html(),
         "plan card": plan._repr_html_(),
         "plan JSON": plan.to_json(),
-        "release": str(released),
+        "release": released.text,
         "release page": released.to_html(),
         "release JSON": released.to_json(),
     }
@@ -429,7 +430,7 @@ def test_every_place_says_what_is_protected_and_none_claims_a_belief() -> None:
 def test_one_page_has_one_number_for_a_belief_of_ten_percent() -> None:
     framework, query = bp.example("student"), bp.count(bp.col("height") > 180)
     report = bp.influence_report(framework, query, 1.0)
-    for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+    for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
         moved = re.findall(r"10 %[^.;%]*?([0-9.]+) %", re.sub("<[^>]*>", " ", text.replace("|", " ")))
         assert moved
         assert set(moved) == {"23.2"}
@@ -461,7 +462,7 @@ def test_the_report_of_a_chain_speaks_of_the_epsilon_that_was_asked_for() -> Non
 
 
 def test_a_query_that_talks_about_chosen_pairs_says_so() -> None:
-    clinic = str(bp.leaks(bp.example("clinic"), bp.count(bp.col("antiviral") == 1)))
+    clinic = bp.leaks(bp.example("clinic"), bp.count(bp.col("antiviral") == 1)).text
     assert "Of infection only the protected pairs of secrets are meant." in clinic
     assert "No belief" not in clinic
     some = bp.leaks(three_states({"p": bp.pairs(("a", "b"), ("b", "c"))}), bp.count(bp.col("x") == "h"))
@@ -474,6 +475,6 @@ def test_reports_of_chosen_pairs_claim_no_belief() -> None:
     framework = three_states({"p": bp.pairs(("a", "b"), ("b", "c"))})
     query = bp.count(bp.col("x") == "h")
     for report in (bp.influence_report(framework, query, 1.0), bp.influence_report(framework, query)):
-        for text in (str(report), report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
+        for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
             assert "10 %" not in text
         assert all(belief.columns == {"p": None} and belief.answer is None for belief in report.beliefs)

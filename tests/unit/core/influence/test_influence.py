@@ -187,7 +187,7 @@ def test_a_table_too_large_for_set_secrets_falls_back_to_a_certified_bound(monke
     assert certified.kind == "certified"
     assert float(certified) >= float(exact)
     assert certified.bound.lower == 0
-    assert " tell at most " in certified.explain().splitlines()[0]
+    assert " by at most " in certified.explain().splitlines()[0]
     assert "a proved bound: the columns tell no more, and may tell less" in certified.document.lead
     assert "at most" not in exact.document.headline
     assert str(certified.document.headline) not in str(certified.document.lead)

@@ -19,7 +19,7 @@ def test_the_certificate_names_the_pair_and_the_model() -> None:
     decision = calibration.certificate.decisions[0]
     assert (decision.pair, decision.model) == ("1 against 2", 1)
     assert decision.scale == calibration.scale > 0
-    assert "Distributions 1 and 2: the law" in calibration.explain()
+    assert "Distributions 1 and 2: the distribution" in calibration.text
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_draws_normal_laws_too() -> None:
     for line in drawn.lines:
         x, y = line.get_xdata(), line.get_ydata()
         assert ((y[1:] + y[:-1]) / 2 * (x[1:] - x[:-1])).sum() == pytest.approx(1, abs=0.07)
-    assert "The two laws that decided the noise" in calibration.to_html()
+    assert "The two distributions that decided the noise" in calibration.to_html()
     fixed = drawable(bp.laws.Normal(2.0, 0.0))
     assert fixed is not None
     assert fixed.support.tolist() == [2.0]
@@ -85,7 +85,7 @@ def test_the_page_draws_the_two_laws() -> None:
     page = bp.WassersteinMechanism().calibrate(framework, query, epsilon=1.0).to_html()
     assert page.count('class="needles ') == 2
     assert page.count('class="density ') == 2
-    assert "The two laws that decided the noise" in page
+    assert "The two distributions that decided the noise" in page
 
 
 @pytest.mark.parametrize("mechanism", [bp.TightMechanism(), bp.WassersteinMechanism()], ids=str)

@@ -174,8 +174,8 @@ def test_what_rests_on_it_says_which_rows_are_missing(tmp_path: Path) -> None:
     of_framework(tmp_path)
     framework = bp.read_framework(tmp_path / "framework.toml")
     calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.mean("sat"), epsilon=1.0)
-    assert "Rows without data may be any law: sat given income = high." in str(calibration)
-    assert "any law in 1 row without data" in str(bp.influence_report(framework))
+    assert "Rows without data may be any distribution: sat given income = high." in calibration.text
+    assert "any distribution in 1 row without data" in bp.influence_report(framework).text
     declared = bp.DiscreteNetwork.from_intervals(
         framework.network.lower, framework.network.upper, states=STATES, parents=PARENTS, level="parameters"
     )

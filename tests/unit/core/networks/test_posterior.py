@@ -209,7 +209,7 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
     stored = calibration.to_json()
     for text in (
         stored,
-        calibration.explain(),
+        calibration.text,
         calibration.to_html().replace("&nbsp;", " "),
         bp.release(calibration, table()).to_json(),
     ):
@@ -335,8 +335,8 @@ def test_of_many_decisions_the_first_are_told(apart: int, told: int) -> None:
     assert len(certificate.decisions) == 30
     assert len(certificate.reasons) == told + 1
     assert certificate.reasons[:told] == tuple(decision.text for decision in certificate.decisions[:told])
-    assert f"{30 - told} more decisions" in calibration.explain()
-    assert "With confidence 95 % at most 13 % of the posterior" in calibration.explain()
+    assert f"{30 - told} more decisions" in calibration.text
+    assert "With confidence 95 % at most 13 % of the posterior" in calibration.text
 
 
 # the table that the models were learned from

@@ -18,14 +18,14 @@ PAIR = (bp.laws.Atoms([0, 1], [0.5, 0.5]), bp.laws.Atoms([0, 1], [0.4, 0.6]))
 MARKOV = bp.MarkovQuiltMechanism()
 
 VERBS: dict[str, Callable[[Any], object]] = {
-    "plan": lambda query: str(bp.plan(STUDENT, query, 1.0)),
+    "plan": lambda query: bp.plan(STUDENT, query, 1.0).text,
     "calibrate": lambda query: MARKOV.calibrate(STUDENT, query, 1.0).to_json(),
     "supports": lambda query: MARKOV.supports(STUDENT, query, 1.0),
-    "influence_report": lambda query: str(bp.influence_report(STUDENT, query, 1.0)),
-    "leaks of a network": lambda query: str(bp.leaks(STUDENT.network, query)),
-    "leaks of a framework": lambda query: str(bp.leaks(STUDENT, query)),
-    "compare": lambda query: str(bp.compare(STUDENT, STUDENT, query)),
-    "tradeoff": lambda query: str(bp.tradeoff(STUDENT, query, [0.5, 1.0])),
+    "influence_report": lambda query: bp.influence_report(STUDENT, query, 1.0).text,
+    "leaks of a network": lambda query: bp.leaks(STUDENT.network, query).text,
+    "leaks of a framework": lambda query: bp.leaks(STUDENT, query).text,
+    "compare": lambda query: bp.compare(STUDENT, STUDENT, query).text,
+    "tradeoff": lambda query: bp.tradeoff(STUDENT, query, [0.5, 1.0]).text,
     "column_sensitivity": lambda query: bp.column_sensitivity(query, {"height"}, STUDENT.schema),
     "stack": lambda query: bp.stack(query, "mean(sat)"),
     "a secret": lambda query: str(bp.Secret(query)),

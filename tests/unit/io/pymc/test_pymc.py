@@ -475,7 +475,7 @@ def test_sums_over_normal_columns_of_linear_models_are_exact_and_counts_are_lear
     seeded = bp.DistributionalAttributePrivacy(network.with_sampling(seed=3), schema, protect, source="a textbook")
     assert seeded.fingerprint() != framework.fingerprint()
     alone = bp.types.GaussianNetwork([*"ab"], [0, 0], [[1, 0.5], [0.5, 1]])
-    with pytest.raises(NetworkError, match="laws of columns"):
+    with pytest.raises(NetworkError, match="distributions of columns"):
         alone.with_sampling(draws=10)
 
 

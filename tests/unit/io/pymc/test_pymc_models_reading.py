@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core import progress as pace
+from bnpriv import progress as pace
 from bnpriv.core.evidence.laws import laws
 from bnpriv.errors import BnprivError, LongDrawingWarning, SecretError
 from bnpriv.kinds.draws.laws import SampledLaws, sampled_laws

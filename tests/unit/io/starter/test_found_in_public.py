@@ -212,6 +212,25 @@ def test_semicolons_decide_where_points_may_part_thousands(tmp_path: Path) -> No
         assert found_public(file, ["x", "y"]).values["x"][0] == read
 
 
+def test_numbers_that_name_people_are_ids() -> None:
+    """Bins of them had edges at -10,000,000,000,000,000."""
+    rng = np.random.default_rng(3)
+    long = np.where(rng.random(600) < 0.02, -1, rng.integers(10**16, 10**17, 600))
+    chosen = rng.choice(rng.integers(10_000, 10**6, 300), 600)
+    table = public(
+        personnel=long.tolist(),
+        personnel_number=chosen.tolist(),
+        number_of_steps=chosen.tolist(),
+        room_number=rng.integers(100, 400, 600).tolist(),
+        seen=["a", "b"] * 300,
+    )
+    found = found_public(table, table.columns.tolist())
+    assert set(found.left_out) == {"personnel", "personnel_number"}
+    assert "16 digits" in found.left_out["personnel"]
+    told = {"personnel": "number", "personnel_number": "number"}
+    assert found_public(table, table.columns.tolist(), told=told).left_out == {}
+
+
 def test_what_a_column_is_read_as_can_be_said() -> None:
     rng = np.random.default_rng(2)
     table = public(

@@ -67,7 +67,7 @@ def test_a_learned_framework_file_is_whole(tables: tuple[Path, Path], tmp_path: 
     assert framework.schema.records == 500
     assert isinstance(framework.schema["age"], Binned)
     assert framework.network.models == 20
-    assert "public.csv (200 public records)" in framework.source
+    assert "public.csv, 200 public records" in framework.source
     assert read_queries(place)["first"] == bp.count(bp.col("sex") == "m")
     few = start(tables[0], records=500, protect="ill", learn=tables[1], draws=2)
     assert bp.plan(few, read_queries(place)["first"], 1.0).best.useful
@@ -101,7 +101,7 @@ def test_a_search_that_saw_no_dependence_is_not_taken_for_independence(tmp_path:
     framework = start(private, records=500, protect="ill", learn=public, draws=2)
     for query in ('count(town == "a")', 'count(sex == "f")'):
         assert bp.plan(framework, query, 0.01).best.noise.scale > 0  # independent columns need none at any epsilon
-    assert "edges to what it left apart" in framework.source
+    assert "edges from ill, which was to be protected, to what it left apart" in framework.source
 
 
 def test_every_column_depends_on_the_protected_ones() -> None:

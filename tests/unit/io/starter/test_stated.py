@@ -270,7 +270,7 @@ def test_from_the_shell_and_from_python(shell: Any, place: Path, monkeypatch: py
         assert ours.tolist() == theirs.tolist()
     assert framework.network.posterior_draws is None
     query = ("--query", "count(score >= 50)")
-    code, out, told = shell("plan", "framework.toml", *query, "--epsilon", "1")
+    code, out, told = shell("plan", "framework.toml", *query, "--epsilon", "1", "--full")
     assert code == 0, told
     assert "nothing of it learned" in " ".join(out.split())
     assert shell("check", "framework.toml", "table.csv")[0] == 0

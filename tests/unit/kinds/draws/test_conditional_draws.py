@@ -456,7 +456,7 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("pairs", [None, bp.apart(at_most=3)])
 def test_pairs_of_drawn_tables_are_chosen_one_by_one(pairs: object) -> None:
-    with pytest.raises(SecretError, match=r"must be chosen one by one: the law .* come up in no table"):
+    with pytest.raises(SecretError, match=r"must be chosen one by one: the distribution .* come up in no table"):
         hidden(ward((2, 8)), pairs)
 
 

@@ -362,7 +362,9 @@ def test_what_was_drawn_serves_all_mechanisms_and_is_let_go() -> None:
     other, _ = coins(Coins(), draws=5000)
     assert TIGHT.calibrate(other, query, epsilon=1.0).to_json() == first.to_json()
     assert bp.types.Calibration.from_json(first.to_json(), other, query).scale == first.scale
-    sampled_laws = [weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn laws").values()]
+    sampled_laws = [
+        weakref.ref(law) for each in (framework, other) for law in each.kept.table("drawn distributions").values()
+    ]
     assert len(sampled_laws) == 2
     del framework, other, first, again
     gc.collect()
@@ -443,18 +445,18 @@ def test_what_a_simulator_refuses_is_a_refusal() -> None:
 def test_an_estimate_says_so_everywhere() -> None:
     framework, query = coins(draws=4000, seed=9)
     found = TIGHT.calibrate(framework, query, epsilon=1.0)
-    text, page, record = found.explain(), found.to_html().replace("&nbsp;", " "), json.loads(found.to_json())
+    text, page, record = found.text, found.to_html().replace("&nbsp;", " "), json.loads(found.to_json())
     for words in ("rests on an estimate", "4,000 independent draws under each secret (seed 9;"):
         assert words in text
         assert words in page
-    assert "exact law" not in page
-    assert "law learned from 4,000 draws" in page
+    assert "exact distribution" not in page
+    assert "distribution learned from 4,000 draws" in page
     assert (record["guarantee"]["kind"], record["guarantee"]["confidence"]) == ("estimate", None)
     assert record["certificate"]["kind"] == "estimate"
     assert record["certificate"]["decisions"][0]["draws"] == 4000
     assert "rests on an estimate" in found._repr_html_()
     plan = bp.types.Plan(calibrations=(found,), refusals=())
-    assert "TightMechanism(): an estimate" in str(plan)
+    assert "TightMechanism(): an estimate" in plan.text
     assert "an estimate" in plan.to_html()
     drawn = found.certificate.decisions[0].plot()
     assert "first secret, from draws" in [text.get_text() for text in drawn.get_legend().get_texts()]
@@ -463,7 +465,7 @@ def test_an_estimate_says_so_everywhere() -> None:
 def test_a_confidence_is_named_everywhere() -> None:
     framework, query = coins(draws=40_000, confidence=0.975)
     found = WASSERSTEIN.calibrate(framework, query, epsilon=1.0, delta=0.04)
-    text, page, record = found.explain(), found.to_html().replace("&nbsp;", " "), json.loads(found.to_json())
+    text, page, record = found.text, found.to_html().replace("&nbsp;", " "), json.loads(found.to_json())
     for words in (
         "holds with confidence 97.5 % over draws from the model",
         "certified, with confidence 97.5 %",
@@ -478,7 +480,7 @@ def test_a_confidence_is_named_everywhere() -> None:
     assert (record["guarantee"]["kind"], record["guarantee"]["confidence"]) == ("certified", 0.975)
     assert record["certificate"]["confidence"] == 0.975
     plan = bp.types.Plan(calibrations=(found,), refusals=())
-    assert "WassersteinMechanism(): confidence 97.5 %" in str(plan)
+    assert "WassersteinMechanism(): confidence 97.5 %" in plan.text
     assert found.certificate.sensitivity.kind == "certified"
 
 
@@ -487,7 +489,7 @@ def test_no_channel_is_sought_for_laws_from_draws() -> None:
     framework, query = coins(draws=2_000)
     refusal = bp.mechanisms.OptimalMechanism().supports(framework, query, epsilon=1.0)
     assert refusal is not None
-    assert refusal.found == "laws that are learned from draws"
+    assert refusal.found == "distributions that are learned from draws"
 
 
 def test_exact_laws_speak_of_no_draws() -> None:
@@ -495,8 +497,8 @@ def test_exact_laws_speak_of_no_draws() -> None:
     assert TIGHT.supports(exact, epsilon=90.0) is None
     found = TIGHT.calibrate(exact, epsilon=0.5)
     assert found.certificate.confidence is None
-    assert "without draws" in found.explain()
-    assert "learned" not in found.explain()
+    assert "without draws" in found.text
+    assert "learned" not in found.text
     assert found.certificate.known == "exact"
 
 

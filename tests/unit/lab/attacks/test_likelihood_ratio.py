@@ -173,7 +173,7 @@ def test_a_network_of_parameters_is_attacked_through_its_quilt_release() -> None
     query = next(iter(bp.read_queries("models/clinic/framework.toml").values()))
     attack = likelihood_ratio_attack(bp.MarkovQuiltMechanism().calibrate(framework, query, 1.0))
     assert 0.5 <= attack.accuracy <= attack.bound
-    assert "MarkovQuiltMechanism" in str(attack)
+    assert "MarkovQuiltMechanism" in attack.text
 
 
 def test_the_bound_of_a_guarantee() -> None:
@@ -201,7 +201,7 @@ def test_an_attack_is_a_document_and_a_row_of_a_plot() -> None:
     attacks = [likelihood_ratio_attack(bp.TightMechanism().calibrate(framework, epsilon=e)) for e in (0.5, 2.0)]
     data = json.loads(attacks[0].to_json())["data"]
     assert data["accuracy"] <= data["bound"] == pytest.approx(accuracy_bound(0.5))
-    assert "coin is right in 50 %" in str(attacks[0])
+    assert "coin is right in 50 %" in attacks[0].text
     drawn = plot_attacks(attacks)
     assert len(drawn.get_yticks()) == 2
     with pytest.raises(ParameterError, match="attacks"):

@@ -283,7 +283,7 @@ def test_how_often_an_interval_comes_up_is_said() -> None:
         ("chain", {"activity": "run"}, "states of rest, walk"),
         ("chain", {"ill": "yes"}, "the column of the chain"),
         ("networks", {"ill": "yes"}, "what is protected"),
-        ("laws", {"ill": "yes"}, "the law of its records"),
+        ("laws", {"ill": "yes"}, "the distribution of its records"),
     ],
 )
 def test_secrets_that_do_not_fit_are_refused(kind: str, secret: dict[str, Any], words: str) -> None:

@@ -286,7 +286,7 @@ def test_the_common_road(pair: tuple[Normal, Normal]) -> None:
     text = calibration.to_json()
     assert bp.types.Calibration.from_json(text, framework).to_json() == text
     assert json.loads(text)["mechanism"]["options"]["constant"] == "lecture"
-    assert "the two normal laws of the answer must stay alike" in calibration.explain()
+    assert "the two normal distributions of the answer must stay alike" in calibration.text
     assert "<" in calibration.to_html()
     assert calibration.to_markdown()
     scales = {str(each.mechanism): each.scale for each in bp.plan(framework, None, 0.5, 1e-4).calibrations}

@@ -139,7 +139,7 @@ def test_covariances_that_differ_a_little_cost_a_little() -> None:
     relaxed = Mechanism(relaxation=0.02).calibrate(declared([pair]), epsilon=1.0, delta=1e-3)
     assert plain < relaxed.scale < 1.2 * plain
     assert integrated(*pair, relaxed.scale, 1.0) <= 1e-3
-    assert "close." in relaxed.explain()
+    assert "close." in relaxed.text
 
 
 def test_several_numbers_with_two_covariances() -> None:
@@ -280,7 +280,7 @@ def test_the_common_road() -> None:
     text = calibration.to_json()
     assert bp.types.Calibration.from_json(text, framework).to_json() == text
     assert json.loads(text)["certificate"]["claim"] == "normal_approximations.md"
-    assert "normal laws that stand for" in calibration.explain()
+    assert "normal distributions that stand for" in calibration.text
     assert "<" in calibration.to_html()
     assert integrated(*COIN, calibration.scale, 1.0) <= 0.01
 

@@ -84,7 +84,7 @@ def test_all_gaps_of_all_models_count() -> None:
 def test_refusals(mechanism: type[Mechanism]) -> None:
     ask = {"epsilon": 1.0, "delta": 1e-3}
     atoms = bp.DistributionPrivacy([(Atoms([0, 1], [0.5, 0.5]), Atoms([0, 1], [0.4, 0.6]))], source="a textbook")
-    assert "normal law" in mechanism().supports(atoms, **ask).required
+    assert "normal distribution" in mechanism().supports(atoms, **ask).required
     uneven = bp.DistributionPrivacy([(Normal(0, 4), Normal(0, 1))], source="a textbook")
     assert "differ by" in mechanism().supports(uneven, **ask).found
     singular = bp.DistributionPrivacy([(Normal([0, 0], np.ones((2, 2))), Normal([1, 0], np.ones((2, 2))))], source="x")

@@ -158,7 +158,7 @@ def test_a_difference_has_three_classes_and_needs_one_law() -> None:
     overlap = secret('count(race in ["A", "B"]) - count(race in ["B", "C"])')
     assert classes_of([overlap], found.schema).labels[2] == "other records"
     rule = chosen_rule(hidden_by(difference, found.schema, None, None), "trim", 1.0, 1e-6)
-    assert "drawn independently of each other from the same law" in str(rule.guarantee.models_text)
+    assert "drawn independently of each other from one distribution" in str(rule.guarantee.models_text)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def record_law(laws: list[Law], fill: list[Law]) -> Any:
         shortfall=max(log_ratio(b, a) for a, b in both),
         gap=float(max(total_variation(a, b) for a, b in both)),
         shares=(0.25,) * len(laws),
-        text="a law",
+        text="a distribution",
     )
 
 

@@ -56,13 +56,13 @@ def test_a_plan_without_a_model_has_no_errors() -> None:
     planned = plan_table(ILL, 1.0, 1e-6, queries=QUERIES, schema=SCHEMA)
     assert planned.errors == {}
     assert planned.best.form == "trim"
-    assert "fill" in str(planned)
+    assert "fill" in planned.text
 
 
 def test_a_plan_says_why_nothing_can_be_done() -> None:
     planned = plan_table(ILL, 1.0, schema=SCHEMA)
     assert repr(planned) == "TablePlan(no form)"
-    assert "No private table of this kind" in str(planned)
+    assert "No private table of this kind" in planned.text
     with pytest.raises(RefusedError):
         _ = planned.best
     assert json.loads(planned.to_json())["data"]["forms"][0]["refused"]
@@ -82,7 +82,7 @@ def test_an_error_is_infinite_where_a_class_may_be_empty() -> None:
 def test_a_plan_of_releases_names_the_private_table() -> None:
     plan = bp.plan(framework(network()), QUERIES[0], 1.0)
     assert isinstance(plan.table, TableBeside)
-    assert "Hand on a table instead" in str(plan)
+    assert "Hand on a table instead" in plan.text
     assert plan.table.error == pytest.approx(
         plan_table(framework(network()), 1.0, queries=QUERIES[:1]).errors["fill"][0]
     )
@@ -90,7 +90,7 @@ def test_a_plan_of_releases_names_the_private_table() -> None:
     assert data["form"] == "fill"
     assert data["error"] == plan.table.error
     report = bp.influence_report(framework(network()), QUERIES[0], 1.0)
-    assert "Hand on a table instead" in str(report)
+    assert "Hand on a table instead" in report.text
 
 
 def test_other_notions_have_no_table_beside() -> None:

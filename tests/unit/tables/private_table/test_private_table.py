@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +55,25 @@ def test_a_filled_table_has_as_many_records_and_nearly_the_same_answers() -> Non
     assert found.answer('count(ill == "yes")') == (float(found.sizes[0]),)
 
 
+def test_an_answer_says_what_it_is_and_how_much_it_errs() -> None:
+    found = made()
+    one, several = found.answer('count(ill == "yes")'), found.answer("histogram(ill)")
+    assert one == (one[0],)
+    assert one.error is not None
+    assert one.error > 0
+    planned = bp.plan_table(framework(network()), 1.0, queries=['count(ill == "yes")']).errors["fill"][0]
+    assert one.error == pytest.approx(planned)
+    lines = str(one).splitlines()
+    assert lines[0] == f'count(ill == "yes") = {one[0]:,.0f}'
+    assert lines[1].startswith("Mean error: about ")
+    assert [line.partition(" = ")[0] for line in str(several).splitlines()[:2]] == [*several.labels]
+    assert "of all numbers together" in str(several)
+    assert pickle.loads(pickle.dumps(several)) == several
+    alone = replace(found, framework=None).answer("histogram(ill)")
+    assert alone.error is None
+    assert "Mean error" not in str(alone)
+
+
 def test_answers_of_a_trimmed_table_stand_for_all_records() -> None:
     found = made("trim", 1e-6)
     assert sum(found.sizes) == RECORDS - 2 * 137
@@ -91,11 +112,11 @@ def test_answers_of_several_columns_and_means() -> None:
 def test_a_report_has_answers_beside_the_promise() -> None:
     found = made()
     told = found.report('count(smokes == "yes")', "histogram(ill)")
-    assert "Answers for the true table" in str(told)
+    assert "Answers for the true table" in told.text
     data = json.loads(told.to_json())["data"]
     assert data["answers"][1] == {"query": "histogram(ill)", "values": list(found.answer("histogram(ill)"))}
     assert {**data, "answers": []} == json.loads(json.dumps(found.provenance))
-    assert "Answers for" not in str(found.report())
+    assert "Answers for" not in found.report().text
 
 
 def test_two_tables_are_never_the_same() -> None:
@@ -132,7 +153,7 @@ def test_what_is_told_of_it_holds_no_secret_of_the_table() -> None:
     true = int((table().ill == "yes").sum())
     numbers = {found.sizes[0], found.noisy[0]}
     assert str(true) not in found.to_json() or true in numbers
-    assert "Single persons" in found.explain()
+    assert "Single persons" in found.text
     assert repr(found) == (
         f"PrivateTable(single persons not protected; 'trim', {sum(found.sizes):,} records, epsilon=1)"
     )

@@ -64,7 +64,7 @@ def test_without_a_delta_a_table_is_filled_and_with_one_it_is_trimmed() -> None:
     trimmed = rule(framework(network()), None, delta=1e-6)
     assert (trimmed.form, trimmed.given_up, trimmed.law) == ("trim", 137, None)
     assert 0 < trimmed.guarantee.delta <= 1e-6
-    assert "from the same law (any law at all) and sees" in trimmed.guarantee.sentence
+    assert "from one distribution (any at all) and sees" in trimmed.guarantee.sentence
 
 
 def test_a_secret_by_itself_is_enough_to_trim() -> None:
@@ -261,7 +261,7 @@ def test_forms_are_told_apart_by_name() -> None:
 
 def test_of_several_classes_no_record_may_be_made_up_more_often_than_the_noise_hides() -> None:
     """Of two classes a record less in the one is a record more in the other, which pays for twice as much."""
-    law = RecordLaw(draw=lambda numbers, sampler: {}, text="a law", excess=0.005, shortfall=0.008)
+    law = RecordLaw(draw=lambda numbers, sampler: {}, text="a distribution", excess=0.005, shortfall=0.008)
     schema = bp.Schema(records=1_000, columns={"ward": bp.Categorical(["a", "b", "c"])})
     for query, held in (('count(ward == "a")', True), ("histogram(ward)", False)):
         classes = classes_of([bp.Secret(query, pairs=bp.apart(at_most=100))], schema)

@@ -26,7 +26,7 @@ def test_report_and_plan_say_the_same_rows_in_one_order_and_how_sure_they_are(ki
         assert places == sorted(places)
         assert f"<b>{WORDS[plan.best.guarantee.kind]}</b>" in box[places[3] : places[4]]
     assert ("(an estimate)" in report.headline) == (plan.best.guarantee.kind == "estimate")
-    assert str(plan).splitlines()[0] == str(report).splitlines()[0] == report.headline
+    assert plan.text.splitlines()[0] == report.text.splitlines()[0] == report.headline
 
 
 def test_a_release_says_how_sure_it_is(student) -> None:

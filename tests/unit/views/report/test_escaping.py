@@ -44,7 +44,7 @@ STATES = ("</td><script>", '"=1+1\n')
 WORD = re.compile("\\S+")
 ELEMENTS = frozenset(
     WORD.findall(
-        "html head meta title style body main div section h1 h2 h3 p b span code bdi ul li dl dt dd table caption "
+        "html head meta title style body main div section h1 h2 h3 p b span code bdi dfn ul li dl dt dd table caption "
         "thead tbody tr th td details summary blockquote figure figcaption label input noscript script br "
         "svg desc g rect line path text"
     )

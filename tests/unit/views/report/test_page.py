@@ -82,7 +82,7 @@ def test_a_release_shows_each_number_with_its_interval(student) -> None:
     calibration = bp.MarkovQuiltMechanism().calibrate(student, BOTH, epsilon=1.0)
     released = bp.release(calibration, bp.example_data("student"))
     page = released.to_html()
-    lines = str(released).splitlines()
+    lines = released.text.splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith("number "))
     for line in lines[start + 1 : start + 3]:
         label, value, between = re.split("  +", line)
@@ -130,7 +130,7 @@ def palettes() -> list[dict[str, str]]:
     """Return the colours of the light, the dark and the printed page."""
     both = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]+), (#[0-9a-f]+)\);", style())
     light, dark = ({name: pair[k] for name, *pair in both} for k in range(2))
-    (printed,) = re.findall(r"@media print \{\s*\.bnpriv[^{]*\{(.*?)\}", style(), re.DOTALL)
+    printed, *_ = re.findall(r"@media print \{\s*\.bnpriv[^{]*\{(.*?)\}", style(), re.DOTALL)
     return [light, dark, light | dict(re.findall(r"--([\w-]+): (#[0-9a-f]+);", printed))]
 
 
