@@ -74,6 +74,7 @@ MATHJAX = importlib.util.find_spec("sphinx-mathjax-offline")
 html_static_path = ["_static", str(Path(MATHJAX.origin).parent / "static")]
 mathjax_path = "mathjax/tex-chtml.js"
 html_css_files = ["site.css"]
+html_js_files = ["names.js"]
 html_show_sourcelink = False
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_copy_source = False

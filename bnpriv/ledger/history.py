@@ -15,7 +15,7 @@ from bnpriv.errors import Refusal
 from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of
 from bnpriv.ledger.values import Budget, Charge
 from bnpriv.render import svg
-from bnpriv.render.document import Code, Document, Figure, Inline, Table
+from bnpriv.render.document import Code, Document, Figure, Inline, Table, Text
 from bnpriv.render.figures import LENGTH, THICK, bar_ends
 from bnpriv.render.html import Html, element, join, legend
 from bnpriv.shown import Shown
@@ -410,13 +410,18 @@ class History(Shown):
         )
 
     @property
+    def listed(self) -> tuple[Text, ...]:
+        """The last releases, in a line of what is printed each."""
+        return tuple(map(_listed, self.releases[-MOST_LISTED:]))
+
+    @property
     def document(self) -> Document:
         """Return the releases with a bar of the budget."""
         return Document(
             kind="history",
             kicker="bnpriv history",
             headline=self.headline,
-            short=(*map(_listed, self.releases[-MOST_LISTED:]), "Next: .explain() lists them, .to_pandas() all."),
+            short=(*self.listed, "Next: .explain() lists them, .to_pandas() all."),
             number=self.remaining,
             answer=(self.bar, *((self.table,) if self.releases else ())),
             data={

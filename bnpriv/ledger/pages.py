@@ -239,6 +239,7 @@ class LedgerPage(Shown):
             headline=f"A ledger of {several}",
             short=(
                 *(each.line for each in self.accounts[:MOST_ACCOUNTS]),
+                *(self.accounts[0].history.listed[-4:] if len(self.accounts) == 1 else ()),
                 *((f"and {more:,} more",) if (more := len(self.accounts) - MOST_ACCOUNTS) > 0 else ()),
                 "Every charge counts, whether or not its answer was shown. Next: --full or .explain() lists them.",
             ),

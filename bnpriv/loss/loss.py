@@ -903,11 +903,6 @@ class PrivacyCurve(Shown):
         return f", most about {visible(self.names[self._worst])}" if len(self.names) == len(self.losses) > 2 else ""
 
     @property
-    def _lead(self) -> str:
-        pairs = f"{len(self.losses):,} ordered pairs of distributions{self._which}"
-        return f"Largest over {pairs}; the numbers are {self.epsilon.kind}."
-
-    @property
     def _worst(self) -> int:
         return max(range(len(self.losses)), key=lambda place: self.losses[place].epsilon.upper)
 

@@ -221,8 +221,8 @@ class TableAnswer(tuple[float, ...]):
         answer.made, answer.query = made, query
         return answer
 
-    def __getnewargs__(self) -> tuple[PrivateTable, Query, tuple[float, ...]]:
-        return self.made, self.query, tuple(self)
+    def __reduce__(self) -> tuple[object, ...]:
+        return tuple, (tuple(self),)  # copies and pickles are the numbers, without the table
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ import bnpriv as bp
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.errors import RefusedError
+from bnpriv.ledger.ledger import Ledger
+from bnpriv.ledger.pages import LedgerPage
 from tests.later import Later
 
 pd = Later("pandas")
@@ -32,6 +34,20 @@ def begun(folder: Path) -> bp.Session:
 @pytest.fixture
 def session(tmp_path: Path) -> bp.Session:
     return begun(tmp_path)
+
+
+def test_every_short_form_is_eight_lines_and_ends_with_what_to_do(session: bp.Session, tmp_path: Path) -> None:
+    workload = session.workload(["mean(visits)", "mean(infection)"], 0.5)
+    shown = [session, session.history, session.accountant, session.what_if(WARD, epsilon=0.7), workload, workload.split]
+    shown += [session.plan(["mean(visits)"], 0.5), LedgerPage.of(Ledger.open(tmp_path / "ledger.db"))]
+    shown += [bp.from_differential_privacy(1.0, columns=["visits"], name="Tumult")]
+    for each in shown:
+        lines = str(each).splitlines()
+        assert len(lines) <= 8
+        assert max(map(len, lines)) <= 100
+        assert "Next: " in lines[-1]
+        assert len(each.explain().splitlines()) <= 40
+    assert session.quiet == "1.3"
 
 
 @pytest.fixture(scope="module")

@@ -559,7 +559,7 @@ def estimate(found: OpenColumns) -> OpenColumns:
 def test_what_is_said_of_the_sets() -> None:
     found = open_columns(clinic(), 1.3)
     assert repr(found) == "OpenColumns(epsilon=1.3, best=['w', 'x', 'z'], 2 sets)"
-    assert all(len(line) > 0 for line in found.text.splitlines())
+    assert all(len(line) > 0 for line in str(found).splitlines())
     assert "Real values go out, so that single persons are not protected" in found.text
     assert "It is one choice for good" in found.text
     assert "sees these columns and whatever is made of them, the odds" in found.guarantee.sentence

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +53,25 @@ def test_a_filled_table_has_as_many_records_and_nearly_the_same_answers() -> Non
     assert abs(found.sizes[0] - true) < 200
     assert int((found.table.ill == "yes").sum()) == found.sizes[0]
     assert found.answer('count(ill == "yes")') == (float(found.sizes[0]),)
+
+
+def test_an_answer_says_what_it_is_and_how_much_it_errs() -> None:
+    found = made()
+    one, several = found.answer('count(ill == "yes")'), found.answer("histogram(ill)")
+    assert one == (one[0],)
+    assert one.error is not None
+    assert one.error > 0
+    planned = bp.plan_table(framework(network()), 1.0, queries=['count(ill == "yes")']).errors["fill"][0]
+    assert one.error == pytest.approx(planned)
+    lines = str(one).splitlines()
+    assert lines[0] == f'count(ill == "yes") = {one[0]:,.0f}'
+    assert lines[1].startswith("Mean error: about ")
+    assert [line.partition(" = ")[0] for line in str(several).splitlines()[:2]] == [*several.labels]
+    assert "of all numbers together" in str(several)
+    assert pickle.loads(pickle.dumps(several)) == several
+    alone = replace(found, framework=None).answer("histogram(ill)")
+    assert alone.error is None
+    assert "Mean error" not in str(alone)
 
 
 def test_answers_of_a_trimmed_table_stand_for_all_records() -> None:
