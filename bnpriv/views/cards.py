@@ -238,7 +238,7 @@ def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAI
     said, room = "; ".join(map(str, secrets)), most - len(opened)
     if width(said) <= room:
         return f"{opened}{said}"
-    named = f"{and_text([each.secret for each in secrets])} (the pairs that .explain() names)"
+    named = f"{'; '.join(each.secret for each in secrets)} (the pairs that .explain() names)"
     if len(secrets) > 1:
         return f"{opened}{named if width(named) <= room else _counted(secrets)}"
     (only,) = secrets

@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.usefulness import LEVEL
-from bnpriv.render.as_text import inline
+from bnpriv.render.as_text import PRINTED_WIDTH, inline
 from bnpriv.render.document import (
     Block,
     Fact,
@@ -168,7 +168,9 @@ def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
     tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
     if best is not None:
         return short_lines(best, tried or next_step(best, RELEASE_FOUND))
-    secrets = f"{fitted('To be protected: ', report.protected)}."
+    # what several are is named in one line, which leaves room for the model
+    most = MOST_SAID if len(report.protected) == 1 else PRINTED_WIDTH
+    secrets = f"{fitted('To be protected: ', report.protected, most)}."
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
@@ -202,7 +204,8 @@ def _open(report: Analysis) -> Iterator[Text]:
     ]
     silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        yield f"May go out as they are, together, at epsilon 1 (single records open): {some_text(found.best.columns, MOST_FREE)}."
+        free = some_text(found.best.columns, MOST_FREE)
+        yield f"May go out as they are, together, at epsilon 1, with single records open: {free}."
     elif silent:
         yield f"Each by itself tells nothing: {some_text(silent, MOST_FREE)}."
 
