@@ -154,7 +154,7 @@ def distance_text(decision: LawDecision) -> str:
 # What is said first, for every kind of model alike: the questions that a report answers below its verdict.
 # --------------------------------------------------------------------------------------------------
 
-MOST_TELLING, MOST_OPEN = 5, 4
+MOST_TELLING, MOST_OPEN = 4, 3
 """Columns that are printed with how far they move the odds, or that may go out."""
 
 ASK = "Next: ask a query: bp.influence_report(framework, query, epsilon), or bnpriv report --query."
@@ -196,10 +196,13 @@ def _telling(report: Analysis) -> Iterator[Text]:
 def _open(report: Analysis) -> Iterator[Text]:
     """Yield which columns may go out as they are at epsilon 1, or tell nothing."""
     found = None if report.framework is None else service("report.open_columns")(report.framework, 1.0)
-    rows = [{name for each in row.columns if float(each) == 0 for name in each.columns} for row in report.attributes]
-    silent = set.intersection(*rows) if rows else set[str]()
+    rows = [
+        frozenset(name for each in row.columns if float(each) == 0 for name in each.columns)
+        for row in report.attributes
+    ]
+    silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        yield f"May go out as they are, together, at epsilon 1: {some_text(found.best.columns, MOST_OPEN)}."
+        yield f"May go out as they are, together, at epsilon 1 (single records open): {some_text(found.best.columns, MOST_OPEN)}."
     elif silent:
         yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
 
