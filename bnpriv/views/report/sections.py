@@ -202,7 +202,8 @@ def _open(report: Analysis) -> Iterator[Text]:
     ]
     silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        yield f"May go out as they are, together, at epsilon 1 (single records open): {some_text(found.best.columns, MOST_OPEN)}."
+        names = some_text(found.best.columns, MOST_OPEN)
+        yield f"May go out as they are, together, at epsilon 1 (single records open): {names}."
     elif silent:
         yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
 
