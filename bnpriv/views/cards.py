@@ -210,10 +210,10 @@ def guarantee_document(guarantee: Guarantee) -> Document:
 MOST_SAID = 175
 """Letters of what is printed in two lines, whose words leave some room at their ends."""
 
-MOST_DIGITS = 8
+WRITTEN_DIGITS = 8
 """Letters of an epsilon that somebody wrote; what has more was computed."""
 
-SURE: dict[Kind, str] = {
+HOW_SURE: dict[Kind, str] = {
     "exact": "worked out exactly",
     "certified": "a proved bound",
     "estimate": "an estimate, not proved",
@@ -238,7 +238,7 @@ def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAI
     said, room = "; ".join(map(str, secrets)), most - len(opened)
     if width(said) <= room:
         return f"{opened}{said}"
-    named = f"{and_text([each.secret for each in secrets])} (the pairs that .explain() names)"
+    named = f"{'; '.join(each.secret for each in secrets)} (the pairs that .explain() names)"
     if len(secrets) > 1:
         return f"{opened}{named if width(named) <= room else _counted(secrets)}"
     (only,) = secrets
@@ -265,13 +265,13 @@ def _strength(guarantee: Guarantee) -> str:
 def budget_text(guarantee: Guarantee) -> str:
     """Epsilon, rounded up where it is a computed number, and, where it is above 0, delta with all its digits."""
     asked = full_text(guarantee.epsilon)
-    epsilon = asked if len(asked) <= MOST_DIGITS else upper_text(guarantee.epsilon)
+    epsilon = asked if len(asked) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
     return f"epsilon {epsilon}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
 
 
 def _model(guarantee: Guarantee) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
-    return model_line(guarantee.observer, guarantee.source, SURE[guarantee.kind])
+    return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
 def model_line(observer: str, source: str | None, sure: str = "") -> str:
