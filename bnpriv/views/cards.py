@@ -13,6 +13,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
+from bnpriv.render.as_text import LINES_PRINTED
 from bnpriv.render.document import (
     Block,
     Code,
@@ -160,9 +161,11 @@ def schema_document(schema: Schema) -> Document:
         rows=[((Name(name),), *each) for name, each in described.items()],
     )
     data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
+    first = dict([*described.items()][: LINES_PRINTED - 1])
     return Document(
         kind="schema",
         headline=f"{schema.records:,} records of {columns}",
+        short=tuple(f"{name_text(name)}: {kind}, {shorten(values, 60)}" for name, (kind, values, _) in first.items()),
         answer=(table,),
         data={"records": schema.records, "columns": data},
     )
@@ -195,6 +198,7 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     return Document(
         kind="guarantee",
         headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
+        short=short_guarantee(guarantee),
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
