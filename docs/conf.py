@@ -51,6 +51,7 @@ nb_merge_streams = True
 nb_output_stderr = "remove"
 nb_render_image_options = {"alt": "what the code above this picture draws"}
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(site_sources.ROOT), os.environ.get("PYTHONPATH")]))
+os.environ["BNPRIV_PROGRESS"] = "off"  # bars depend on the machine
 os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{start}" for start in OF_NO_CONCERN)
 
 autosummary_generate = True
