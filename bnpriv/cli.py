@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from bnpriv.checks import closest, spelling
-from bnpriv.core.interrupts import noting
+from bnpriv.core.interrupts import NOTHING_CHARGED, noting
 from bnpriv.errors import BnprivError, FileError, FileProblemsError, ParameterError, QueryError, RefusedError
 from bnpriv.paths import with_journals
 from bnpriv.render.outputs import Outputs, outputs, require_writable, working
@@ -45,12 +45,12 @@ ROOM = 2**12
 
 
 @contextmanager
-def _stopping() -> Generator[None]:
-    """End on Ctrl-C with the exit code of the shell for it, and say what is left behind."""
+def _stopping(said: str = "") -> Generator[None]:
+    """End on Ctrl-C with the shell's exit code for it, and say what is left behind: `said` where nothing says it."""
     try:
         yield
     except KeyboardInterrupt as stopped:
-        lines = " ".join(getattr(stopped, "__notes__", ()))
+        lines = " ".join(getattr(stopped, "__notes__", ())) or said
         print(visible(f"stopped by Ctrl-C. {lines}".rstrip()), file=sys.stderr)
         raise typer.Exit(STOPPED) from None
 
@@ -60,7 +60,7 @@ class Commands(TyperGroup):
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         """Read the words of a command."""
-        with _stopping():
+        with _stopping(NOTHING_CHARGED):
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
@@ -219,7 +219,7 @@ def release(
     quiet: Quiet = False,
 ) -> None:
     """Release the answer to a query with the mechanism that errs least, or with one that is named."""
-    with noting(_nothing_charged):
+    with noting(lambda: NOTHING_CHARGED):
         from bnpriv.core.release import release as make_release
         from bnpriv.io.framework_file import framework_files, read_framework
         from bnpriv.ledger.prices import refuse_useless
@@ -294,7 +294,7 @@ def table(
     quiet: Quiet = False,
 ) -> None:
     """Hide numbers of records once, and hand on a whole table that may be used for anything."""
-    with noting(_nothing_charged):
+    with noting(lambda: NOTHING_CHARGED):
         from bnpriv.io.framework_file import framework_files, read_decisions, read_hidden, read_queries
         from bnpriv.ledger.values import Budget
         from bnpriv.render.as_docx import as_file, require_form
@@ -379,14 +379,14 @@ def record(
     key: KeyText = None,
 ) -> None:
     """Charge what another tool releases of the table with differential privacy for single records."""
-    with noting(_nothing_charged):
+    with noting(lambda: NOTHING_CHARGED):
         from bnpriv.io.framework_file import read_framework
         from bnpriv.ledger.counted import CountedAccount
         from bnpriv.ledger.external import from_differential_privacy
         from bnpriv.ledger.ledger import charged_text
 
     mark: Mark | None = None
-    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else _nothing_charged()):
+    with noting(lambda: charged_text(mark.account, mark.number, "it is recorded.") if mark else NOTHING_CHARGED):
         read = [column.strip() for column in columns.split(",")]
         release = from_differential_privacy(epsilon, read, unit, delta, name)
         with working("counting"):
@@ -668,18 +668,12 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
-def _nothing_charged() -> str:
-    from bnpriv.ledger.ledger import NOTHING_CHARGED
-
-    return NOTHING_CHARGED
-
-
 def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
     """Return what Ctrl-C leaves behind, where nothing further inside says it."""
+    if released is None:
+        return NOTHING_CHARGED
     from bnpriv.ledger.ledger import charged_text
 
-    if released is None:
-        return _nothing_charged()
     if released.mark is None:
         return "The answer was drawn; no ledger keeps it."
     return charged_text(released.mark.account, released.mark.number, kept)

@@ -51,6 +51,7 @@ nb_merge_streams = True
 nb_output_stderr = "remove"
 nb_render_image_options = {"alt": "what the code above this picture draws"}
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(site_sources.ROOT), os.environ.get("PYTHONPATH")]))
+os.environ["BNPRIV_PROGRESS"] = "off"  # bars depend on the machine
 os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{start}" for start in OF_NO_CONCERN)
 
 autosummary_generate = True
@@ -73,6 +74,7 @@ MATHJAX = importlib.util.find_spec("sphinx-mathjax-offline")
 html_static_path = ["_static", str(Path(MATHJAX.origin).parent / "static")]
 mathjax_path = "mathjax/tex-chtml.js"
 html_css_files = ["site.css"]
+html_js_files = ["names.js"]
 html_show_sourcelink = False
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_copy_source = False

@@ -30,7 +30,7 @@ VERBS = {
 MODULES = {
     "types": "What the verbs give back, for annotations. Types that are made by hand stand under Declare.",
     "mechanisms": "The mechanisms that are not in `bp` itself.",
-    "laws": "Laws of an answer.",
+    "laws": "Distributions of an answer.",
     "noise": "Noise, and channels.",
     "errors": "Every refusal says what was required, what was found and what to do, never a value of the data.",
 }

@@ -19,8 +19,8 @@ from bnpriv.render.svg import line, rect, text
 PICTURE = Path(__file__).resolve().parent / "images" / "what-adds-up.svg"
 TITLE = "What adds up, and what does not"
 DESC = (
-    "Two answers, each with the same law whether a patient is ill or not, show it together. So the total is found from "
-    "all answers of one patient together, and a private table is charged once, whatever is asked of it."
+    "Two answers, each with the same distribution whether a patient is ill or not, show it together. So the total is "
+    "found from all answers of one patient together, and a private table is charged once, whatever is asked of it."
 )
 WIDTH, LEFT, RIGHT, CELL = 480.0, 20.0, 460.0, 50.0
 CLASSES = ("not ill", "ill")
@@ -113,7 +113,7 @@ def picture(found: np.ndarray) -> str:
     parts.append(line((LEFT, 312), (RIGHT, 312), "grid"))
     parts.append(text((LEFT, 342), "2  One record's answers, all together", "head"))
     parts.append(text((LEFT, 365), "What a patient adds to two counts of a hospital. The total", "soft"))
-    parts.append(text((LEFT, 385), "is what the noise lets through of these two laws, for each", "soft"))
+    parts.append(text((LEFT, 385), "is what the noise lets through of the two, for each", "soft"))
     parts.append(text((LEFT, 405), "patient that two secrets are apart.", "soft"))
     parts.append(text((LEFT + 168, 433), "(smoker, inhaler)", "soft end"))
     for x, kind, class_ in ((LEFT + 180, CLASSES[0], "no"), (LEFT + 280, CLASSES[1], "yes")):

@@ -60,6 +60,7 @@ def execute(path: Path) -> Any:
         own = {
             "PYTHONPATH": os.pathsep.join(filter(None, ways)),
             "IPYTHONDIR": home,
+            "BNPRIV_PROGRESS": "off",  # bars depend on the machine
             "PYTHONWARNINGS": ",".join(f"ignore:{start}" for start in OF_NO_CONCERN),
         }
         client.execute(env=os.environ | own)

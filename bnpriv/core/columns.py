@@ -85,10 +85,9 @@ class Real:
     def __post_init__(self) -> None:
         lower, upper = _bounds(self.lower, self.upper)
         missing = (lower + upper) / 2 if self.missing is None else _missing(self.missing, lower, upper)
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "steps", checks.whole("steps", self.steps, error=SchemaError))
+        vars(self).update(
+            lower=lower, upper=upper, missing=missing, steps=checks.whole("steps", self.steps, error=SchemaError)
+        )
         if not self.steps <= 2**31:
             raise SchemaError(
                 "a grid may have at most 2^31 steps", found=checks.shown(self.steps), remedy="Use a coarser grid."
@@ -181,9 +180,8 @@ class Integer:
             raise SchemaError(
                 "missing must be a whole number in an Integer column", found=f"{missing:g}", remedy="Round it."
             )
-        object.__setattr__(self, "lower", int(lower))
-        object.__setattr__(self, "upper", int(upper))
-        object.__setattr__(self, "missing", missing if missing == NOT_COUNTED else int(missing))
+        missing = missing if missing == NOT_COUNTED else int(missing)
+        vars(self).update(lower=int(lower), upper=int(upper), missing=missing)
 
     @property
     def whole(self) -> bool:
@@ -269,9 +267,7 @@ class Categorical:
             raise SchemaError(
                 "missing must be one of the categories", found=repr(missing), remedy="Choose one, or add a category."
             )
-        object.__setattr__(self, "categories", categories)
-        object.__setattr__(self, "coarsen", _coarsened(self.coarsen, categories))
-        object.__setattr__(self, "missing", missing)
+        vars(self).update(categories=categories, coarsen=_coarsened(self.coarsen, categories), missing=missing)
         if missing == NOT_COUNTED:
             _without_gap("category or label", self.labels)
 
@@ -512,15 +508,12 @@ class Binned:
                 steps=2**20 if chosen is None else chosen,
             )
         )
-        object.__setattr__(self, "edges", tuple(map(int, edges)) if whole else edges)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "within", within)
-        object.__setattr__(self, "missing", numbers.missing)
+        vars(self).update(
+            edges=tuple(map(int, edges)) if whole else edges, labels=labels, within=within, missing=numbers.missing
+        )
         if numbers.missing == NOT_COUNTED:
             _without_gap("bin", labels)
-        object.__setattr__(self, "steps", numbers.steps)
-        object.__setattr__(self, "observed", checks.flag("observed", self.observed))
-        object.__setattr__(self, "numbers", numbers)
+        vars(self).update(steps=numbers.steps, observed=checks.flag("observed", self.observed), numbers=numbers)
         for label in labels:
             _check_numbers(self, label)
 

@@ -290,9 +290,7 @@ class Atoms:
         points, logs, rounding = _merged(points[logs > -math.inf], logs[logs > -math.inf])
         check_atoms(len(logs))
         points.flags.writeable = logs.flags.writeable = False
-        object.__setattr__(self, "support", points)
-        object.__setattr__(self, "logs", logs)
-        object.__setattr__(self, "error", error + rounding)
+        vars(self).update(support=points, logs=logs, error=error + rounding)
 
     @property
     def size(self) -> int:
@@ -518,9 +516,7 @@ class Normal:
         if not (least >= -ASYMMETRY * d * size and np.all(np.diag(symmetric) >= 0)):
             raise refused("a covariance must have no negative variance or eigenvalue", f"{least:g}")
         centre.flags.writeable = symmetric.flags.writeable = False
-        object.__setattr__(self, "mean", centre)
-        object.__setattr__(self, "covariance", symmetric)
-        object.__setattr__(self, "kind", kind)
+        vars(self).update(mean=centre, covariance=symmetric, kind=kind)
 
     @property
     def dimension(self) -> int:

@@ -54,9 +54,7 @@ class Draws:
         if found.ndim == 2 and found.shape[1] == 1:
             found = found[:, 0]
         found.flags.writeable = False
-        object.__setattr__(self, "values", found)
-        object.__setattr__(self, "seed", checks.whole("seed", seed, least=0, error=LawError))
-        object.__setattr__(self, "share", share)
+        vars(self).update(values=found, seed=checks.whole("seed", seed, least=0, error=LawError), share=share)
 
     @property
     def size(self) -> int:

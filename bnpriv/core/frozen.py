@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any, Never, TypeVar
 
 # --------------------------------------------------------------------------------------------------
@@ -56,6 +57,16 @@ class Cache:
     def table(self, name: str) -> dict[Any, Any]:
         """The results of one kind, by what they were computed for; the caller fills it."""
         return self._tables.setdefault(name, {})
+
+    def latest(self, name: str, key: Hashable, most: int, make: Callable[[], V]) -> V:
+        """What was worked out for a key, or is now; only the latest are kept."""
+        kept = self.table(name)
+        if key not in kept:
+            found = make()
+            while len(kept) >= most:
+                del kept[next(iter(kept))]
+            kept[key] = found
+        return kept[key]
 
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
         return Cache, ()

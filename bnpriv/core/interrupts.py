@@ -25,14 +25,17 @@ from bnpriv.progress import progress
 
 T = TypeVar("T")
 
+NOTHING_CHARGED = "Nothing was charged."
+"""What Ctrl-C ends with before a release is charged."""
+
 LISTENING_STEP = 0.05
 """Seconds between two checks for Ctrl-C, where it does not end a wait by itself."""
 
 ENGINE_PATIENCE = 0.5
 """Seconds that stopped work has to close what it opened."""
 
-ENGINE_PATIENCE_AT_END = 30.0
-"""Seconds that the end of the program waits for such work: cutting a thread off may crash the program."""
+ENGINE_PATIENCE_AT_END = 1.0
+"""Seconds that the end of the program waits for such work, before it ends as a program does that Ctrl-C ends."""
 
 _IN_ANY_THREAD = frozenset({"pandas", "polars", "pyarrow", "duckdb"})
 """Modules whose tables may be read in another thread; others hear Ctrl-C themselves, or are tied to a thread."""
@@ -59,7 +62,7 @@ class _Work(Generic[T]):
     def stop(self, thread: threading.Thread) -> None:
         """Make the thread end: its engine at once, its Python at the next step; it closes what it opened."""
         if not self.ended(thread, ENGINE_PATIENCE):
-            atexit.register(self.ended, thread, ENGINE_PATIENCE_AT_END)
+            _unended.append((self, thread))
 
     def ended(self, thread: threading.Thread, patience: float) -> bool:
         """Stop the thread, and repeatedly what it waits for, which may have begun just now; whether it ended."""
@@ -71,6 +74,21 @@ class _Work(Generic[T]):
                 with suppress(Exception):  # closed meanwhile
                     stop()
         return self.done.is_set()
+
+
+_unended: list[tuple[_Work[Any], threading.Thread]] = []
+"""What went on behind Ctrl-C when it was stopped."""
+
+
+@atexit.register  # at once: what registers later ends before
+def _end() -> None:
+    """End the program at once where an engine goes on: taking its thread down step by step crashes."""
+    if not all(work.ended(thread, ENGINE_PATIENCE_AT_END) for work, thread in _unended):
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 _current: ContextVar[_Work[Any] | None] = ContextVar("_current", default=None)

@@ -571,8 +571,7 @@ class Scaled:
 
     def __post_init__(self) -> None:
         scale = checks.positive("the scale of the noise", self.scale, remedy=self.no_scale)
-        object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "dimension", checks.whole("dimension", self.dimension))
+        vars(self).update(scale=scale, dimension=checks.whole("dimension", self.dimension))
         # weights rounded to powers of two; empty if all are 1
         given = tuple(checks.positive("a weight of the noise", weight) for weight in self.weights)
         if given and len(given) != self.dimension:

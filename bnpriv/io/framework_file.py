@@ -120,9 +120,7 @@ def _note(part: TomlTable, fault: BnprivError) -> None:
 
 def named_queries(root: TomlTable) -> dict[str, Query]:
     """Return the named queries that can be read; what is wrong with the others is noted."""
-    if "queries" not in root.values:
-        return {}
-    part = root.problems.tried(root.section, "queries")
+    part = root.problems.tried(root.section, "queries") if "queries" in root.values else None
     if part is None:
         return {}
     read = {name: root.problems.tried(_named_query, part, name) for name in part.values}

@@ -176,9 +176,7 @@ def secret_of_continuous(part: TomlTable) -> Apart | IntervalPairs | None:
     if "at_most" in part.values and "intervals" in part.values:
         raise part.refusal("values are chosen by at_most or by intervals", found="both", remedy="Keep one of them.")
     with part.named():
-        if "at_most" in part.values:
-            return apart(at_most=part.need("at_most"))
-        return chosen_intervals(part)
+        return _apart(part) or chosen_intervals(part)
 
 
 def chosen_intervals(part: TomlTable) -> IntervalPairs | None:

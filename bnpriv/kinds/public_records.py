@@ -215,14 +215,9 @@ class PublicRecords:
 
     def _grouped(self, form: NormalForm) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         """What each record adds, once for all that add the same; the records in that order, and where each starts."""
-        held: dict[Any, Any] = self.kept.table("forms")
         asked = sorted(set[str]().union(*map(columns_of, form.terms)))
         key = (form.terms, form.wholes(), tuple(form.schema[name] for name in asked))
-        if key not in held:
-            while len(held) >= KEPT_FORMS:
-                held.pop(next(iter(held)))
-            held[key] = self._group(form, asked)
-        return held[key]
+        return self.kept.latest("forms", key, KEPT_FORMS, lambda: self._group(form, asked))
 
     def _group(self, form: NormalForm, asked: Sequence[str]) -> tuple[Sequence[NDArray[Any]], IntArray, IntArray]:
         totals = [

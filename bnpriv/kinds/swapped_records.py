@@ -757,13 +757,7 @@ class SwappedRecords:
 
     def _kept(self, table: str, key: Any, make: Callable[[], Any], most: int = MOST_KEPT_LAWS) -> Any:
         """What was worked out before, or is now; the last few are kept."""
-        kept = self.framework.kept.table(table)
-        if key not in kept:
-            found = make()
-            while len(kept) >= most:
-                kept.pop(next(iter(kept)))
-            kept[key] = found
-        return kept[key]
+        return self.framework.kept.latest(table, key, most, make)
 
     def _without_delta(self, entries: Sequence[Entry]) -> RecordsTotal:
         """The total by theorem 4."""

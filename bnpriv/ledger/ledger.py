@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, final
 
 from bnpriv import checks
+from bnpriv.core.interrupts import NOTHING_CHARGED
 from bnpriv.errors import BnprivError, LedgerError, ParameterError
 from bnpriv.ledger.chain import (
     LedgerRow,
@@ -74,8 +75,6 @@ def reached(step: str) -> None:
 # --------------------------------------------------------------------------------------------------
 # What is said last where a release is interrupted: whether it was charged.
 # --------------------------------------------------------------------------------------------------
-
-NOTHING_CHARGED = "Nothing was charged."
 
 PERHAPS_CHARGED = (
     "It is not known whether this release was charged, as the ledger could not be read: see bnpriv ledger show."

@@ -13,7 +13,7 @@ from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import rounded_up
 from bnpriv.core.frameworks.question import Framework, own_query, require_framework
-from bnpriv.core.interrupts import noting
+from bnpriv.core.interrupts import NOTHING_CHARGED, noting
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.noise import Sampler
 from bnpriv.core.queries.asked import as_query
@@ -23,7 +23,6 @@ from bnpriv.errors import ParameterError
 from bnpriv.ledger.charged import require_releasable
 from bnpriv.ledger.counted import CountedAccount, spent_of
 from bnpriv.ledger.history import History, ReleaseCost, left, left_text
-from bnpriv.ledger.ledger import NOTHING_CHARGED
 from bnpriv.ledger.pages import session_document
 from bnpriv.ledger.prices import AskedAccuracy, Chooser, NextCosts, Price, as_it_is
 from bnpriv.ledger.split import BudgetSplit, split

@@ -23,7 +23,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 LANGUAGE = "en-GB"
 
-MARGIN, TEXT_WIDTH = 18, 174
+PAPER_MARGIN, TEXT_WIDTH = 18, 174
 """Millimetres beside the text of an A4 page, and of the text."""
 
 
@@ -126,7 +126,7 @@ def _set_page(docx: Any, made: Any) -> None:
     millimetres, points = docx.shared.Mm, docx.shared.Pt
     for section in made.sections:
         section.page_width, section.page_height = millimetres(210), millimetres(297)
-        section.left_margin = section.right_margin = millimetres(MARGIN)
+        section.left_margin = section.right_margin = millimetres(PAPER_MARGIN)
         section.top_margin = section.bottom_margin = millimetres(12)
     sizes = {
         "Normal": 8.5,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bnpriv.render.as_text import document_text
 from bnpriv.render.document import Document, Facts, Section, fact
-from bnpriv.render.html import Html, element
+from bnpriv.render.html import TAG, Html, element
 
 WORDS: Mapping[str, str] = {
     "odds": "How many times as probable one of two secrets is as the other: beliefs of 75 % and 25 % are odds of 3 to "
@@ -49,8 +49,7 @@ KEPT = ("svg", "code", "bdi", "summary", "h1", "h2", "h3", "h4", "th", "dt", "ca
 HIDDEN = ('aria-hidden="true"', 'class="kicker"', 'id="words"')
 """The same of elements with these: what no screen reader reads, what is above the finding, the explanations."""
 
-WORD = re.compile(rf"(?<![\w-])({'|'.join(WORDS)})s?(?![\w-])", re.IGNORECASE)
-TAG = re.compile(r"(<[^>]*>)")
+EXPLAINED = re.compile(rf"(?<![\w-])({'|'.join(WORDS)})s?(?![\w-])", re.IGNORECASE)
 
 
 def words_in(text: str) -> list[str]:
@@ -61,7 +60,7 @@ def words_in(text: str) -> list[str]:
     >>> words_in("The quilts of income, in nats; income-nat is a name.")
     ['nat', 'quilt']
     """
-    found = {each[1].lower() for each in WORD.finditer(text)}
+    found = {each[1].lower() for each in EXPLAINED.finditer(text)}
     return [word for word in WORDS if word in found]
 
 
@@ -85,7 +84,7 @@ def marked(body: Html) -> Html:
     >>> print(marked(Html("<p><code>nat</code> a nat, a nat</p>")).split(" title=")[0])
     <p><code>nat</code> a <dfn tabindex="0"
     """
-    seen, inside, parts = set[str](), list[str](), TAG.split(body)
+    seen, inside, parts = set[str](), list[str](), re.split(f"({TAG.pattern})", body)
 
     def explained(found: re.Match[str]) -> str:
         word = found[1].lower()
@@ -103,5 +102,5 @@ def marked(body: Html) -> Html:
             elif not part.startswith("</") and not part.endswith("/>") and (name in KEPT or hidden or name in inside):
                 inside.append(name)
         elif not inside:
-            parts[place] = WORD.sub(explained, part)
+            parts[place] = EXPLAINED.sub(explained, part)
     return Html("".join(parts))

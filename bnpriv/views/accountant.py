@@ -100,7 +100,7 @@ def _lead(shares: Sequence[Share]) -> str:
         return ""
     told = share.influence.upper
     parts = f"what the columns tell without the noise ({times_text(told)}, paid once)" if told else ""
-    noise = f"what the noise of all releases lets through ({upper_text(rounded_up(share.noise))})"
+    noise = f"what can be learned through the noise of all releases ({upper_text(rounded_up(share.noise))})"
     return f"For {name_text(share.protected)} this is {parts + ' and ' if parts else ''}{noise}."
 
 
@@ -167,7 +167,7 @@ def _releases(entries: Sequence[Entry]) -> Table:
 def _shares(shares: Sequence[Share]) -> tuple[Table | Paragraph, ...]:
     table = Table(
         caption="The largest over models and pairs of secrets; the total is the largest of these",
-        header=("protected", "pair of secrets", "noise hides", "others tell (nats)", "noise lets through", "together"),
+        header=("protected", "pair of secrets", "noise hides", "others tell, in nats", "through the noise", "together"),
         rows=[
             (
                 name_text(share.protected),

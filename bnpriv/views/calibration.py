@@ -604,7 +604,7 @@ def _few_columns(calibrations: Sequence[Calibrated]) -> Table:
     left = len(calibrations) - MOST_EXPLAINED
     return Table(
         caption="The least error first",
-        header=("mechanism", "noise", "scale", "19 of 20 err by at most", "answer"),
+        header=("mechanism", "noise", "scale", "95 % err by at most", "answer"),
         rows=[
             (
                 (Code(shorten(str(each.mechanism), 34)),),

@@ -13,6 +13,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
+from bnpriv.render.as_text import LINES_PRINTED
 from bnpriv.render.document import (
     Block,
     Code,
@@ -160,9 +161,11 @@ def schema_document(schema: Schema) -> Document:
         rows=[((Name(name),), *each) for name, each in described.items()],
     )
     data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
+    first = dict([*described.items()][: LINES_PRINTED - 1])
     return Document(
         kind="schema",
         headline=f"{schema.records:,} records of {columns}",
+        short=tuple(f"{name_text(name)}: {kind}, {shorten(values, 60)}" for name, (kind, values, _) in first.items()),
         answer=(table,),
         data={"records": schema.records, "columns": data},
     )
@@ -195,6 +198,7 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     return Document(
         kind="guarantee",
         headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
+        short=short_guarantee(guarantee),
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
@@ -210,10 +214,10 @@ def guarantee_document(guarantee: Guarantee) -> Document:
 MOST_SAID = 175
 """Letters of what is printed in two lines, whose words leave some room at their ends."""
 
-MOST_DIGITS = 8
+WRITTEN_DIGITS = 8
 """Letters of an epsilon that somebody wrote; what has more was computed."""
 
-SURE: dict[Kind, str] = {
+HOW_SURE: dict[Kind, str] = {
     "exact": "worked out exactly",
     "certified": "a proved bound",
     "estimate": "an estimate, not proved",
@@ -238,7 +242,7 @@ def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAI
     said, room = "; ".join(map(str, secrets)), most - len(opened)
     if width(said) <= room:
         return f"{opened}{said}"
-    named = f"{and_text([each.secret for each in secrets])} (the pairs that .explain() names)"
+    named = f"{'; '.join(each.secret for each in secrets)} (the pairs that .explain() names)"
     if len(secrets) > 1:
         return f"{opened}{named if width(named) <= room else _counted(secrets)}"
     (only,) = secrets
@@ -265,13 +269,13 @@ def _strength(guarantee: Guarantee) -> str:
 def budget_text(guarantee: Guarantee) -> str:
     """Epsilon, rounded up where it is a computed number, and, where it is above 0, delta with all its digits."""
     asked = full_text(guarantee.epsilon)
-    epsilon = asked if len(asked) <= MOST_DIGITS else upper_text(guarantee.epsilon)
+    epsilon = asked if len(asked) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
     return f"epsilon {epsilon}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
 
 
 def _model(guarantee: Guarantee) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
-    return model_line(guarantee.observer, guarantee.source, SURE[guarantee.kind])
+    return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
 def model_line(observer: str, source: str | None, sure: str = "") -> str:

@@ -203,7 +203,7 @@ def learned_notes(evidence: Laws) -> tuple[str, ...]:
         how = (
             f"The distributions of the answer were learned from {sampling.draws:,} tables under each secret, drawn "
             f"below the {drawn.draws:,} {kind} of a posterior (seed {sampling.seed}; at most {apart:,} values are told "
-            f"apart); those in the rarest secret are worth {number_text(effective)} independent ones."
+            f"apart); those in the rarest secret count as {number_text(effective)} independent ones."
         )
     if sampling.confidence is None:
         return how, "Answers that are rare may be missing among the draws: the noise is an estimate, not a bound."

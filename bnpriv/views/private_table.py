@@ -513,7 +513,7 @@ def _sets(found: Open) -> tuple[Block, ...]:
     if not found.best.columns:
         return tuple(map(Paragraph, found.notes))
     rows = [((_against(each.columns, found.best.columns), number_text(each.worth)), each.worst) for each in found.sets]
-    caption, more = "Sets that may go out, the most worthy first", _more(rows, MOST_LISTED_SETS, "besides.")
+    caption, more = "Sets that may go out, the most valuable first", _more(rows, MOST_LISTED_SETS, "besides.")
     shown = _table(found, caption, ("goes out", "worth"), rows[:MOST_LISTED_SETS], more, (1, 2))
     return Paragraph(f"{_count(found)} {ONCE}"), shown
 
@@ -536,7 +536,7 @@ def _columns(found: Open, most: int) -> Table:
     rows = [(((Name(name),), _out(found, each)), each) for name, each in told]
     said = [f"Never: {some_text(names)} ({why.required})." for why, names in never.items()]
     more = " ".join(filter(None, [_more(rows, most, "more, no more telling."), *said]))
-    caption = "What is told alone, about the attribute about which most is told"
+    caption = "What each column tells by itself, about the attribute about which it tells most"
     return _table(found, caption, ("column", "goes out"), rows[:most], more, (2,))
 
 

@@ -122,11 +122,11 @@ def test_student_answers(framework) -> None:
     told = float(bp.max_influence(framework.network, {"height"}, "income"))
     assert told < 0.5
     assert both.scale == pytest.approx(10_000 / (1 - told), rel=1e-9)
-    assert "useless" in both.explain()
+    assert "useless" in both.text
     conjunction = bp.count((bp.col("height") > 180) & (bp.col("sat") >= 1200))
     both_at_once = quilt.calibrate(framework, conjunction, epsilon=1.0)
     assert both_at_once.scale == pytest.approx(10_000, rel=1e-9)
-    assert "trivial quilt" in both_at_once.explain()
+    assert "trivial quilt" in both_at_once.text
 
 
 def test_a_column_that_is_no_node_must_be_declared_independent() -> None:

@@ -200,8 +200,7 @@ class Accountant(Shown):
                 if isinstance(found, Refusal):
                     raise found.error()
                 counted = found
-            object.__setattr__(self, "_counted", counted._counted)
-            object.__setattr__(self, "_tally", counted._tally)
+            vars(self).update(_counted=counted._counted, _tally=counted._tally)
 
     def refusal(self, calibration: Calibration | Counted) -> Refusal | None:
         """Why a release cannot be counted beside those recorded; None if it can.

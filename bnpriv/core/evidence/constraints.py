@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -342,13 +343,34 @@ class Laws(Protocol):
         ...
 
 
+class ComputedLaws(ABC):
+    """Laws that are compared when their constraints are first asked for, and kept."""
+
+    @property
+    def closed_form(self) -> bool:
+        """False where laws are worked out value by value, or drawn."""
+        return False
+
+    def constraints(self) -> tuple[Constraint, ...]:
+        """One constraint per protected attribute and model; for a table, per two classes between which records move."""
+        return self._constraints
+
+    @cached_property
+    def _constraints(self) -> tuple[Constraint, ...]:
+        return tuple(self._compared())
+
+    @abstractmethod
+    def _compared(self) -> Iterable[Constraint]:
+        """The constraints, worked out."""
+
+
 # --------------------------------------------------------------------------------------------------
 # The laws of a weighted answer: those of the answer, scaled.
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedLaws:
+class WeightedLaws(ComputedLaws):
     """The laws of an answer whose outputs are multiplied by powers of two; atoms are scaled without rounding.
 
     Parameters
@@ -382,18 +404,8 @@ class WeightedLaws:
         """What must hold outside the library."""
         return self.plain.assumptions
 
-    @property
-    def closed_form(self) -> bool:
-        """False: the laws are scaled value by value."""
-        return False
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """One constraint per protected attribute and model."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
-        return tuple(self._constraint(each) for each in self.plain.constraints())
+    def _compared(self) -> Iterable[Constraint]:
+        return map(self._constraint, self.plain.constraints())
 
     def _constraint(self, plain: Constraint) -> Constraint:
         record = plain.record

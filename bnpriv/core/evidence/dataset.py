@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, cached_property, partial
-from itertools import combinations, pairwise
+from functools import cache, partial
+from itertools import chain, combinations, pairwise, starmap
 from typing import TypeVar, cast, final
 
 import numpy as np
@@ -16,7 +16,7 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, law_kind
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import Atoms, binomial_logs
-from bnpriv.core.evidence.constraints import Constraint, LawPair
+from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, LawPair
 from bnpriv.core.evidence.records import (
     MOST_STEPS,
     mixture_of,
@@ -394,7 +394,7 @@ RECORDS_FROM_MODEL = "The records are independent draws from the declared model.
 
 @final
 @dataclass(frozen=True, eq=False)
-class DatasetLaws:
+class DatasetLaws(ComputedLaws):
     """The laws of an answer given a count, proportion, total or mean of a protected column."""
 
     framework: DatasetAttributePrivacy
@@ -430,19 +430,8 @@ class DatasetLaws:
         ]
         return tuple(names)
 
-    @property
-    def closed_form(self) -> bool:
-        """False: the laws are computed value by value."""
-        return False
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """One constraint per protected attribute, model, and two classes between which records move."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
-        protect = self.framework.protect.items()
-        return tuple(each for name, secret in protect for each in self._of(name, secret))
+    def _compared(self) -> Iterable[Constraint]:
+        return chain.from_iterable(starmap(self._of, self.framework.protect.items()))
 
     def _of(self, name: str, secret: Secret) -> list[Constraint]:
         """The constraints of one secret; what no model allows is a mistake, not a pair to be dropped."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -14,7 +14,7 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import MixedLaw, law_kind
 from bnpriv.core.columns import State
 from bnpriv.core.distributions import Atoms
-from bnpriv.core.evidence.constraints import Constraint, LawPair, Laws, WeightedLaws
+from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, LawPair, Laws, WeightedLaws
 from bnpriv.core.evidence.dataset import dataset_laws
 from bnpriv.core.evidence.records import (
     MOST_STEPS,
@@ -62,7 +62,7 @@ COLUMNS_BY_LAW = (
 
 
 @dataclass(frozen=True, eq=False)
-class ParameterLaws:
+class ParameterLaws(ComputedLaws):
     """The laws of an answer given the parameter of a protected column."""
 
     framework: DistributionalAttributePrivacy
@@ -103,24 +103,12 @@ class ParameterLaws:
             if not all(self._possible(name, side, model) for side in (pair.first, pair.second))
         )
 
-    @property
-    def closed_form(self) -> bool:
-        """False: the laws are computed value by value."""
-        return False
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """One constraint per protected attribute and model."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
-        found: list[Constraint] = []
+    def _compared(self) -> Iterator[Constraint]:
         for name, pairs in self.framework.secrets.items():
             for model in range(self.network.models):
                 laws = self._pairs(name, of_states(pairs), model)
                 if isinstance(laws, Refusal) or laws:
-                    found.append(Constraint(protected=name, model=model, record=None, pairs=laws))
-        return tuple(found)
+                    yield Constraint(protected=name, model=model, record=None, pairs=laws)
 
     def _pairs(self, name: str, pairs: tuple[SecretPair, ...], model: int) -> tuple[LawPair, ...] | Refusal:
         kind = law_kind(law for column in self.columns for law in self.framework.column_laws[column])

@@ -120,8 +120,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
                 found=checks.listing(sorted(nodes)),
                 remedy="Leave it out of `independent`: the network already says what it depends on.",
             )
-        object.__setattr__(self, "independent", independent)
-        object.__setattr__(self, "secrets", ReadOnly(secrets_of(self.network, self.protect)))
+        vars(self).update(independent=independent, secrets=ReadOnly(secrets_of(self.network, self.protect)))
         about = kind_of(self.network).centred(self.network)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, about)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})

@@ -81,8 +81,7 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         require_schema(self.schema)
         if self.chain is not None:
             column = _driven(self.chain, self.schema, self.protect)
-            object.__setattr__(self, "protect", column)
-            object.__setattr__(self, "model", self.model.of_column(column))
+            vars(self).update(protect=column, model=self.model.of_column(column))
             require_gaps(self.network, self.schema)
             return
         require_network(self.model)

@@ -18,6 +18,7 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared, Pair, pairs_of
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import kind_of
+from bnpriv.progress import progress
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 from bnpriv.text import name_text, number_text, set_text, some_text, times_text, visible
@@ -464,7 +465,8 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
     if influence.unknown is not None:
         why = influence.unknown
         raise NetworkError(why.required, found=why.found, remedy=why.remedy)
-    return influence
+    with progress("computing what columns tell"):
+        return influence
 
 
 def impossible_secrets(protected: str) -> SecretError:

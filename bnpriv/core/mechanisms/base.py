@@ -21,7 +21,7 @@ from bnpriv.core.mechanisms.certificate import (
     posteriors_of,
     stands_for_more,
 )
-from bnpriv.core.mechanisms.weights import Found, PartWeights, shaped, weights_refusal, with_shape
+from bnpriv.core.mechanisms.weights import Found, PartWeights, shaped, weights_refusal
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise, Sampler
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
@@ -357,7 +357,8 @@ class Mechanism(ABC):
             baseline_text=promise.baseline_text,
             without_model=promise.without_model,
         )
-        certificate = with_shape(certificate, shape)
+        if shape is not None and shape.text:
+            certificate = replace(certificate, notes=(shape.text, *certificate.notes))
         if posteriors_of(framework):
             certificate = service("certificate.draws")(framework, asked, certificate)
         calibration = Calibration(

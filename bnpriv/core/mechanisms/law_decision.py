@@ -325,7 +325,7 @@ ANSWER_RULE = "the distributions of the answer"
 RECORD_CURVE_RULE = "the distributions of what one record adds"
 """The name of the rule that compares what one record adds under two secrets."""
 
-ALIKE_AS_THEY_ARE = "The distributions of the answer are alike as they are, at every single value"
+ALIKE_AS_THEY_ARE = "The distributions of the answer are alike enough without noise, at every single value"
 
 LEANS_ON = (
     "The guarantee leans on the declared distributions more than that of added noise does: where they are wrong, "

@@ -127,13 +127,6 @@ class PartWeights:
         }
 
 
-def with_shape(certificate: Certificate, shape: PartWeights | None) -> Certificate:
-    """A certificate that also says how the parts were weighed."""
-    if shape is None or not shape.text:
-        return certificate
-    return replace(certificate, notes=(shape.text, *certificate.notes))
-
-
 def weights_refusal(
     query: Query, framework: Framework, weights: Sequence[float] | None, *, fixed: bool
 ) -> Refusal | None:

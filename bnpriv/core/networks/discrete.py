@@ -342,8 +342,8 @@ class DiscreteNetwork(FiniteMethods):
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("states", "tables"):  # results are kept with the network
-            object.__setattr__(self, name, ReadOnly(getattr(self, name)))
+        # results are kept with the network
+        vars(self).update(states=ReadOnly(self.states), tables=ReadOnly(self.tables))
 
     @overload
     @classmethod
@@ -683,8 +683,8 @@ class IntervalNetwork(FiniteMethods):
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("states", "lower", "upper"):  # results are kept with the network
-            object.__setattr__(self, name, ReadOnly(getattr(self, name)))
+        # results are kept with the network
+        vars(self).update(states=ReadOnly(self.states), lower=ReadOnly(self.lower), upper=ReadOnly(self.upper))
 
     @classmethod
     def of(

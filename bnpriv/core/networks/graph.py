@@ -57,10 +57,7 @@ class Graph:
 
     def __init__(self, parents: Parents) -> None:
         above = _declared_parents(parents)
-        object.__setattr__(self, "parents", ReadOnly(above))
-        object.__setattr__(self, "directed", _directed(above))
-        object.__setattr__(self, "_ancestors", {})
-        object.__setattr__(self, "_moral", {})
+        vars(self).update(parents=ReadOnly(above), directed=_directed(above), _ancestors={}, _moral={})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Graph) and self.parents == other.parents

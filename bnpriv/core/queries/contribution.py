@@ -232,18 +232,6 @@ def answers(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
     return outputs[0] if len(outputs) == 1 else np.stack(outputs, axis=1)
 
 
-def term_sums(form: NormalForm, tables: Tables) -> NDArray[np.float64]:
-    """The sum of every term over the records of many tables, of shape (tables, terms), as doubles.
-
-    Parameters
-    ----------
-    form : NormalForm
-    tables : mapping from str to ndarray of shape (tables, records)
-        As for `answers`.
-    """
-    return np.stack(term_totals(form, tables), axis=1).astype(np.float64)
-
-
 def term_totals(form: NormalForm, tables: Tables) -> list[NDArray[np.int64]]:
     """The same as whole numbers, one array for each term."""
     columns = {name: cleaned(form.schema[name], values) for name, values in tables.items()}
@@ -273,7 +261,11 @@ def _steps(column: Column, values: NDArray[np.float64]) -> NDArray[np.int64]:
     """The grid steps of cleaned values, as `Real.step` and `Integer.step` define them."""
     assert not isinstance(column, Categorical)
     above = values - float(column.lower)
-    return (above if is_whole(column) else np.floor(above * column.rate + 0.5)).astype(np.int64)
+    if not is_whole(column):  # in place: tables that are drawn are large
+        above *= column.rate
+        above += 0.5
+        np.floor(above, out=above)
+    return above.astype(np.int64)
 
 
 def _holds(leaf: Comparison | IsIn, columns: Tables, schema: Schema) -> Truths:

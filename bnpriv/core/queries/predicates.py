@@ -138,8 +138,7 @@ class _Joined(Predicate):
         parts = tuple(leaf for part in nested for leaf in (part.parts if isinstance(part, type(self)) else (part,)))
         if len(parts) < 2:
             raise QueryError("& and | join two conditions or more", found=str(len(parts)), remedy="Use the condition.")
-        object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "depth", max(_nested(part) for part in parts))
+        vars(self).update(parts=parts, depth=max(_nested(part) for part in parts))
 
     def comparisons(self) -> tuple[Comparison | IsIn, ...]:
         """The conditions on single columns."""

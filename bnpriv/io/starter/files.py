@@ -119,6 +119,8 @@ def next_steps(text: str, output: Path, data: str) -> list[str]:
     if blank or "\n[protect." not in text:
         return [*steps, check]
     asked = [f"Then: bnpriv plan {output} {query}", f"Then: bnpriv release {output} {shown} {query}"]
+    if '\napart = "default' in text:
+        asked.append("How far apart (at_most) is a default: decide it, and write who did, and why, into [decisions].")
     with suppress(BnprivError):  # what cannot be read yet is told by the check
         first = read_queries(output)["first"]
         found = questions_text(read_framework(output), first, 1.0, str(first))

@@ -245,9 +245,7 @@ def _secret(known: Started, name: str) -> str:
     if known.records is None:
         return f"{head}\n{text}# at_most = ...                 # numbers this far apart are not to be told apart\n"
     near = usual_distance(known.records)
-    return (
-        f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: your choice\n"
-    )
+    return f"{head}\n{text}at_most = {near}{'':<20}# numbers up to this far apart are not to be told apart: a default\n"
 
 
 _DECISIONS = """\

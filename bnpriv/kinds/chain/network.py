@@ -126,14 +126,11 @@ class MarkovChain(NetworkMethods):
                 f"a chain of {k} states needs {k} distinct names", found=listing(names), remedy="Name each state once."
             )
         name = text("the column of a chain", column, error=NetworkError)
-        for what, value in {"transition": _divided(matrices), "state_space": names, "column": name}.items():
-            object.__setattr__(self, what, value)
-        object.__setattr__(self, "length", _lengths(length))
+        vars(self).update(transition=_divided(matrices), state_space=names, column=name, length=_lengths(length))
         start, first = self._start(initial, k)
         law = _divided(first) if start == "given" else first
         declared = (matrices, first if start == "given" else None)
-        for what, value in {"start": start, "initial": law, "declared": declared}.items():
-            object.__setattr__(self, what, value)
+        vars(self).update(start=start, initial=law, declared=declared)
 
     def _start(self, given: object, k: int) -> tuple[Start, FloatArray]:
         """Return how the initial law is known, and it, as declared where it was given."""

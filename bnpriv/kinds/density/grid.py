@@ -14,6 +14,7 @@ import numpy as np
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.distributions import log_sum_exp
+from bnpriv.core.frozen import Cache
 from bnpriv.core.networks.factors import LogTable, marginal
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import Interval, IntervalPair
@@ -379,8 +380,7 @@ class QuadratureGrid:
         self.network = network
         self.protected = protected
         self.pair = pair
-        self.comparisons: dict[tuple[tuple[str, ...], ...], object] = {}
-        self.told: dict[tuple[object, ...], object] = {}
+        self.kept = Cache()
         self._scales: dict[str, Scale] = {}
         self._depths: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._axes: dict[tuple[str, int, float], Axis] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import cast
 
 import numpy as np
 
@@ -377,7 +377,6 @@ def _with_lost(losses: Losses, change: float) -> Losses:
 # docs/claims/quadrature.md says what is proved and what is an estimate.
 # --------------------------------------------------------------------------------------------------
 
-T = TypeVar("T")
 
 MOST_LATTICES = 4
 """Grids that are kept with a network; each may hold large tables."""
@@ -568,33 +567,18 @@ def _how(ended: Refinement, unknown: Refusal | None) -> str:
 
 def _lattice(network: DensityNetwork, protected: str, pair: IntervalPair) -> QuadratureGrid:
     """Return the grids for a pair, which all columns of a report share; the network keeps the latest."""
-    kept: dict[tuple[str, IntervalPair], QuadratureGrid] = network.kept.table("lattices")
     key = protected, pair
-    if key not in kept:
-        while len(kept) >= MOST_LATTICES:
-            del kept[next(iter(kept))]
-        kept[key] = QuadratureGrid(network, protected, pair)
-    return kept[key]
+    return network.kept.latest("lattices", key, MOST_LATTICES, lambda: QuadratureGrid(network, protected, pair))
 
 
 def _settled(lattice: QuadratureGrid, border: tuple[str, ...]) -> Refinement:
     """Return what refinement leads to for a frontier; the grids keep the latest."""
-    return _told(lattice, (border,), lambda: refined(lattice, border))
+    return lattice.kept.latest("told", border, MOST_TOLD, lambda: refined(lattice, border))
 
 
 def _curve(lattice: QuadratureGrid, border: tuple[str, ...], start: int) -> LossCurve:
     """Return the losses of a frontier; the grids keep the latest."""
-    return _told(lattice, (border, start), lambda: curve_of(lattice, border, start=start))
-
-
-def _told(lattice: QuadratureGrid, key: tuple[object, ...], find: Callable[[], T]) -> T:
-    kept = cast("dict[tuple[object, ...], T]", lattice.told)
-    if key not in kept:
-        found = find()
-        while len(kept) >= MOST_TOLD:
-            del kept[next(iter(kept))]
-        kept[key] = found
-    return kept[key]
+    return lattice.kept.latest("curves", (border, start), MOST_TOLD, lambda: curve_of(lattice, border, start=start))
 
 
 def unlimited_influence(

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import cast
 
 import numpy as np
 
@@ -420,12 +419,11 @@ def _apart(first: FloatArray, second: FloatArray) -> FloatArray:
 
 def compared(grid: QuadratureGrid, parts: tuple[tuple[str, ...], ...]) -> tuple[GridComparison, ...]:
     """The comparisons for the parts of a frontier; influence and privacy curve share them."""
-    kept = grid.comparisons
-    if parts not in kept:
-        while len(kept) >= MOST_FRONTIERS_KEPT:
-            del kept[next(iter(kept))]
-        kept[parts] = tuple(GridComparison(grid=grid, names=names) for names in parts)
-    return cast("tuple[GridComparison, ...]", kept[parts])
+
+    def make() -> tuple[GridComparison, ...]:
+        return tuple(GridComparison(grid=grid, names=names) for names in parts)
+
+    return grid.kept.latest("comparisons", parts, MOST_FRONTIERS_KEPT, make)
 
 
 def monte_carlo_check(

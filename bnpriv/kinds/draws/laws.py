@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import cast
 
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical, State
 from bnpriv.core.draws import Draws, gathered
-from bnpriv.core.evidence.constraints import Constraint, DrawFacts, LawPair, Laws
+from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, DrawFacts, LawPair, Laws
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
@@ -75,7 +74,7 @@ class SampledConstraint:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SampledLaws:
+class SampledLaws(ComputedLaws):
     """The laws of an answer under pairs of secrets, learned from forward draws once they are asked for.
 
     Parameters
@@ -110,26 +109,14 @@ class SampledLaws:
         """Return by how much, in the 1-norm, rounding the answer to doubles can move two answers apart."""
         return rounding_of(self.form)
 
-    @property
-    def closed_form(self) -> bool:
-        """The laws are learned from draws."""
-        return False
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model; the first call draws."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
+    def _compared(self) -> Iterator[Constraint]:
         known: dict[SampledSide, Draws] = {}
-        found: list[Constraint] = []
         with paced(self._expected()) as advance:
             for each in self.asked:
                 before = len(known)
                 pairs = self._laws(each.pairs, known)
-                found.append(Constraint(protected=each.protected, model=each.model, record=None, pairs=pairs))
                 advance((len(known) - before) * self.sampling.draws)
-        return tuple(found)
+                yield Constraint(protected=each.protected, model=each.model, record=None, pairs=pairs)
 
     def _expected(self) -> DrawTime:
         """Return how long drawing takes for all models together, where every draw of a posterior is one."""

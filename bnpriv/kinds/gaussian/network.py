@@ -319,14 +319,11 @@ class GaussianNetwork(NetworkMethods):
         models: int,
         level: Level,
     ) -> None:
-        arrays = {"mean": mean, "covariance": covariance, "root": root}
-        for what, array in arrays.items():
+        for what, array in {"mean": mean, "covariance": covariance, "root": root}.items():
             whole = np.ascontiguousarray(np.broadcast_to(array, (models, *array.shape[1:])))
             whole.flags.writeable = False
             object.__setattr__(self, what, whole)
-        facts = {"attributes": names, "graph": graph, "rounding": rounding, "level": level_of(level)}
-        for what, value in facts.items():
-            object.__setattr__(self, what, value)
+        vars(self).update(attributes=names, graph=graph, rounding=rounding, level=level_of(level))
 
     def read_as(self, reading: ImportReport, **known: object) -> GaussianNetwork:
         """Return the same network with what is known of where it comes from.
@@ -339,8 +336,7 @@ class GaussianNetwork(NetworkMethods):
             Some of `posterior_draws`, `forward`, `unfixed` and `normal_columns`; the others stay.
         """
         network = copy(self)
-        for what, value in {"reading": reading, **known}.items():
-            object.__setattr__(network, what, value)
+        vars(network).update(reading=reading, **known)
         return network
 
     def with_sampling(

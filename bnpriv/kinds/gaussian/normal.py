@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import cast
 
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
 from bnpriv.core.distributions import Normal
-from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair
+from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, Departure, LawPair
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
@@ -240,7 +238,7 @@ class NormalSecret:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LinearLaws(ABC):
+class LinearLaws(ComputedLaws):
     """The laws of a linear answer under secrets of a jointly normal model.
 
     Parameters
@@ -270,7 +268,6 @@ class LinearLaws(ABC):
     @property
     def rounding(self) -> float:
         """Return by how much, in the 1-norm, grids and doubles can move two answers apart."""
-        # by how much, in the 1-norm, grids and doubles can move two answers apart
         steps = [numeric(name, self.form.schema) for name in self.linear.columns]
         # a value is off by half a step, and by the rounding of the step that it is found to be nearest to
         moved = [
@@ -284,18 +281,6 @@ class LinearLaws(ABC):
     def closed_form(self) -> bool:
         """The laws are normal."""
         return True
-
-    def constraints(self) -> tuple[Constraint, ...]:
-        """Return one constraint per protected attribute and model."""
-        return self._constraints
-
-    @cached_property
-    def _constraints(self) -> tuple[Constraint, ...]:
-        return tuple(self._compared())
-
-    @abstractmethod
-    def _compared(self) -> Iterator[Constraint]:
-        """Yield one constraint per protected attribute and model."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

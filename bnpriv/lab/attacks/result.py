@@ -16,7 +16,7 @@ from bnpriv.core.noise import Noise
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, Proportion
-from bnpriv.core.queries.contribution import answers, term_sums
+from bnpriv.core.queries.contribution import answers, term_totals
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import NormalForm, normal_form
 from bnpriv.core.queries.predicates import Predicate
@@ -367,7 +367,8 @@ class Strata:
     def moments(self, value: object) -> tuple[FloatArray, FloatArray]:
         """Return mean, shape (outputs,), and covariance of the answer to such a table, exact but for rounding."""
         count = self.count(value)
-        sums = term_sums(self.form, {name: self.columns[name][:, np.newaxis] for name in self.reads})
+        totals = term_totals(self.form, {name: self.columns[name][:, np.newaxis] for name in self.reads})
+        sums = np.stack(totals, axis=1).astype(np.float64)
         matrix = np.array([[float(weight) for weight in row] for row in self.form.matrix])
         mean = np.array([float(shift) for shift in self.form.offset])
         # answers are translated near 0 first, so that variances do not cancel

@@ -69,8 +69,7 @@ class CorrelatedGaussian:
                 found="too few deviations, or too small ones",
                 remedy="Leave out the dithers.",
             )
-        object.__setattr__(self, "needed", tuple(tuple(row) for row in matrix.tolist()))
-        object.__setattr__(self, "dithers", given)
+        vars(self).update(needed=tuple(tuple(row) for row in matrix.tolist()), dithers=given)
 
     @property
     def dimension(self) -> int:

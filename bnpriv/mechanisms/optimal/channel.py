@@ -108,8 +108,7 @@ class Channel:
         denominator: int,
         prior: ArrayLike,
     ) -> None:
-        object.__setattr__(self, "inputs", _increasing("inputs", inputs))
-        object.__setattr__(self, "outputs", _increasing("outputs", outputs))
+        vars(self).update(inputs=_increasing("inputs", inputs), outputs=_increasing("outputs", outputs))
         below = checks.whole("the denominator", denominator)
         if below > LARGEST_DENOMINATOR:
             raise _malformed("the denominator must be at most 2^62", checks.shown(below))

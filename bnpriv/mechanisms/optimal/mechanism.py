@@ -294,7 +294,9 @@ class OptimalMechanism(Mechanism):
         )
         free = record is None and delta > 0 and all(pair.free for pair in pairs)
         if free and Constraints(table, epsilon, delta).hold_unchanged():
-            reason = "The distributions of the answer are alike as they are, but for answers that delta covers."
+            reason = (
+                "The distributions of the answer are alike enough without noise, but for answers that delta covers."
+            )
             certificate = replace(certificate, zero_noise_reason=reason, notes=(reason, LEANS_ON))
             return Found(NoNoise(1), certificate, delta)
         priors = table.masses if self.worst_case else table.prior(cast("AnswerPrior | None", self.prior))[np.newaxis]

@@ -77,8 +77,7 @@ class DirectionalLaplace:
         checks.positive("the scale of the noise", self.scale)
         rows = checks.listed(self.directions) or ()
         object.__setattr__(self, "directions", tuple(_numbers("a direction", row) for row in rows))
-        object.__setattr__(self, "limits", _numbers("limits", self.limits))
-        object.__setattr__(self, "dithers", _numbers("dithers", self.dithers))
+        vars(self).update(limits=_numbers("limits", self.limits), dithers=_numbers("dithers", self.dithers))
         fits = len(self.limits) == len(self.directions) >= 1
         fits = fits and all(len(row) == len(self.dithers) for row in self.directions)
         noisy = np.any(self._rows, axis=0) if fits else np.zeros(0, dtype=bool)

@@ -15,6 +15,7 @@ from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Sectio
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
 from bnpriv.text import (
+    factor_text,
     full_text,
     name_text,
     nats_text,
@@ -56,7 +57,7 @@ CURVE_EPSILONS = (0.1, 0.5, 1.0, 2.0)
 """Where curves are tabulated."""
 
 OF_ONE_RECORD = (
-    "What is told here is told by one record, about that record; the secret is about the whole table, and the noise "
+    "These numbers say what one record tells about itself; the secret is about the whole table, and the noise "
     "follows from the distributions of the answer."
 )
 
@@ -143,7 +144,8 @@ def _heat(report: Analysis) -> Iterator[Block]:
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         worst = " at worst" if rarely else ""
-        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{delta}{worst}"
+        budget = f"epsilon {report.epsilon:g} ({factor_text(report.epsilon)} times)"
+        caption += f"; a star marks what tells more than {budget}{delta}{worst}"
     yield doc.HeatMap(
         caption=caption,
         corner="protected",
@@ -177,7 +179,8 @@ def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
     if row.explained is not None and float(row.explained) > 0:
-        yield _explanation(row.explained)
+        # what all of the queried columns tell is said above
+        yield from _explanation(row.explained, f"{influence_text(row.asked)}." if report.query and row.asked else "")
     if draws_text(row.asked):
         yield Paragraph(f"{'At worst, over' if row.likely else 'Over'} the draws, {draws_text(row.asked)}")
 
@@ -300,7 +303,7 @@ def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     )
 
 
-def _explanation(asked: Influence) -> Section:
+def _explanation(asked: Influence, said: str) -> Iterator[Section]:
     verb = "tells" if len(asked.columns) == 1 else "tell"
     lines = asked.explain().splitlines()
     rows = [line for line in lines[1:] if line.startswith("Row: ")]
@@ -308,7 +311,7 @@ def _explanation(asked: Influence) -> Section:
     others = [line for line in lines[1:] if line not in rows and not line.startswith("  ")]
     if len(asked.columns) == 1:  # the table of columns says how it was found
         others = [line.removesuffix(f" {asked.how.partition('. ')[2]}") for line in others]
-    blocks: list[Block] = [Paragraph(lines[0])]
+    blocks: list[Block] = [] if lines[0] == said else [Paragraph(lines[0])]
     blocks += [doc.Items(tuple(map(_line, others)))] if others else []
     if len(rows) > MOST_LINES:
         title = f"The {len(rows)} rows of the network that carry it"
@@ -322,7 +325,8 @@ def _explanation(asked: Influence) -> Section:
     title: Text = ("How ", Names(tuple(asked.columns)), f" {verb} about ", Name(asked.protected))
     if asked.protected in asked.columns:
         title = ("How the other values of ", Name(asked.protected), " tell about one of them")
-    return Section(title=title, blocks=tuple(blocks))
+    if blocks:
+        yield Section(title=title, blocks=tuple(blocks))
 
 
 def _line(line: str) -> Text:

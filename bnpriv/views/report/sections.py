@@ -13,7 +13,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.usefulness import LEVEL
-from bnpriv.render.as_text import inline
+from bnpriv.render.as_text import PRINTED_WIDTH, inline
 from bnpriv.render.document import (
     Block,
     Fact,
@@ -154,12 +154,12 @@ def distance_text(decision: LawDecision) -> str:
 # What is said first, for every kind of model alike: the questions that a report answers below its verdict.
 # --------------------------------------------------------------------------------------------------
 
-MOST_TELLING, MOST_OPEN = 5, 4
+MOST_TELLING, MOST_FREE = 4, 3
 """Columns that are printed with how far they move the odds, or that may go out."""
 
 ASK = "Next: ask a query: bp.influence_report(framework, query, epsilon), or bnpriv report --query."
 SAY_EPSILON = "Next: give an epsilon, to learn what noise the answer needs; .explain() tells how it leaks."
-RELEASE_IT = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
+RELEASE_FOUND = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
 
 
 def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
@@ -167,8 +167,10 @@ def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
     best = report.best
     tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
     if best is not None:
-        return short_lines(best, tried or next_step(best, RELEASE_IT))
-    secrets = f"{fitted('To be protected: ', report.protected)}."
+        return short_lines(best, tried or next_step(best, RELEASE_FOUND))
+    # what several are is named in one line, which leaves room for the model
+    most = MOST_SAID if len(report.protected) == 1 else PRINTED_WIDTH
+    secrets = f"{fitted('To be protected: ', report.protected, most)}."
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
@@ -196,12 +198,16 @@ def _telling(report: Analysis) -> Iterator[Text]:
 def _open(report: Analysis) -> Iterator[Text]:
     """Yield which columns may go out as they are at epsilon 1, or tell nothing."""
     found = None if report.framework is None else service("report.open_columns")(report.framework, 1.0)
-    rows = [{name for each in row.columns if float(each) == 0 for name in each.columns} for row in report.attributes]
-    silent = set.intersection(*rows) if rows else set[str]()
+    rows = [
+        frozenset(name for each in row.columns if float(each) == 0 for name in each.columns)
+        for row in report.attributes
+    ]
+    silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        yield f"May go out as they are, together, at epsilon 1: {some_text(found.best.columns, MOST_OPEN)}."
+        free = some_text(found.best.columns, MOST_FREE)
+        yield f"May go out as they are, together, at epsilon 1, with single records open: {free}."
     elif silent:
-        yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
+        yield f"Each by itself tells nothing: {some_text(silent, MOST_FREE)}."
 
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."

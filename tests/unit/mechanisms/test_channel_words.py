@@ -126,7 +126,7 @@ def test_a_reason_is_given_where_nothing_has_to_be_changed() -> None:
     assert "the distributions of the answer must stay alike; no noise is needed." in calibration.text
     assert (
         calibration.certificate.theorem
-        == "The distributions of the answer are alike as they are, at every single value"
+        == "The distributions of the answer are alike enough without noise, at every single value"
     )
     assert LEANS_ON in calibration.text
 

@@ -219,7 +219,8 @@ def test_the_next_steps_of_a_whole_file_start_with_a_check(tmp_path: Path) -> No
     )
     steps = next_steps(text, tmp_path / "f.toml", str(private))
     assert steps[0].startswith("Only 90 public records: ")
-    assert [step.split("bnpriv ")[1].split()[0] for step in steps[1:]] == ["check", "plan", "release"]
+    assert [step.split("bnpriv ")[1].split()[0] for step in steps[1:4]] == ["check", "plan", "release"]
+    assert steps[4].startswith("How far apart (at_most) is a default: decide it")
 
 
 @pytest.mark.parametrize("records", [4, 499, 500])

@@ -22,7 +22,7 @@ def test_a_data_set_says_which_property_and_how_far_apart() -> None:
     report = KINDS["dataset"]().report
     text = report.text
     assert "the number of records with ill = yes in this table (values at most 5 apart)" in text
-    assert "told by one record, about that record" in text
+    assert "what one record tells about itself" in text
     assert "The answer under the two worst secrets" not in text  # the section on the noise draws it
     assert report.laws is not None
     assert report.laws.first.points.shape[1] == 1
