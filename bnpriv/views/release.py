@@ -85,7 +85,7 @@ class ShownNumber:
 
 def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
-    calibration = release.calibration
+    calibration, numbers = release.calibration, shown_numbers(release)
     badge = verdict_badge(calibration)
 
     def facts() -> tuple[Fact, ...]:
@@ -106,12 +106,12 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=str(calibration.useful),
         short=(
-            f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
+            f"{_short_numbers(numbers)}. {calibration.useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
             next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
         facts=later(facts),
         sections=later(sections),
         data=later(release.to_dict),
@@ -128,6 +128,10 @@ def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
     said = [number.words for number in numbers]
     kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
     return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
+
+
+def _beside(numbers: Sequence[ShownNumber]) -> str:
+    return " Noise is not cut." if any(number.is_beside for number in numbers) else ""
 
 
 def shown_numbers(release: Release) -> list[ShownNumber]:
