@@ -326,7 +326,7 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     if found is None or reach == 0:
         return ()
     low, high, label = found
-    error = f"95 % of releases err by at most {upper_text(reach)}"
+    error = f"95 % of releases err by at most {upper_text(reach)}{averaged_text(calibration)}"
     desc = f"The range of {label}: {number_text(low)} to {number_text(high)}; {error}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)

@@ -168,7 +168,7 @@ def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
     tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
     if best is not None:
         return short_lines(best, tried or next_step(best, RELEASE_IT))
-    secrets = f"{fitted('To be protected: ', report.protected)}."
+    secrets = fitted("To be protected: ", report.protected)
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
