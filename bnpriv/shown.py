@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class HasCard(ABC):
-    """Something that a notebook shows as a card."""
+    """Something that a notebook shows as a card, and `print` in at most 8 lines of 100 letters."""
 
     __slots__ = ()
 
@@ -24,6 +24,9 @@ class HasCard(ABC):
     def document(self) -> Document:
         """Return what it says, apart from the form."""
 
+    def __str__(self) -> str:
+        return service("render.short")(self.document)
+
     def _repr_html_(self) -> str:
         return service("render.card")(self.document)
 
@@ -31,13 +34,10 @@ class HasCard(ABC):
 class Shown(HasCard):
     """Something that is shown as text of three lengths, as a card in a notebook, as a page, as Markdown and as JSON.
 
-    `print` gives at most 8 lines of 100 letters, `explain` one screen, `text`, `to_markdown` and `to_html` all.
+    `explain` gives one screen, `text`, `to_markdown` and `to_html` all of it.
     """
 
     __slots__ = ()
-
-    def __str__(self) -> str:
-        return service("render.short")(self.document)
 
     def explain(self) -> str:
         """Tell it on one screen: the finding, what everybody asks, and what it leans on."""

@@ -194,7 +194,7 @@ MOST_LABEL_LETTERS = 60
 
 MOST_EXTRA_COLUMNS = 30
 
-MOST_PRINTED = 3
+PROBLEMS_PRINTED = 3
 """Problems that are printed."""
 
 WARNING = "This shows values of the table itself, without any noise. No release depends on it."
@@ -273,8 +273,8 @@ class DataCheck(Shown):
             lead=WARNING,
             short=(
                 f"Rows: {self.rows:,}; declared: {self.records:,}.",
-                *(shorten(inline(_told(each)), 180) for each in self.findings[:MOST_PRINTED]),
-                *((f"and {more:,} more",) if (more := count - MOST_PRINTED) > 0 else ()),
+                *(shorten(inline(_told(each)), 180) for each in self.findings[:PROBLEMS_PRINTED]),
+                *((f"and {more:,} more",) if (more := count - PROBLEMS_PRINTED) > 0 else ()),
                 "Next: bp.plan(framework, query, epsilon)." if self.is_well else "Next: .explain() shows all of it.",
             ),
             number=f"{count}",

@@ -13,7 +13,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
-from bnpriv.render.as_text import PRINTED_WIDTH
+from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.document import (
     Block,
     Code,
@@ -164,9 +164,11 @@ def schema_document(schema: Schema) -> Document:
         rows=[((Name(name),), *each) for name, each in described.items()],
     )
     data = {name: dict(zip(("type", "values", "missing"), each, strict=True)) for name, each in described.items()}
+    first = dict([*described.items()][: LINES_PRINTED - 1])
     return Document(
         kind="schema",
         headline=f"{schema.records:,} records of {columns}",
+        short=tuple(f"{name_text(name)}: {kind}, {shorten(values, 60)}" for name, (kind, values, _) in first.items()),
         answer=(table,),
         data={"records": schema.records, "columns": data},
     )
@@ -199,6 +201,7 @@ def guarantee_document(guarantee: Guarantee) -> Document:
     return Document(
         kind="guarantee",
         headline=f"Guarantee of {budget_text(guarantee)} for {and_text([*map(name_text, guarantee.protected)])}",
+        short=short_guarantee(guarantee),
         answer=(Quote(guarantee.sentence),),
         facts=(
             protected_fact(guarantee.secrets),
@@ -214,10 +217,10 @@ def guarantee_document(guarantee: Guarantee) -> Document:
 MOST_SAID = 175
 """Letters of what is printed in two lines, whose words leave some room at their ends."""
 
-MOST_DIGITS = 8
+WRITTEN_DIGITS = 8
 """Letters of an epsilon that somebody wrote; what has more was computed."""
 
-SURE: dict[Kind, str] = {
+HOW_SURE: dict[Kind, str] = {
     "exact": "worked out exactly",
     "certified": "a proved bound",
     "estimate": "an estimate, not proved",
@@ -239,7 +242,7 @@ def short_protected(guarantee: Guarantee, sees: str = "the answer") -> str:
 
 def fitted(opened: str, secrets: Sequence[ProtectedSecret], end: str = ".") -> str:
     """What is protected, in two lines: of one secret its middle goes, of several all but the columns."""
-    named = f"{and_text([each.secret for each in secrets])} (the pairs that .explain() names)"
+    named = f"{'; '.join(each.secret for each in secrets)} (the pairs that .explain() names)"
     counted = [f"{len(secrets)} secrets, of {some_text([each.attribute for each in secrets], few)}" for few in (3, 1)]
     (only, *others), room = secrets, MOST_SAID - len(opened + end) - 40
     shorter = [f"{shorten(only.secret, most)} ({shorten(only.pairs, 36)})" for most in (room, 30, 16)]
@@ -275,14 +278,14 @@ def _strength(guarantee: Guarantee) -> str:
 def budget_text(guarantee: Guarantee) -> str:
     """Epsilon and, where it is above 0, delta, rounded up where they are computed numbers."""
     asked, delta = full_text(guarantee.epsilon), full_text(guarantee.delta)
-    epsilon = asked if len(asked) <= MOST_DIGITS else upper_text(guarantee.epsilon)
-    delta = delta if len(delta) <= 2 * MOST_DIGITS else full_text(rounded_up(guarantee.delta))
+    epsilon = asked if len(asked) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
+    delta = delta if len(delta) <= 2 * WRITTEN_DIGITS else full_text(rounded_up(guarantee.delta))
     return f"epsilon {epsilon}" + (f", delta {delta}" if guarantee.delta else "")
 
 
 def _model(guarantee: Guarantee) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
-    return model_line(guarantee.observer, guarantee.source, SURE[guarantee.kind])
+    return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
 def model_line(observer: str, source: str | None, sure: str = "") -> str:

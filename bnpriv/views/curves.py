@@ -53,8 +53,9 @@ PLOTTED_SCALES = 4.0
 LEAST_STEP = 2.0**-1000
 """Laws that lie closer together are not drawn: doubles between them have few digits."""
 
-DRAWN = dict.fromkeys((ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE), "how likely each exact answer is")
-DRAWN[SUMS_RULE] = "how likely each sum of the records that change is"
+OF_THE_ANSWER = (ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE)
+PLOTTED_OF: dict[str, str] = dict.fromkeys(OF_THE_ANSWER, "how likely each exact answer is")
+PLOTTED_OF[SUMS_RULE] = "how likely each sum of the records that change is"
 """What is plotted of the laws of a rule, where they are of more than what one record adds."""
 
 UNSEEN = 1e-4
@@ -128,7 +129,7 @@ def decided_laws(decision: LawDecision, answer: str) -> TwoLaws | None:
         return None
     means = float(first.mean[0]), float(second.mean[0])
     around = places - (means[0] / 2 + means[1] / 2)
-    words = DRAWN.get(decision.rule, "how likely each amount is that one record adds")
+    words = PLOTTED_OF.get(decision.rule, "how likely each amount is that one record adds")
     binned = [_binned(law, places) for law in (first, second)]
     exact = [_heights(around, masses, thin=True) for masses in binned]
     told = f"the same, with noise of scale {number_text(scale)}"

@@ -214,6 +214,10 @@ def quilt_document(sides: MarkovQuilt, graph: Graph | None) -> Document:
     )
 
 
+LISTED = 6
+"""Quilts that are printed."""
+
+
 def quilts_document(protected: str, quilts: Sequence[MarkovQuilt], graph: Graph, *, more: bool) -> Document:
     """Return several quilts of one attribute."""
     rows = [[(Names(tuple(side)),) for side in (each.quilt, _others(each), each.remote)] for each in quilts]
@@ -229,6 +233,17 @@ def quilts_document(protected: str, quilts: Sequence[MarkovQuilt], graph: Graph,
         kicker="bnpriv Markov quilts",
         headline=(f"{which} of ", Name(protected)),
         lead="" if quilts else "No attribute is shielded from it by others.",
+        short=tuple(
+            (
+                Names(tuple(each.quilt), nothing="the empty quilt"),
+                ": near ",
+                near,
+                "; remote ",
+                Names(tuple(each.remote)),
+            )
+            for each in quilts[:LISTED]
+            for near in (Names(tuple(_others(each))),)
+        ),
         answer=(table,) if quilts else (),
         sections=tuple(
             Section(title=_headline(each), blocks=(Figure(_drawn(each, graph)),), folded=True) for each in quilts

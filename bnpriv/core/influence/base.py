@@ -18,6 +18,7 @@ from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared, Pair, pairs_of
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import kind_of
+from bnpriv.progress import progress
 from bnpriv.services import service
 from bnpriv.shown import HasCard
 from bnpriv.text import name_text, number_text, set_text, some_text, times_text, visible
@@ -458,7 +459,8 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
     """
     require_network(network)
     network.require(protected)
-    influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
+    with progress("computing what columns tell"):
+        influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
     if influence.pair is None:
         raise impossible_secrets(protected)
     if influence.unknown is not None:

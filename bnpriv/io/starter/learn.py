@@ -25,6 +25,7 @@ from bnpriv.io.pgmpy import quiet
 from bnpriv.io.starter.codebook import node_states, states_of
 from bnpriv.io.starter.public import PublicValues
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
+from bnpriv.progress import progress
 
 MOST_PARENTS_LEARNED = 2
 MOST_PUBLIC_SEARCHED = 20_000
@@ -81,9 +82,11 @@ def learned(
     import pandas as pd
 
     table = pd.DataFrame({name: states_of(column, values[name]) for name, column in columns.items()})
-    parents = connected(_searched(table), protect) if edges is None else _parents(edges, list(columns))
+    with progress("looking for a graph"):
+        parents = connected(_searched(table), protect) if edges is None else _parents(edges, list(columns))
     states = {name: node_states(column) for name, column in columns.items()}
-    drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
+    with progress("learning its tables"):
+        drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
     facts = drawn.posterior_draws
     assert facts is not None
     return replace(_as_written(drawn, parents), posterior_draws=replace(facts, in_file=True))

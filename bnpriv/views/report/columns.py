@@ -15,6 +15,7 @@ from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Sectio
 from bnpriv.render.figures import HeatCell, influence_bar, line_chart, two_curves
 from bnpriv.render.html import Html, scroller
 from bnpriv.text import (
+    factor_text,
     full_text,
     name_text,
     nats_text,
@@ -143,7 +144,8 @@ def _heat(report: Analysis) -> Iterator[Block]:
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         worst = " at worst" if rarely else ""
-        caption += f"; a star marks what tells more than epsilon {report.epsilon:g}{delta}{worst}"
+        budget = f"epsilon {report.epsilon:g} ({factor_text(report.epsilon)} times)"
+        caption += f"; a star marks what tells more than {budget}{delta}{worst}"
     yield doc.HeatMap(
         caption=caption,
         corner="protected",

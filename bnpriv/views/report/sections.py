@@ -18,6 +18,7 @@ from bnpriv.render.document import (
     Block,
     Fact,
     Items,
+    Kept,
     Name,
     Names,
     Paragraph,
@@ -154,12 +155,12 @@ def distance_text(decision: LawDecision) -> str:
 # What is said first, for every kind of model alike: the questions that a report answers below its verdict.
 # --------------------------------------------------------------------------------------------------
 
-MOST_TELLING, MOST_OPEN = 4, 3
+MOST_TELLING, MOST_FREE = 4, 3
 """Columns that are printed with how far they move the odds, or that may go out."""
 
 ASK = "Next: ask a query: bp.influence_report(framework, query, epsilon), or bnpriv report --query."
 SAY_EPSILON = "Next: give an epsilon, to learn what noise the answer needs; .explain() tells how it leaks."
-RELEASE_IT = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
+RELEASE_FOUND = "Next: bp.release(report.plan.best, data), in the shell bnpriv release; .to_html() draws what leaks."
 
 
 def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
@@ -167,12 +168,13 @@ def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
     best = report.best
     tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
     if best is not None:
-        return short_lines(best, tried or next_step(best, RELEASE_IT))
-    secrets = fitted("To be protected: ", report.protected)
+        return short_lines(best, tried or next_step(best, RELEASE_FOUND))
+    secrets = Kept(fitted("To be protected: ", report.protected))
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
-    return (*told, secrets, model_line(_observer(report), report.source), ASK if report.query is None else SAY_EPSILON)
+    model = Kept(model_line(_observer(report), report.source))
+    return (*told, secrets, model, ASK if report.query is None else SAY_EPSILON)
 
 
 def number(report: Analysis) -> str:
@@ -202,9 +204,10 @@ def _open(report: Analysis) -> Iterator[Text]:
     ]
     silent = frozenset[str]().union(*rows[:1]).intersection(*rows)
     if found is not None and found.sets and found.best.columns:
-        yield f"May go out as they are, together, at epsilon 1 (single records open): {some_text(found.best.columns, MOST_OPEN)}."
+        free = some_text(found.best.columns, MOST_FREE)
+        yield f"May go out as they are, together, at epsilon 1, with single records open: {free}."
     elif silent:
-        yield f"Each by itself tells nothing: {some_text(silent, MOST_OPEN)}."
+        yield f"Each by itself tells nothing: {some_text(silent, MOST_FREE)}."
 
 
 UNBOUNDED = " is not known: nothing bounds it, and the noise does not lean on it being little."

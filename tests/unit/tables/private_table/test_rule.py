@@ -64,7 +64,7 @@ def test_without_a_delta_a_table_is_filled_and_with_one_it_is_trimmed() -> None:
     trimmed = rule(framework(network()), None, delta=1e-6)
     assert (trimmed.form, trimmed.given_up, trimmed.law) == ("trim", 137, None)
     assert 0 < trimmed.guarantee.delta <= 1e-6
-    assert "from one distribution (any at all) and sees" in trimmed.guarantee.sentence
+    assert "from one distribution (any distribution at all) and sees" in trimmed.guarantee.sentence
 
 
 def test_a_secret_by_itself_is_enough_to_trim() -> None:
