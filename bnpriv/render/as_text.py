@@ -50,7 +50,7 @@ def short_text(document: Document) -> str:
         return sum(map(len, lines)) > LINES_PRINTED
 
     if over():
-        lines[0] = [shorten(inline(told[0]), PRINTED_WIDTH)]
+        lines[0] = wrapped(shorten(inline(told[0]), PRINTED_WIDTH), PRINTED_WIDTH)[:1]
     for place in range(len(told) - 2, 1, -1):
         if over() and not isinstance(told[place], Kept):
             lines[place] = []

@@ -548,13 +548,21 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
     )
 
 
+MOST_EXPLAINED = 2_500
+"""Letters of a guarantee that leave room for more on a screen."""
+
+
 def guarantee_section(guarantee: Guarantee) -> Section:
-    """Return the guarantee, word for word."""
+    """Return the guarantee, word for word; what fills a screen is explained in short."""
+    sentence = guarantee.sentence
+    fits = len(sentence) <= MOST_EXPLAINED
+    sees = guarantee.seen or ("the answer" if guarantee.answers == 1 else "all answers")
     return Section(
-        title="The guarantee, word for word",
+        title="The guarantee, word for word" if fits else "The guarantee",
         id="guarantee",
-        blocks=(doc.Quote(guarantee.sentence),),
+        blocks=(doc.Quote(sentence),),
         explained=True,
+        in_short=() if fits else tuple(map(Paragraph, short_guarantee(guarantee, sees))),
         answers=("What is protected", "From whom", "What it can change", "Source of the model"),
     )
 

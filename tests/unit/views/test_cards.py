@@ -13,10 +13,11 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.networks.graph import Graph
-from bnpriv.render.as_text import short_text
+from bnpriv.render.as_text import block, screen_text, short_text
 from bnpriv.render.document import Document
 from bnpriv.render.html import style
 from bnpriv.text import times_text, width
+from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import short_guarantee
 from tests.kinds import KINDS
 
@@ -184,3 +185,23 @@ def test_what_is_promised_is_printed_whatever_the_names(name: str, delta: float)
         for said in ("single records are not", "an estimate, not proved", "confidence 95 %", "epsilon 0.6667", "Next"):
             assert said in text
         assert (rare in text, "rise by at most 3.9 times" in text) == ((True, True) if delta else (False, False))
+
+
+def test_a_guarantee_that_fills_a_screen_is_explained_in_short() -> None:
+    few, many = (
+        Guarantee(
+            epsilon=1.0,
+            delta=0.0,
+            secrets=(ProtectedSecret(attribute="a", secret="what a is", pairs="all pairs"),) * count,
+            models=1,
+            source="a book",
+            kind="exact",
+        )
+        for count in (1, 99)
+    )
+    assert few.sentence in block(guarantee_section(few))
+    section = guarantee_section(many)
+    explained = screen_text(Document(kind="release", headline="A finding", sections=(section,)))
+    assert "99 secrets" in explained
+    assert "single records are not" in explained
+    assert many.sentence in block(section)
