@@ -153,7 +153,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
     """The statement on a private table; see `PrivateTable.statement`."""
     rule = made.rule
     return Statement(
-        lines=(f"a whole table of {sum(made.sizes):,} records, which may be used for anything",),
+        lines=(f"a whole table of {sum(made.sizes):,} real records, of persons who are not protected, for any use",),
         it="the table, or whatever is made of it,",
         schema=rule.classes.schema,
         guarantee=rule.guarantee,
