@@ -548,14 +548,14 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
     )
 
 
-MOST_EXPLAINED = 2_500
+LONG_GUARANTEE = 2_500
 """Letters of a guarantee that leave room for more on a screen."""
 
 
 def guarantee_section(guarantee: Guarantee) -> Section:
     """Return the guarantee, word for word; what fills a screen is explained in short."""
     sentence = guarantee.sentence
-    fits = len(sentence) <= MOST_EXPLAINED
+    fits = len(sentence) <= LONG_GUARANTEE
     sees = guarantee.seen or ("the answer" if guarantee.answers == 1 else "all answers")
     return Section(
         title="The guarantee, word for word" if fits else "The guarantee",

@@ -145,7 +145,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
             *_kept(release, replay, "release"),
         ),
         framework=made.framework,
-        needs_model=made.mechanism.needs_model,
+        needs_model=made.mechanism.needs_model or made.guarantee.without_model is not None,
     )
 
 

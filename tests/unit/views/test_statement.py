@@ -14,6 +14,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.mechanisms.baselines import RecordPrivacyMechanism
 from bnpriv.release import release_many
 from bnpriv.views.statement import Statement, example_pair
 from tests.kinds import KINDS, SOURCE
@@ -298,3 +299,11 @@ def test_a_private_table_hands_on_real_records_and_says_so() -> None:
     assert "no records" not in text
     assert "any distribution" not in text.partition("Who decided what")[2]
     assert "given; no reason is stated" in made.statement().text
+
+
+def test_a_baseline_that_rests_on_the_model_names_it() -> None:
+    framework = clinic()
+    made = RecordPrivacyMechanism().calibrate(framework, bp.parse_query('count(smokes == "yes")'), epsilon=1.0)
+    text = made.release(table(framework)).statement().text
+    assert "The model: the declared model; a textbook (2nd edition)" in text
+    assert "What somebody concludes who believes another model" in text
