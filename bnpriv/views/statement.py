@@ -76,7 +76,12 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        decisions = doc.Table(caption="", header=("what", "as it is", "decided"), rows=[row[1:4] for row in rows])
+        decisions = doc.Table(
+            caption="",
+            header=("what", "as it is", "decided"),
+            rows=[row[1:4] for row in rows],
+            more="Who decided, and what is a default, is as it was declared; nobody checked it for this page.",
+        )
         criteria = doc.Table(
             caption="The criteria of opinion 05/2014 of the Article 29 Working Party",
             header=("criterion", "what this page says of it", "what it does not"),
