@@ -47,9 +47,7 @@ REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
-NEXT_WITHOUT_TABLE = (
-    "Next: change what is said to be in the way, or release single answers: bp.plan(framework, query, epsilon)."
-)
+NEXT_WITHOUT_TABLE = "Next: change what is in the way, or release single answers: bp.plan(framework, query, epsilon)."
 
 TABLE_NEXT = "Next: hand on .table, or ask .answer(query). A second table or a release beside it does cost."
 

@@ -33,7 +33,15 @@ from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
-from bnpriv.views.calibration import answer_facts, calibration_sections, next_step, query_text, verdict_badge
+from bnpriv.views.calibration import (
+    answer_facts,
+    averaged_text,
+    calibration_sections,
+    next_step,
+    query_text,
+    share_text,
+    verdict_badge,
+)
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -86,7 +94,7 @@ class ShownNumber:
 def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
     calibration, numbers = release.calibration, shown_numbers(release)
-    badge = verdict_badge(calibration)
+    badge, useful = verdict_badge(calibration), calibration.useful
 
     def facts() -> tuple[Fact, ...]:
         said = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
@@ -104,9 +112,9 @@ def release_document(release: Release) -> Document:
         headline=(*query_text(calibration.query), " released"),
         verdict=badge.text,
         tone=badge.tone,
-        lead=str(calibration.useful),
+        lead=f"{useful.words}. {share_text(calibration)}" if averaged_text(calibration) else str(useful),
         short=(
-            f"{_short_numbers(numbers)}. {calibration.useful.words}.{_beside(numbers)}",
+            f"{_short_numbers(numbers)}. {useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
             next_step(calibration, STATEMENT),
         ),
