@@ -44,7 +44,7 @@ def short_text(document: Document) -> str:
     said = document.short or (document.lead, *map(_fact, document.facts))
     lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
     if sum(map(len, lines)) > LINES_PRINTED and len(lines[0]) > 1:
-        lines[0] = [shorten(_headline(document), PRINTED_WIDTH)]
+        lines[0] = [_in_a_line(_headline(document))]
     *first, last = lines
     kept: list[str] = []
     for each in first:
@@ -61,7 +61,8 @@ def screen_text(document: Document) -> str:
     """
     told = [each for each in document.sections if each.explained]
     answer = _blocks(document.answer, PRINTED_WIDTH)
-    parts = [_joined([_headline(document), inline(document.lead)]), answer, ""]
+    opened = [shorten(said, 4 * PRINTED_WIDTH) for said in (_headline(document), inline(document.lead))]
+    parts = [_joined(opened), answer, ""]
     parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
     lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
     left, kept = SCREEN - len(lines[0]), {0}
@@ -77,6 +78,12 @@ def screen_text(document: Document) -> str:
             left -= len(lines[place]) + 1
             again |= set(told[place - 3].answers) if place > 2 else set()
     return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
+
+
+def _in_a_line(text: str) -> str:
+    """A text, or its ends, in one line that is printed; letters may take two columns each."""
+    short = shorten(text, PRINTED_WIDTH)
+    return short if width(short) <= PRINTED_WIDTH else shorten(text, PRINTED_WIDTH // 2)
 
 
 def _rows(line: str) -> list[str]:
