@@ -359,9 +359,9 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
         ("delta", "leeway (delta)", delta, page.asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
-        told = visible(page.said.get(name, ""))
-        if told.startswith("default"):
-            why = told.removeprefix("default").strip(" :")
+        told = visible(page.said.get(name, "")).strip()
+        if told[: len("default")].lower() == "default":
+            why = told[len("default") :].strip(" :")
             yield name, what, value, "a default that nobody decided" + (f" ({why})" if why else ""), "default"
         elif value:
             stated = f"decided: {told}" if told else f"{source}; no reason is stated"
