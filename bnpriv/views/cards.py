@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from bnpriv.bound import Kind
@@ -38,6 +39,7 @@ from bnpriv.text import (
     full_text,
     name_text,
     percent_text,
+    rounded_up,
     shorten,
     some_text,
     upper_chance,
@@ -267,10 +269,11 @@ def _strength(guarantee: Guarantee) -> str:
 
 
 def budget_text(guarantee: Guarantee) -> str:
-    """Epsilon, rounded up where it is a computed number, and, where it is above 0, delta with all its digits."""
-    asked = full_text(guarantee.epsilon)
-    epsilon = asked if len(asked) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
-    return f"epsilon {epsilon}" + (f", delta {full_text(guarantee.delta)}" if guarantee.delta else "")
+    """Epsilon and, where it is above 0, delta, both rounded up where they are computed numbers."""
+    epsilon, delta = (full_text(each) for each in (guarantee.epsilon, guarantee.delta))
+    epsilon = epsilon if len(epsilon) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
+    delta = delta if len(delta) <= WRITTEN_DIGITS else full_text(rounded_up(guarantee.delta))
+    return f"epsilon {epsilon}" + (f", delta {delta}" if guarantee.delta else "")
 
 
 def _model(guarantee: Guarantee) -> str:
@@ -278,11 +281,15 @@ def _model(guarantee: Guarantee) -> str:
     return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
+BRACKETS = re.compile(r" \([^()]*\)")
+
+
 def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
     told, room = visible(believed + (source or "source not stated")), 92 - len(known)
+    told = told if len(told) <= room else BRACKETS.sub("", told)
     # a sentence loses its end, where names would lose their middle
     cut = told if len(told) <= room else f"{told[: room - 4].rpartition(' ')[0] or told[: room - 4]} ..."
     return f"Model: {cut}{known}."
