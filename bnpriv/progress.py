@@ -289,12 +289,13 @@ def _shown(work: Work, screen: Screen) -> Generator[None]:
             take_away()
 
     thread = threading.Thread(target=show, daemon=True, name="bnpriv-progress")
-    thread.start()
     try:
+        thread.start()  # Ctrl-C may end it when the thread is already under way
         yield
     finally:
         ended.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
 def _state(work: Work, left: str) -> Standing:
@@ -310,8 +311,15 @@ def _screen() -> Screen | None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _notebook
-    is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return _terminal if is_terminal and not _is_worker() else None
+    return _terminal if is_terminal() and os.environ.get("TERM") != "dumb" and not _is_worker() else None
+
+
+def is_terminal() -> bool:
+    """Whether errors go to a terminal: never where the stream is closed, or is none of Python's own."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except Exception:  # whatever a program put in its place: no work may fail of it
+        return False
 
 
 def _is_worker() -> bool:

@@ -116,6 +116,7 @@ def release_document(release: Release) -> Document:
         short=(
             f"{_short_numbers(numbers)}. {useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
+            *(() if release.mark is None else (release.mark.fact.lines[0],)),
             next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
