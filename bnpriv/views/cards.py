@@ -47,6 +47,7 @@ from bnpriv.text import (
     upper_chance,
     upper_text,
     visible,
+    width,
     wrapped,
 )
 
