@@ -192,18 +192,18 @@ def test_a_plan_puts_what_holds_for_drawn_models_only_last() -> None:
     assert last[-1]
     assert not last[0]
     assert made.calibrations[-1].expected_error < made.best.expected_error
-    assert "OptimalMechanism(): for the models drawn only" in made.text
+    assert re.search(r"^OptimalMechanism\(\): .*; for the models drawn only$", made.text, re.MULTILINE)
     assert "the least expected error first; after them what holds for the models drawn only\n" in made.text
 
 
 def test_where_no_draw_needs_noise_none_decides_it() -> None:
     free = bp.TightMechanism().calibrate(framework(0), "sum(y)", 50.0)
     assert free.scale == 0
-    assert "draws from a posterior" in free.explain()
-    assert "decides the noise" not in free.explain()
+    assert "draws from a posterior" in free.text
+    assert "decides the noise" not in free.text
     assert len(free.certificate.reasons) == 2
     assert free.certificate.reasons[1].endswith("more decisions, for which no more noise is needed.")
-    assert "decides the noise" in bp.TightMechanism().calibrate(framework(0), "sum(y)", 0.5).explain()
+    assert "decides the noise" in bp.TightMechanism().calibrate(framework(0), "sum(y)", 0.5).text
 
 
 def test_the_share_is_that_of_the_best_of_all_scales_of_a_plan() -> None:

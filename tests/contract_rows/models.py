@@ -36,7 +36,7 @@ def _(folder: Path) -> str:
     told = float(bp.max_influence(with_zero, {"x"}, "s"))
     assert abs(told - math.log(4)) < 1e-12
     frame = framework(with_zero)
-    report = str(bp.influence_report(frame))
+    report = bp.influence_report(frame).text
     calibration = bp.ColumnMechanism().calibrate(frame, bp.total("x"), epsilon=1.0)
     assert "Left out, as a secret has probability zero" in report
     none = Network(
