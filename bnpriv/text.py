@@ -371,6 +371,17 @@ def wrapped(text: str, most: int) -> list[str]:
     return [*lines, line]
 
 
+def clipped(text: str, most: int) -> str:
+    """The first words of a text, in at most `most` columns of a terminal; names would lose their middle.
+
+    Examples
+    --------
+    >>> clipped("a proved bound", 14), clipped("a proved bound", 13)
+    ('a proved bound', 'a proved ...')
+    """
+    return text if width(text) <= most else f"{wrapped(text, most - 4)[0]} ..."
+
+
 def width(text: str) -> int:
     """Return how many columns a terminal needs for a text.
 

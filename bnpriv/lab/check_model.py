@@ -126,7 +126,7 @@ def _split(counts: IntArray, law: FloatArray) -> float:
 # Does public data contradict the model? Every row of every table tested, with the level held over all rows.
 # --------------------------------------------------------------------------------------------------
 
-MOST_PRINTED = 3
+ROWS_PRINTED = 3
 """Contradicted rows that are printed."""
 
 MOST_SHOWN_ROWS = 20
@@ -292,7 +292,7 @@ class ModelCheck(Shown):
             headline=self._verdict().removesuffix("."),
             tone="plain" if not self.rows else "good" if self.surviving else "poor",
             short=(
-                *(f"{row.row}: {row.finding}" for row in shown[:MOST_PRINTED] if row.adjusted <= self.level),
+                *(f"{row.row}: {row.finding}" for row in shown[:ROWS_PRINTED] if row.adjusted <= self.level),
                 *([*self._notes()][:-1]),
                 "What is not contradicted is not thereby true. "
                 + ("Next: bp.plan(...)." if self.surviving else "Next: mend these rows, or add a model that fits."),

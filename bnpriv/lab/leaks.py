@@ -201,7 +201,7 @@ class Leaks(Shown):
     def document(self) -> Document:
         """Return what is told about every attribute, the most first."""
         longest = max((row.nats for row in self.rows if math.isfinite(row.nats)), default=1.0)
-        more = len(self.rows) - MOST_PRINTED
+        more = len(self.rows) - LEAKS_PRINTED
         what = "an exact answer tells about every attribute" if self.records == 1 else "one record's columns tell"
         rows: list[tuple[tuple[Name], Cell, str, str]] = []
         for row in self.rows:
@@ -219,7 +219,7 @@ class Leaks(Shown):
             headline=("What ", Code(str(self.query)), " tells"),
             lead=("It reads ", Names(tuple(self.query.columns)), "."),
             short=(
-                *(_line(row) for row in self.rows[: MOST_PRINTED + (more == 1)]),
+                *(_line(row) for row in self.rows[: LEAKS_PRINTED + (more == 1)]),
                 *((f"and {more:,} more attributes, about which no more is told",) if more > 1 else ()),
                 f"That is what {'an exact answer' if self.records == 1 else 'one record'} tells; noise tells less.",
                 "Next: bp.plan(framework, query, epsilon) finds the noise that hides it.",
@@ -301,7 +301,7 @@ def _cell(nats: float, longest: float, name: str, more: str = "") -> Cell:
     return Cell(times_text(nats) + more, drawing=bar)
 
 
-MOST_PRINTED = 4
+LEAKS_PRINTED = 4
 """Attributes that are printed."""
 
 

@@ -74,7 +74,7 @@ LISTED_PAIRS = 20
 """What is listed of a larger one."""
 
 
-MOST_PRINTED = 4
+INFLUENCES_PRINTED = 4
 """Influences that are printed."""
 
 
@@ -203,7 +203,7 @@ class InfluenceMatrix(Shown):
     def _strongest(self) -> tuple[str, ...]:
         """The largest influences, in lines of what is printed."""
         known = np.nan_to_num(self.values, nan=-1.0, posinf=np.inf)
-        order = np.unravel_index(np.argsort(-known, axis=None)[:MOST_PRINTED], known.shape)
+        order = np.unravel_index(np.argsort(-known, axis=None)[:INFLUENCES_PRINTED], known.shape)
         places: list[tuple[int, int]] = list(zip(*(each.tolist() for each in order), strict=True))
         lines = [
             f"{name_text(self.columns[k])} moves the odds on {name_text(self.protected[row])} "

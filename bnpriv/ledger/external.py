@@ -19,7 +19,7 @@ from bnpriv.kind import notion_of
 from bnpriv.render.document import Document, fact
 from bnpriv.shown import Shown
 from bnpriv.tables.private_table.hidden import loss_of_measurement, twice
-from bnpriv.text import and_text, by_times, full_text, name_text, set_text, upper_text, visible
+from bnpriv.text import and_text, by_times, full_text, name_text, set_text, upper_chance, upper_text, visible
 from bnpriv.views.calibration import guarantee_section
 from bnpriv.views.cards import short_guarantee
 
@@ -167,8 +167,9 @@ class ExternalReport(Shown):
     def document(self) -> Document:
         """How far it moves the odds on each secret, and what would hold without looking at what it reads."""
         release, promised = self.release, self.guarantee
-        moved = f"moves the odds on {and_text(promised.protected)} {by_times(promised.epsilon)}"
-        moved += f", but for delta {full_text(promised.delta)}" if promised.delta else ""
+        moves = "raises" if promised.delta else "moves"
+        moved = f"{moves} the odds on {and_text(promised.protected)} {by_times(promised.nats)}"
+        moved += f", except with probability {upper_chance(promised.failure)}" if 0 < promised.failure < 1 else ""
         about = [
             fact(
                 f"About {name_text(share.protected)}",

@@ -246,7 +246,7 @@ def _share(total: Fraction, budget: Budget) -> float:
 MOST_ROWS_OF_HISTORY = 50
 """Releases that are listed, the last ones."""
 
-MOST_LISTED = 6
+RELEASES_PRINTED = 6
 """Of them that are printed."""
 
 MOST_KEY_LETTERS = 20
@@ -412,7 +412,7 @@ class History(Shown):
     @property
     def listed(self) -> tuple[Text, ...]:
         """The last releases, in a line of what is printed each."""
-        return tuple(map(_listed, self.releases[-MOST_LISTED:]))
+        return tuple(map(_listed, self.releases[-RELEASES_PRINTED:]))
 
     @property
     def document(self) -> Document:

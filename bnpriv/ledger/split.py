@@ -609,7 +609,7 @@ class BudgetSplit(Shown):
             kicker="bnpriv plan of a session: nothing is spent by asking",
             headline=f"{many:,} questions for epsilon {upper_text(self.epsilon, 6)}{out}",
             lead=self._lead(),
-            short=(*self.short_lines(self.error), self._lead(), NEXT),
+            short=(*self.short_lines(self.error), self._lead(), SPLIT_NEXT),
             number=upper_text(self.epsilon, 6),
             facts=(
                 self.error_fact(self.error),
@@ -622,7 +622,7 @@ class BudgetSplit(Shown):
             sections=(
                 Section(
                     title="What each question gets",
-                    blocks=(self.releases_table(), Paragraph(f"{NEXT} {TOGETHER}", soft=True)),
+                    blocks=(self.releases_table(), Paragraph(f"{SPLIT_NEXT} {TOGETHER}", soft=True)),
                     explained=True,
                 ),
             ),
@@ -702,7 +702,7 @@ class BudgetSplit(Shown):
         return f"BudgetSplit(releases={len(self.calibrations)}, epsilon={self.epsilon:.6g})"
 
 
-NEXT = "Next: session.release(calibration) for each of .calibrations, in any order. Nothing is spent yet."
+SPLIT_NEXT = "Next: session.release(calibration) for each of .calibrations, in any order. Nothing is spent yet."
 
 TOGETHER = "Their epsilons alone may add up to more than the budget: together they tell no more than it."
 """Said below a table of releases."""

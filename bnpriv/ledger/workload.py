@@ -552,7 +552,7 @@ MOST_WORTHS = 3
 # --------------------------------------------------------------------------------------------------
 
 
-MOST_NUMBERS = 6
+WORKLOAD_NUMBERS = 6
 """Numbers of an answer that are printed."""
 
 
@@ -586,10 +586,10 @@ class WorkloadAnswer:
         errs = errs if known else [""] * len(self.values)
         numbers = zip(self.labels, self.values, errs, strict=True)
         lines = [f"{visible(label)} = {number_text(value)}{told}" for label, value, told in numbers]
-        return "\n".join(shorter(lines, MOST_NUMBERS))
+        return "\n".join(shorter(lines, WORKLOAD_NUMBERS))
 
 
-NEXT = "Next: session.release_workload(workload) charges it and works out all answers. Nothing is spent yet."
+WORKLOAD_NEXT = "Next: session.release_workload(workload) charges it and works out all answers. Nothing is spent yet."
 
 
 @final
@@ -705,13 +705,13 @@ class Workload(Shown):
             kicker="bnpriv workload: nothing is spent by asking",
             headline=f"{len(self.queries):,} questions from {asked:,} release{'s' if asked > 1 else ''} for epsilon "
             f"{upper_text(self.split.epsilon, 6)}",
-            short=(*self.split.short_lines(self.error), NEXT),
+            short=(*self.split.short_lines(self.error), WORKLOAD_NEXT),
             number=upper_text(self.split.epsilon, 6),
             facts=(
                 self.split.error_fact(self.error),
                 fact("If each question is asked by itself", f"{upper_percent(self.alone)}"),
             ),
-            answer=(Paragraph(NEXT, soft=True),),
+            answer=(Paragraph(WORKLOAD_NEXT, soft=True),),
             sections=(
                 Section(
                     title="What each question gets",

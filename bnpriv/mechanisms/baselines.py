@@ -240,7 +240,6 @@ class _HidesRecords:
     large_delta: bool
     claim: ClassVar[str]
     needs_model: ClassVar[bool] = False
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     @abstractmethod
     def _hidden(self, framework: Framework) -> int:

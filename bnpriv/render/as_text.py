@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bnpriv.render import document as doc
-from bnpriv.render.document import Block, Document, Fact, Inline, Text, parts_of
-from bnpriv.text import Json, name_text, shorten, table_text, visible, width, wrapped
+from bnpriv.render.document import Block, Document, Fact, Inline, Kept, Text, parts_of
+from bnpriv.text import Json, clipped, name_text, shorten, table_text, visible, width, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # Documents as plain text, in which no name can steer a terminal or begin a line of its own.
@@ -39,19 +39,26 @@ SCREEN = 40
 def short_text(document: Document) -> str:
     """A document in at most 8 lines: the headline and what is printed below it.
 
-    What has no room is left out; the headline is cut before, and what to do next, the last, always stands.
+    Where there is no room the headline is cut, then the last lines are left out, and what comes first is cut: never
+    what is promised (`Kept`), nor what to do next, the last.
     """
     said = document.short or (document.lead, *map(_fact, document.facts))
-    lines = [wrapped(line, PRINTED_WIDTH) for line in (_headline(document), *map(inline, said)) if line]
-    if sum(map(len, lines)) > LINES_PRINTED and len(lines[0]) > 1:
-        lines[0] = [shorten(_headline(document), PRINTED_WIDTH)]
+    told = [each for each in (_headline(document), *said) if each]
+    lines = [wrapped(inline(each), PRINTED_WIDTH) for each in told]
+
+    def over() -> bool:
+        return sum(map(len, lines)) > LINES_PRINTED
+
+    if over():
+        lines[0] = [_in_a_line(inline(told[0]))]
+    for place in range(len(told) - 2, 1, -1):
+        if over() and not isinstance(told[place], Kept):
+            lines[place] = []
+    if over() and len(told) > 2 and not isinstance(told[1], Kept):
+        lines[1] = [clipped(inline(told[1]), PRINTED_WIDTH)]
     *first, last = lines
-    kept: list[str] = []
-    for each in first:
-        if len(kept) + len(each) + len(last) > LINES_PRINTED:
-            break
-        kept += each
-    return "\n".join([*kept, *last][:LINES_PRINTED])
+    kept = [row for each in first for row in each]
+    return "\n".join([*kept[: LINES_PRINTED - len(last)], *last][:LINES_PRINTED])
 
 
 def screen_text(document: Document) -> str:
@@ -61,7 +68,8 @@ def screen_text(document: Document) -> str:
     """
     told = [each for each in document.sections if each.explained]
     answer = _blocks(document.answer, PRINTED_WIDTH)
-    parts = [_joined([_headline(document), inline(document.lead)]), answer, ""]
+    opened = [shorten(said, 4 * PRINTED_WIDTH) for said in (_headline(document), inline(document.lead))]
+    parts = [_joined(opened), answer, ""]
     parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
     lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
     left, kept = SCREEN - len(lines[0]), {0}
@@ -77,6 +85,12 @@ def screen_text(document: Document) -> str:
             left -= len(lines[place]) + 1
             again |= set(told[place - 3].answers) if place > 2 else set()
     return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
+
+
+def _in_a_line(text: str) -> str:
+    """A text, or its ends, in one line that is printed; letters may take two columns each."""
+    short = shorten(text, PRINTED_WIDTH)
+    return short if width(short) <= PRINTED_WIDTH else shorten(text, PRINTED_WIDTH // 2)
 
 
 def _rows(line: str) -> list[str]:

@@ -51,6 +51,12 @@ class Strong:
     text: str
 
 
+class Kept(str):
+    """A line that is printed of a result whatever else has no room: what it promises."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Badge:
     """A word in a coloured box; the word says all, the colour only helps."""

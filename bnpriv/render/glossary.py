@@ -16,8 +16,9 @@ WORDS: Mapping[str, str] = {
     "nat": "A unit for factors on the odds: their natural logarithm. 0.1 nats are 1.11 times, 1 nat is 2.72 times, 2 "
     "nats are 7.39 times, 5 nats are 149 times.",
     "influence": "By how many times seeing some columns can move the odds between two secrets of a protected "
-    "attribute, at worst: over everything that may be seen, all pairs of secrets and all models.",
-    "epsilon": "The budget in nats: by how much an answer may move the odds at most. Epsilon 1 is 2.72 times.",
+    "attribute, at worst: over everything that may be seen, all protected pairs and all models.",
+    "epsilon": "The budget in nats: by how much an answer may move the odds at most. Epsilon 1 is 2.72 times. "
+    "With a delta above 0 they may rise by twice as many times, and more with a probability of at most 2 delta.",
     "delta": "What a bound on the odds leaves out: what has probability p under one secret has at most exp(epsilon) p "
     "+ delta under the other.",
     "secret": "What nobody is to learn: one of the things that may be true of what is protected. Two of them that are "
@@ -52,7 +53,9 @@ KEPT = ("svg", "code", "bdi", "summary", "h1", "h2", "h3", "h4", "th", "dt", "ca
 HIDDEN = ('aria-hidden="true"', 'class="kicker"', 'id="words"')
 """The same of elements with these: what no screen reader reads, what is above the finding, the explanations."""
 
-EXPLAINED = re.compile(rf"(?<![\w-])({'|'.join(WORDS)})s?(?![\w-])", re.IGNORECASE)
+# what stands beside an equals sign is a column, or a value of one
+EXPLAINED = re.compile(rf"(?<![\w-])(?<!= )({'|'.join(WORDS)})s?(?![\w-]| =)", re.IGNORECASE)
+NAMED = re.compile(r'<bdi class="name">([^<]*)</bdi>')
 
 
 def words_in(text: str) -> list[str]:
@@ -82,12 +85,18 @@ def with_words(document: Document) -> Document:
 def marked(body: Html) -> Html:
     """Markup in which the first mention of every word is explained to whoever points at it or reaches it by keyboard.
 
+    A word that is a name on this page is not.
+
     Examples
     --------
     >>> print(marked(Html("<p><code>nat</code> a nat, a nat</p>")).split(" title=")[0])
     <p><code>nat</code> a <dfn tabindex="0"
     """
-    seen, inside, parts = set[str](), list[str](), re.split(f"({TAG.pattern})", body)
+    seen, inside, parts = (
+        {name.lower() for name in NAMED.findall(body)},
+        list[str](),
+        re.split(f"({TAG.pattern})", body),
+    )
 
     def explained(found: re.Match[str]) -> str:
         word = found[1].lower()

@@ -195,7 +195,7 @@ MOST_LABEL_LETTERS = 60
 
 MOST_EXTRA_COLUMNS = 30
 
-MOST_PRINTED = 4
+PROBLEMS_PRINTED = 4
 """Problems that are printed, those of the most rows first."""
 
 WARNING = "This shows values of the table itself, without any noise. No release depends on it."
@@ -274,8 +274,8 @@ class DataCheck(Shown):
             lead=WARNING,
             short=(
                 f"Rows: {self.rows:,}; declared: {self.records:,}.",
-                *map(_line, sorted(self.findings, key=lambda each: -(each.rows or math.inf))[:MOST_PRINTED]),
-                *((f"and {more:,} more",) if (more := count - MOST_PRINTED) > 0 else ()),
+                *map(_line, sorted(self.findings, key=lambda each: -(each.rows or math.inf))[:PROBLEMS_PRINTED]),
+                *((f"and {more:,} more",) if (more := count - PROBLEMS_PRINTED) > 0 else ()),
                 "Next: bp.plan(framework, query, epsilon)." if self.is_well else "Next: .explain() or --full: all.",
             ),
             number=f"{count}",

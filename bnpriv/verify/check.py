@@ -35,7 +35,7 @@ MALFORMED = (
 )
 
 
-NEXT = (
+AFTERWARDS = (
     "Next: give both files to whoever wants to check it again.",
     "Next: do not rely on it; calibrate again with the framework that is meant.",
     "Next: nothing is shown either way; docs/verify.md says what can be replayed.",
@@ -73,7 +73,7 @@ class Verdict:
 
     def __str__(self) -> str:
         trusted = [f"Left to trust: {'; '.join(self.trusted)}."] if self.trusted else []
-        lines = [f"{self.status}: {self.text}.", *trusted, NEXT[self.code]]
+        lines = [f"{self.status}: {self.text}.", *trusted, AFTERWARDS[self.code]]
         return "\n".join(row for line in lines for row in textwrap.wrap(line, 100, break_on_hyphens=False))
 
 

@@ -326,7 +326,7 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     if found is None or reach == 0:
         return ()
     low, high, label = found
-    error = f"95 % of releases err by at most {upper_text(reach)}"
+    error = f"95 % of releases err by at most {upper_text(reach)}{averaged_text(calibration)}"
     desc = f"The range of {label}: {number_text(low)} to {number_text(high)}; {error}, "
     desc += f"{upper_percent(reach / (high - low))} of the range."
     bar = noise_bar(high - low, reach, title="Noise against the range of the answer", desc=desc)
@@ -548,13 +548,21 @@ def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline
     )
 
 
+LONG_GUARANTEE = 2_500
+"""Letters of a guarantee that leave room for more on a screen."""
+
+
 def guarantee_section(guarantee: Guarantee) -> Section:
-    """Return the guarantee, word for word."""
+    """Return the guarantee, word for word; what fills a screen is explained in short."""
+    sentence = guarantee.sentence
+    fits = len(sentence) <= LONG_GUARANTEE
+    sees = guarantee.seen or ("the answer" if guarantee.answers == 1 else "all answers")
     return Section(
-        title="The guarantee, word for word",
+        title="The guarantee, word for word" if fits else "The guarantee",
         id="guarantee",
-        blocks=(doc.Quote(guarantee.sentence),),
+        blocks=(doc.Quote(sentence),),
         explained=True,
+        in_short=() if fits else tuple(map(Paragraph, short_guarantee(guarantee, sees))),
         answers=("What is protected", "From whom", "What it can change", "Source of the model"),
     )
 

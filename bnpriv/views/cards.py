@@ -14,13 +14,14 @@ from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
-from bnpriv.render.as_text import LINES_PRINTED
+from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.document import (
     Block,
     Code,
     Document,
     Fact,
     Figure,
+    Kept,
     Name,
     Names,
     Paragraph,
@@ -35,6 +36,7 @@ from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html
 from bnpriv.text import (
     SPELLED,
     and_text,
+    clipped,
     factor_text,
     full_text,
     name_text,
@@ -46,6 +48,7 @@ from bnpriv.text import (
     upper_text,
     visible,
     width,
+    wrapped,
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -227,52 +230,58 @@ HOW_SURE: dict[Kind, str] = {
 """How well the noise is known to be enough."""
 
 
-def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[str, ...]:
+def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[Kept, ...]:
     """What is protected from whom, at what strength, and under which model: at most five lines of what is printed."""
-    return (short_protected(guarantee, sees), f"Strength: {_strength(guarantee)}.", _model(guarantee))
+    lines = short_protected(guarantee, sees), _strength(guarantee), _model(guarantee)
+    return tuple(map(Kept, lines))
 
 
 def short_protected(guarantee: Guarantee, sees: str = "the answer") -> str:
     """What is protected from whom, and that single records are not where they are not."""
     records = "" if guarantee.single_values or guarantee.baseline_text else "; single records are not"
-    opened = f"Protected from anybody who sees {sees}: "
-    return f"{fitted(opened, guarantee.secrets, MOST_SAID - len(records))}{records}."
+    return fitted(f"Protected from anybody who sees {sees}: ", guarantee.secrets, f"{records}.")
 
 
-def fitted(opened: str, secrets: Sequence[ProtectedSecret], most: int = MOST_SAID) -> str:
-    """What is protected, in so many letters: of one secret its middle goes, of several all but the columns."""
-    said, room = "; ".join(map(str, secrets)), most - len(opened)
-    if width(said) <= room:
-        return f"{opened}{said}"
+def fitted(opened: str, secrets: Sequence[ProtectedSecret], end: str = ".") -> str:
+    """What is protected, in two lines: of one secret its middle goes, of several all but the columns."""
     named = f"{'; '.join(each.secret for each in secrets)} (the pairs that .explain() names)"
-    if len(secrets) > 1:
-        return f"{opened}{named if width(named) <= room else _counted(secrets)}"
-    (only,) = secrets
-    return f"{opened}{shorten(only.secret, room - 40)} ({shorten(only.pairs, 36)})"
+    counted = [f"{len(secrets)} secrets, of {some_text([each.attribute for each in secrets], few)}" for few in (3, 1)]
+    (only, *others), room = secrets, MOST_SAID - len(opened + end) - 40
+    shorter = [f"{shorten(only.secret, most)} ({shorten(only.pairs, 36)})" for most in (room, 30, 16)]
+    said = "; ".join(map(str, secrets)), *([named, *counted] if others else shorter)
+    return _in_two_lines(f"{opened}{each}{end}" for each in said)
 
 
-def _counted(secrets: Sequence[ProtectedSecret]) -> str:
-    return f"{len(secrets)} secrets, of {some_text([each.attribute for each in secrets], 3)}"
+def _in_two_lines(texts: Iterable[str]) -> str:
+    """The first text that is printed in two lines, else the last."""
+    text = ""
+    for text in texts:
+        if len(wrapped(text, PRINTED_WIDTH)) <= 2:
+            break
+    return text
 
 
 def _strength(guarantee: Guarantee) -> str:
     """How far odds, and beliefs where they are bounded, can move, how often further, and how sure that is."""
     sure = "" if guarantee.confidence is None else f", with confidence {percent_of(guarantee.confidence)} %"
+    promised = f"({budget_text(guarantee)}{sure})"
     if math.isinf(guarantee.nats):
-        return f"no factor bounds the odds ({budget_text(guarantee)}{sure})"
+        return f"Strength: no factor bounds the odds {promised}."
     some = some_text(guarantee.with_belief, 2)
     of = "" if guarantee.with_belief == guarantee.protected else f" in a secret of {some}"
     belief = f", a belief of 10 %{of} to at most {guarantee.moved_text()}" if guarantee.with_belief else ""
-    rare = f", except with probability {upper_chance(guarantee.failure)}" if guarantee.failure else ""
-    moved = f"odds move by at most {factor_text(guarantee.nats)} times"
-    return f"{moved}{belief}{rare} ({budget_text(guarantee)}{sure})"
+    # with a delta only one way is bounded: down they may move further a little more often
+    rare = f", except with probability {upper_chance(guarantee.failure)} if one of the two is true"
+    rise, rare = ("rise", rare) if guarantee.failure else ("move", "")
+    moved = f"Strength: odds {rise} by at most {factor_text(guarantee.nats)} times"
+    return _in_two_lines(f"{moved}{each}{rare} {promised}." for each in (belief, ""))
 
 
 def budget_text(guarantee: Guarantee) -> str:
-    """Epsilon and, where it is above 0, delta, both rounded up where they are computed numbers."""
-    epsilon, delta = (full_text(each) for each in (guarantee.epsilon, guarantee.delta))
-    epsilon = epsilon if len(epsilon) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
-    delta = delta if len(delta) <= WRITTEN_DIGITS else full_text(rounded_up(guarantee.delta))
+    """Epsilon and, where it is above 0, delta, rounded up where they are computed numbers."""
+    asked, delta = full_text(guarantee.epsilon), full_text(guarantee.delta)
+    epsilon = asked if len(asked) <= WRITTEN_DIGITS else upper_text(guarantee.epsilon)
+    delta = delta if len(delta) <= 2 * WRITTEN_DIGITS else full_text(rounded_up(guarantee.delta))
     return f"epsilon {epsilon}" + (f", delta {delta}" if guarantee.delta else "")
 
 
@@ -288,11 +297,9 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    told, room = visible(believed + (source or "source not stated")), 92 - len(known)
-    told = told if len(told) <= room else BRACKETS.sub("", told)
-    # a sentence loses its end, where names would lose their middle
-    cut = told if len(told) <= room else f"{told[: room - 4].rpartition(' ')[0] or told[: room - 4]} ..."
-    return f"Model: {cut}{known}."
+    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 8 - len(known)
+    told = told if width(told) <= room else BRACKETS.sub("", told)
+    return f"Model: {clipped(told, room)}{known}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:

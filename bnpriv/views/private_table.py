@@ -47,7 +47,7 @@ REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
-NO_TABLE = "Next: change what is said to be in the way, or release single answers: bp.plan(framework, query, epsilon)."
+NEXT_WITHOUT_TABLE = "Next: change what is in the way, or release single answers: bp.plan(framework, query, epsilon)."
 
 TABLE_NEXT = "Next: hand on .table, or ask .answer(query). A second table or a release beside it does cost."
 
@@ -232,7 +232,7 @@ def plan_document(plan: Any) -> Document:
         if best is not None
         else "No private table of this kind can be handed on",
         lead=ANY_USE if possible else "",
-        short=(*refused, NO_TABLE)
+        short=(*refused, NEXT_WITHOUT_TABLE)
         if best is None
         else (
             f"On average it leaves out {plan.left_out(best.form):,.0f} records"

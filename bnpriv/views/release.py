@@ -33,7 +33,15 @@ from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
 from bnpriv.text import number_text, shown_number
-from bnpriv.views.calibration import answer_facts, calibration_sections, next_step, query_text, verdict_badge
+from bnpriv.views.calibration import (
+    answer_facts,
+    averaged_text,
+    calibration_sections,
+    next_step,
+    query_text,
+    share_text,
+    verdict_badge,
+)
 from bnpriv.views.cards import short_guarantee
 
 if TYPE_CHECKING:
@@ -85,8 +93,8 @@ class ShownNumber:
 
 def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
-    calibration = release.calibration
-    badge = verdict_badge(calibration)
+    calibration, numbers = release.calibration, shown_numbers(release)
+    badge, useful = verdict_badge(calibration), calibration.useful
 
     def facts() -> tuple[Fact, ...]:
         said = [*service("release.questions")(calibration, 1.0 if release.mark is None else release.mark.budget)]
@@ -104,15 +112,15 @@ def release_document(release: Release) -> Document:
         headline=(*query_text(calibration.query), " released"),
         verdict=badge.text,
         tone=badge.tone,
-        lead=str(calibration.useful),
+        lead=f"{useful.words}. {share_text(calibration)}" if averaged_text(calibration) else str(useful),
         short=(
-            f"{_short_numbers(shown_numbers(release))}. {calibration.useful.words}.",
+            f"{_short_numbers(numbers)}. {useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
             *(() if release.mark is None else (release.mark.fact.lines[0],)),
             next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
         facts=later(facts),
         sections=later(sections),
         data=later(release.to_dict),
@@ -129,6 +137,10 @@ def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
     said = [number.words for number in numbers]
     kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
     return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
+
+
+def _beside(numbers: Sequence[ShownNumber]) -> str:
+    return " Noise is not cut." if any(number.is_beside for number in numbers) else ""
 
 
 def shown_numbers(release: Release) -> list[ShownNumber]:

@@ -38,7 +38,7 @@ from bnpriv.text import (
     visible,
 )
 from bnpriv.views.accountant import PRIVATE_TABLE
-from bnpriv.views.cards import sureness_fact
+from bnpriv.views.cards import short_guarantee, sureness_fact
 from bnpriv.views.release import beside_fact, shown_numbers
 
 MOST_ASKED_SHOWN = 8
@@ -68,6 +68,7 @@ class Statement(Shown):
     framework: Any = None
     needs_model: bool = True
     real_records: bool = False
+    outside: bool = False
     when: str = ""
     asked: str = "asked for with the release"
 
@@ -79,7 +80,12 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        decisions = doc.Table(caption="", header=("what", "as it is", "decided"), rows=[row[1:4] for row in rows])
+        decisions = doc.Table(
+            caption="",
+            header=("what", "as it is", "decided"),
+            rows=[row[1:4] for row in rows],
+            more="Who decided, and what is a default, is as it was declared; nobody checked it for this page.",
+        )
         criteria = doc.Table(
             caption="The criteria of opinion 05/2014 of the Article 29 Working Party",
             header=("criterion", "what this page says of it", "what it does not"),
@@ -100,8 +106,7 @@ class Statement(Shown):
             headline="What was published, and what nobody can conclude from it",
             short=(
                 f"Published: {'; '.join(map(inline, self.lines))}",
-                limits[0],
-                f"The odds between two such values move {by_times(self.guarantee.nats)}{_rare(self.guarantee)}.",
+                *short_guarantee(self.guarantee, self.it.rstrip(",")),
                 "Next: .to_docx(FILE) or .to_html(FILE), which is one page to hand over.",
             ),
             sections=tuple(
@@ -149,7 +154,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
             *_kept(release, replay, "release"),
         ),
         framework=made.framework,
-        needs_model=made.mechanism.needs_model,
+        needs_model=made.mechanism.needs_model or made.guarantee.without_model is not None,
     )
 
 
@@ -157,7 +162,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
     """The statement on a private table; see `PrivateTable.statement`."""
     rule = made.rule
     return Statement(
-        lines=(f"a whole table of {sum(made.sizes):,} records, which may be used for anything",),
+        lines=(f"a whole table of {sum(made.sizes):,} real records, of persons who are not protected, for any use",),
         it="the table, or whatever is made of it,",
         schema=rule.classes.schema,
         guarantee=rule.guarantee,
@@ -180,8 +185,13 @@ def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: 
         fact("Hash of the ledger's last row", (Code(session.head),)),
         fact("To check the ledger again", (Code(shlex.join(["bnpriv", "ledger", "verify", kept])),)),
     )
+    outside = sum(made.entry.record is not None for made in releases)
+    if outside:
+        promised = f"{outside:,} of the releases, taken as declared: what those tools promise is not checked here"
+        ledger = fact("Of other tools", promised), *ledger
+    questions = "1 question" if len(releases) == 1 else f"{len(releases):,} questions"
     return Statement(
-        lines=(f"answers to {len(releases):,} questions, kept in the ledger", *asked, *more),
+        lines=(f"answers to {questions}, kept in the ledger", *asked, *more),
         it="all that was released",
         schema=session.framework.schema,
         guarantee=guarantee,
@@ -190,6 +200,7 @@ def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: 
         framework=session.framework,
         needs_model=any(made.entry.family != "column" for made in releases),
         real_records=any(made.entry.mechanism == PRIVATE_TABLE for made in releases),
+        outside=outside > 0,
         asked=f"added up over all of it, within a budget of epsilon {full_text(float(budget.epsilon))}",
         when=days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
     )
@@ -210,7 +221,8 @@ def _limits(page: Statement) -> Iterable[str]:
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
         return
-    moved = f"move {by_times(guarantee.nats)}{_rare(guarantee)}"
+    # with a delta only one way is bounded: down they may move further a little more often
+    moved = f"{'rise' if guarantee.delta else 'move'} {by_times(guarantee.nats)}{_rare(guarantee)}"
     yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
     if guarantee.kind == "estimate":
         yield "This rests on an estimate, not on a proof."
@@ -269,6 +281,7 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
     # a tenth of the range in one digit, as people think of numbers
     start = float(f"{low + (high - low) / 10:.1g}")
+    start = float(math.ceil(start)) if secret.distance >= 1 else start
     step = float(math.floor(secret.distance)) if secret.distance >= 1 else secret.distance
     start = start if low <= start and start + step <= high else low
     return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
@@ -299,6 +312,8 @@ def _criteria(page: Statement) -> Sequence[Sequence[Text]]:
     """What the page says, and does not, of each way in which data may fail to be anonymous."""
     said, alone = "only the numbers above are published, no records", "whether they tell something of one person alone"
     linked = "whether they can be joined with other data on the same persons"
+    if page.outside:
+        said = "nothing: other tools released some of it"
     if page.real_records:
         said, alone = "nothing: real records are handed on", "whether a person can be found by what is known of them"
         linked = "whether records can be joined with other data"
@@ -348,9 +363,9 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
         ("delta", "leeway (delta)", delta, page.asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
-        told = visible(page.said.get(name, ""))
-        if told.startswith("default"):
-            why = told.removeprefix("default").strip(" :")
+        told = visible(page.said.get(name, "")).strip()
+        if told[: len("default")].lower() == "default":
+            why = told[len("default") :].strip(" :")
             yield name, what, value, "a default that nobody decided" + (f" ({why})" if why else ""), "default"
         elif value:
             stated = f"decided: {told}" if told else f"{source}; no reason is stated"

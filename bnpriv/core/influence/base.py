@@ -459,14 +459,14 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
     """
     require_network(network)
     network.require(protected)
-    influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
+    with progress("computing what columns tell"):
+        influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
     if influence.pair is None:
         raise impossible_secrets(protected)
     if influence.unknown is not None:
         why = influence.unknown
         raise NetworkError(why.required, found=why.found, remedy=why.remedy)
-    with progress("computing what columns tell"):
-        return influence
+    return influence
 
 
 def impossible_secrets(protected: str) -> SecretError:

@@ -181,8 +181,8 @@ class Mechanism(ABC):
     fixed_shape: ClassVar[bool] = False
     """Whether the noise has a shape of its own, so that parts take no weights."""
 
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The allowed values of options that are names."""
+    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
+    """The allowed values of options that are names; most have no other than the noise."""
 
     checked: ClassVar[Mapping[str, Callable[[str, object], object]]] = {}
     """How other options are checked; options in neither mapping are booleans."""

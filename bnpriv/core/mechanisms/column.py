@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -63,7 +62,6 @@ class ColumnMechanism(Mechanism):
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "column.md"
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
     needs_model: ClassVar[bool] = False
 
     def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -64,7 +63,6 @@ class MarkovQuiltMechanism(Mechanism):
     noise: ContinuousNoise = "laplace"
     large_delta: bool = False
     claim: ClassVar[str] = "markov_quilt.md"
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = influences(framework)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -92,7 +92,6 @@ class WassersteinMechanism(Mechanism):
     large_delta: bool = False
     claim: ClassVar[str] = "wasserstein.md"
     compares_laws: ClassVar[bool] = True
-    choices: ClassVar[Mapping[str, tuple[str, ...]]] = {"noise": ("laplace", "gaussian")}
 
     def _decide(self, framework: Framework, query: Query, epsilon: float, delta: float) -> Search | Refusal:
         evidence = laws(framework, query)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -31,7 +30,7 @@ from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.core.queries.base import Indicator
-from bnpriv.core.queries.contribution import Leaf
+from bnpriv.core.queries.contribution import COMPARED, Leaf
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, columns_of, most_of
 from bnpriv.core.queries.predicates import IsIn, Truths, truth
 from bnpriv.core.schema import Column, is_whole
@@ -60,15 +59,6 @@ FEW_STEPS = 200
 
 MOST_COUNTED = 5_000
 """Cells that are drawn from a multinomial law where values are summed."""
-
-COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
 
 
 Group = tuple[tuple[str, ...], tuple[int, ...]]
@@ -234,7 +224,7 @@ def _holds(leaf: Leaf, values: NDArray[Any]) -> Truths:
     """Compare values of a column, numbers or categories, with the constants of a comparison."""
     if isinstance(leaf, IsIn):
         return np.array([value in leaf.values for value in values.tolist()], dtype=bool)
-    return np.asarray(COMPARE[leaf.operator](values, leaf.value))
+    return np.asarray(COMPARED[leaf.operator](values, leaf.value))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -244,14 +244,14 @@ class TableAnswer(tuple[float, ...]):
 
     def __str__(self) -> str:
         both = zip(self.labels, self, strict=True)
-        lines = [*shorter([f"{visible(label)} = {number_text(value)}" for label, value in both], MOST_NUMBERS)]
+        lines = [*shorter([f"{visible(label)} = {number_text(value)}" for label, value in both], TABLE_NUMBERS)]
         if (error := self.error) is not None:
             whole = " of all numbers together" if len(self) > 1 else ""
             lines.append(f"Mean error{whole}: about {number_text(error, 2)}, estimated by the first model.")
         return "\n".join([*lines, "It is worked out of the private table, and costs nothing."])
 
 
-MOST_NUMBERS = 5
+TABLE_NUMBERS = 5
 """Numbers of an answer that are printed."""
 
 

@@ -32,10 +32,13 @@ FORMS: tuple[TableForm, ...] = ("fill", "trim", "fill and trim")
 MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
-ANY_LAW = "that the records of each class are drawn independently of each other from one distribution (any at all)"
+ANY_LAW = (
+    "that the records of each class are drawn independently of each other from one distribution "
+    "(any distribution at all)"
+)
 """What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
 
-ONE_LAW = "that the records are drawn independently of each other from one distribution (any at all)"
+ONE_LAW = "that the records are drawn independently of each other from one distribution (any distribution at all)"
 """What the observer may believe where several secrets each tell a part of these numbers."""
 
 SEEN = "this table and whatever is made of it"

@@ -13,11 +13,12 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import WHOLE_TABLES
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.usefulness import LEVEL
-from bnpriv.render.as_text import PRINTED_WIDTH, inline
+from bnpriv.render.as_text import inline
 from bnpriv.render.document import (
     Block,
     Fact,
     Items,
+    Kept,
     Name,
     Names,
     Paragraph,
@@ -168,13 +169,12 @@ def short(report: Analysis, tries: Sequence[Text]) -> tuple[Text, ...]:
     tried = next((("Next: ", *parts_of(each)) for each in tries if len(inline(each)) < MOST_SAID), None)
     if best is not None:
         return short_lines(best, tried or next_step(best, RELEASE_FOUND))
-    # what several are is named in one line, which leaves room for the model
-    most = MOST_SAID if len(report.protected) == 1 else PRINTED_WIDTH
-    secrets = f"{fitted('To be protected: ', report.protected, most)}."
+    secrets = Kept(fitted("To be protected: ", report.protected))
     if report.plan is not None:
         return ("No mechanism supports this query.", secrets, tried or ASK)
     told = [*_telling(report), *_open(report)] if report.query is None else []
-    return (*told, secrets, model_line(_observer(report), report.source), ASK if report.query is None else SAY_EPSILON)
+    model = Kept(model_line(_observer(report), report.source))
+    return (*told, secrets, model, ASK if report.query is None else SAY_EPSILON)
 
 
 def number(report: Analysis) -> str:

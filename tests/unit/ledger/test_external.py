@@ -219,7 +219,7 @@ def test_a_release_with_a_delta_needs_one_for_the_secrets() -> None:
     found = release.report(model(500, 2, "x"), delta=1e-4)
     assert found.guarantee.epsilon == pytest.approx(2 * math.log1p(0.3 * math.expm1(1)), rel=1e-9)
     assert "1.8" not in found.text
-    assert ", but for delta 0.0001." in found.text
+    assert ", except with probability 1 in 5,000." in found.text  # for twice as many times, by twice that delta
 
 
 def computation(rng: np.random.Generator, size: int, records: int) -> dict[tuple[int, ...], np.ndarray]:

@@ -73,3 +73,8 @@ def test_every_word_is_found_in_the_singular_and_the_plural() -> None:
 def test_the_page_of_words_says_the_same() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "words.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:] == list(WORDS.items())
+
+
+def test_a_column_or_a_value_that_is_called_like_a_word_is_not_explained() -> None:
+    page = Html('<p>the records with quilt = mu; <bdi class="name">delta</bdi>: a missing delta; odds</p>')
+    assert re.findall("<dfn[^>]*>([^<]*)</dfn>", marked(page)) == ["odds"]

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.influence.quilts import MarkovQuilt
 from bnpriv.core.networks.graph import Graph
+from bnpriv.render.as_text import block, screen_text, short_text
+from bnpriv.render.document import Document
 from bnpriv.render.html import style
-from bnpriv.text import times_text
+from bnpriv.text import times_text, width
+from bnpriv.views.calibration import guarantee_section
+from bnpriv.views.cards import short_guarantee
 from tests.kinds import KINDS
 
 TALL = bp.count(bp.col("height") > 180)
@@ -145,3 +151,57 @@ def test_cards_follow_the_notebook_and_pages_the_system() -> None:
     assert by_scheme["light dark"].strip() == ".bnpriv.page"
     assert '[data-jp-theme-light="false"] .bnpriv.fragment' in by_scheme["dark"]
     assert "prefers-color-scheme" not in style()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1 / 3e6])
+@pytest.mark.parametrize(
+    "name", ["a column with a name of many words", "column_without_a_space" * 4, "\u6771\u4eac" * 30]
+)
+def test_what_is_promised_is_printed_whatever_the_names(name: str, delta: float) -> None:
+    for many in (1, 2, 12):
+        secrets = [
+            ProtectedSecret(attribute=f"{name}{k}", secret=f"what {name[:40]}{k} is", pairs="all", bounds_belief=k > 0)
+            for k in range(many)
+        ]
+        promised = Guarantee(
+            epsilon=2 / 3,
+            delta=delta,
+            secrets=tuple(secrets),
+            models=1,
+            source=name * 9,
+            kind="estimate",
+            confidence=0.95,
+        )
+        short = (
+            f"{name} = 12; " * 9,
+            *short_guarantee(promised, "the table, or whatever is made of it"),
+            "Next: none.",
+        )
+        lines = short_text(Document(kind="release", headline=name * 9, short=short)).splitlines()
+        text = " ".join(lines)
+        assert len(lines) <= 8
+        assert max(map(width, lines)) <= 100
+        rare = "except with probability 1 in 1.5 million if one of the two is true"
+        for said in ("single records are not", "an estimate, not proved", "confidence 95 %", "epsilon 0.6667", "Next"):
+            assert said in text
+        assert (rare in text, "rise by at most 3.9 times" in text) == ((True, True) if delta else (False, False))
+
+
+def test_a_guarantee_that_fills_a_screen_is_explained_in_short() -> None:
+    few, many = (
+        Guarantee(
+            epsilon=1.0,
+            delta=0.0,
+            secrets=(ProtectedSecret(attribute="a", secret="what a is", pairs="all pairs"),) * count,
+            models=1,
+            source="a book",
+            kind="exact",
+        )
+        for count in (1, 200)
+    )
+    assert few.sentence in block(guarantee_section(few))
+    section = guarantee_section(many)
+    explained = screen_text(Document(kind="release", headline="A finding", sections=(section,)))
+    assert "200 secrets" in explained
+    assert "single records are not" in explained.replace("\n", " ")
+    assert many.sentence in block(section)

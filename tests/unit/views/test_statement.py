@@ -14,6 +14,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.errors import BnprivError, ParameterError
+from bnpriv.mechanisms.baselines import RecordPrivacyMechanism
 from bnpriv.release import release_many
 from bnpriv.views.statement import Statement, example_pair
 from tests.kinds import KINDS, SOURCE
@@ -152,6 +153,22 @@ def test_a_release_says_what_was_published_and_how_it_is_checked_again() -> None
     assert text.count("a textbook") == 1
 
 
+def test_numbers_of_records_are_whole_in_the_example() -> None:
+    framework = clinic(1, 5)
+    assert example_pair(framework.protected_secrets[0], framework) == ("1", "2")
+
+
+def test_what_other_tools_released_is_not_vouched_for(tmp_path: Path) -> None:
+    framework = clinic()
+    with bp.Session(framework, table(framework), budget=3.0, ledger=tmp_path / "ledger.db") as session:
+        session.record_external(bp.from_differential_privacy(0.01, columns=["smokes"], name="a synthesizer"))
+        text = session.statement().text
+    assert "answers to 1 question," in text
+    assert "nothing: other tools released some of it" in text
+    assert "what those tools promise is not checked here" in text
+    assert "no records" not in text
+
+
 def test_an_exact_answer_is_called_exact() -> None:
     network = bp.example("student")
     best = bp.plan(network, bp.count(bp.col("height") > 180), epsilon=1.0).best
@@ -285,3 +302,11 @@ def test_a_private_table_hands_on_real_records_and_says_so() -> None:
     assert "no records" not in text
     assert "any distribution" not in text.partition("Who decided what")[2]
     assert "given; no reason is stated" in made.statement().text
+
+
+def test_a_baseline_that_rests_on_the_model_names_it() -> None:
+    framework = clinic()
+    made = RecordPrivacyMechanism().calibrate(framework, bp.parse_query('count(smokes == "yes")'), epsilon=1.0)
+    text = made.release(table(framework)).statement().text
+    assert "The model: the declared model; a textbook (2nd edition)" in text
+    assert "What somebody concludes who believes another model" in text
