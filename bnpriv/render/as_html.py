@@ -37,7 +37,10 @@ def document_card(document: Document) -> Html:
     facts = [block(doc.Facts(tuple(row for row in rows if row.lines)))] if any(row.lines for row in rows) else []
     sections = [block(part) for part in (*(part for part in document.beside if part not in figures), *still.sections)]
     first, *lines = document.short
-    said = [_lead(document, first), *(element("p", inline(line), class_="small") for line in lines)]
+    opening = (
+        _lead(document, first) if document.lead or document.verdict else element("p", inline(first), class_="small")
+    )
+    said = [opening, *(element("p", inline(line), class_="small") for line in lines)]
     opened = element("div", *_headed(document), *said, *map(block, figures), class_=f"answer {document.tone}")
     folded = element("details", element("summary", "All of it"), *others, *facts, *sections)
     return html.fragment(marked(join(opened, folded)))
