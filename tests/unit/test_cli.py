@@ -524,7 +524,7 @@ def test_several_counts_at_once(shell, here: Path) -> None:
 
 
 def test_a_ledger_counts_it_once(shell, here: Path) -> None:
-    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--ledger", "l.db")
+    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--ledger", "l.db", "--full")
     code, out, err = shell(*words, "--budget", "1", "--key", "a", "--account", "survey")
     assert (code, err) == (0, "")
     assert "Release 1 of the account 'survey'" in out
