@@ -36,12 +36,16 @@ def test_what_has_no_room_is_left_out_whole_but_never_what_is_last() -> None:
 
 def test_a_fact_gives_room_only_to_a_section_that_is_shown_in_its_place() -> None:
     def screen(rows: int) -> str:
-        table = Table(caption="", header=("a",), rows=[["b"]] * rows)
-        section = Section(title="promise", blocks=(table,), explained=True, answers=("asked",))
-        return screen_text(Document(kind="x", headline="Found", facts=(fact("asked", "told"),), sections=(section,)))
+        sections = [
+            Section(title=name, blocks=(Table(caption="", header=("a",), rows=many),), explained=True, answers=(q,))
+            for name, many, q in (("promise", [["b"]] * rows, "asked"), ("small", [["b"]], "other"))
+        ]
+        facts = fact("asked", "told"), fact("other", "found")
+        return screen_text(Document(kind="x", headline="Found", facts=facts, sections=tuple(sections)))
 
     assert "asked" not in screen(20) and "promise" in screen(20)
     assert "asked: told" in screen(60) and "promise" not in screen(60)
+    assert "other: found" not in screen(60) and "small" in screen(60)
     assert len(screen(36).split("\n")) <= SCREEN
 
 
