@@ -221,7 +221,8 @@ def strength(*secrets: ProtectedSecret, **given: Any) -> str:
 def test_the_strength_in_short_leaves_nothing_out() -> None:
     assert "odds move by at most 2.72 times (epsilon 1)." in strength()
     rare = strength(delta=1e-4)
-    assert "odds move by at most 5.44 times, except with probability 1 in 5,000 (epsilon 1, delta 0.0001)." in rare
+    assert "odds rise by at most 5.44 times, except with probability 1 in 5,000 if one of the two is true" in rare
+    assert "(epsilon 1, delta 0.0001)." in rare
     assert "with confidence 95 %)" in strength(kind="certified", confidence=0.95)
     assert "no factor bounds the odds (epsilon 1, delta 0.6)" in strength(delta=0.6)
     assert "with confidence 95 %" in strength(delta=0.6, confidence=0.95, kind="certified")
