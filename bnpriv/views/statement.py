@@ -13,7 +13,7 @@ from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
 from bnpriv.core.frameworks.guarantee import Guarantee, belief_text, factor_text, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_text
 from bnpriv.core.mechanisms.certificate import posterior_of
-from bnpriv.core.queries.builtin import Count, Mean, Proportion, Total
+from bnpriv.core.queries.builtin import Count, Difference, Mean, Proportion, Total
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
@@ -76,12 +76,8 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        decisions = doc.Table(
-            caption="",
-            header=("what", "as it is", "decided"),
-            rows=[row[1:4] for row in rows],
-            more="Who decided, and what is a default, is as it was declared; nobody checked it for this page.",
-        )
+        header = "what", "as it is", "decided, as declared and not checked"
+        decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
             caption="The criteria of opinion 05/2014 of the Article 29 Working Party",
             header=("criterion", "what this page says of it", "what it does not"),
@@ -275,9 +271,9 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
         return "one value", f"another that is {full_text(secret.distance)} away"
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
     # a tenth of the range in one digit, as people think of numbers
-    start = float(f"{low + (high - low) / 10:.1g}")
-    start = float(math.ceil(start)) if secret.distance >= 1 else start
-    step = float(math.floor(secret.distance)) if secret.distance >= 1 else secret.distance
+    start, step = float(f"{low + (high - low) / 10:.1g}"), min(secret.distance, high - low)
+    if isinstance(asked.parts[0] if isinstance(asked, Difference) else asked, Count) or step >= 1:
+        start, step = float(math.ceil(start)), float(math.floor(step))
     start = start if low <= start and start + step <= high else low
     return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
 
