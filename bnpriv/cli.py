@@ -261,7 +261,7 @@ def release(
         if html is not None:
             out.put(html, released.to_html())
         if statement is not None:
-            page = service("release.statement")(released, None, public, _replay(json, "release.json", framework))
+            page = service("release.statement")(released, None, public, _replay(json, framework))
             out.put(statement, as_file(page.document, statement))
         _show(_printed(released, full=full, quiet=quiet), released.to_json, json, out)
 
@@ -335,7 +335,7 @@ def table(
         if html is not None:
             out.put(html, made.to_html())
         if statement is not None:
-            decided, replay = read_decisions(framework), _replay(json, "table.json", framework)
+            decided, replay = read_decisions(framework), _replay(json, framework)
             page = service("table.statement")(made, decided, None if isinstance(hidden, tuple) else hidden, replay)
             out.put(statement, as_file(page.document, statement))
         _show(_printed(made, full=full, quiet=quiet), made.to_json, json, out)
@@ -679,10 +679,10 @@ def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledge
     return charged_text(released.mark.account, released.mark.number, kept)
 
 
-def _replay(json: str | None, usual: str, framework: Path) -> str:
-    """The command that replays what `--json` wrote, without the folders of this machine."""
+def _replay(json: str | None, framework: Path) -> str:
+    """The command that replays what `--json` wrote, without the folders of this machine; none where it wrote none."""
     written = _file(json)
-    return shlex.join(["bnpriv", "verify", usual if written is None else written.name, "--framework", framework.name])
+    return shlex.join(["bnpriv", "verify", written.name, "--framework", framework.name]) if written else ""
 
 
 def _refuse_no_statement(statement: Path | None, *, plan: bool, form: str | None) -> None:

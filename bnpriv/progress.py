@@ -262,10 +262,10 @@ def _inside(what: str, total: float | None) -> Generator[Work]:
 # Where it is shown.
 # --------------------------------------------------------------------------------------------------
 
-State = tuple[str, float | None, str]
+Standing = tuple[str, float | None, str]
 """What is under way, which share of it is done, and how long it still takes."""
 
-Screen = Callable[[], tuple[Callable[[State], object], Callable[[], object]]]
+Screen = Callable[[], tuple[Callable[[Standing], object], Callable[[], object]]]
 """Begins to show; gives what shows a state, and what takes it away again."""
 
 
@@ -289,15 +289,16 @@ def _shown(work: Work, screen: Screen) -> Generator[None]:
             take_away()
 
     thread = threading.Thread(target=show, daemon=True, name="bnpriv-progress")
-    thread.start()
     try:
+        thread.start()  # Ctrl-C may end it when the thread is already under way
         yield
     finally:
         ended.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
 
 
-def _state(work: Work, left: str) -> State:
+def _state(work: Work, left: str) -> Standing:
     counted = work.counted()
     said = dict.fromkeys((work.what, counted.what))
     return visible(": ".join(said)), counted.share() if counted.total else None, left
@@ -310,8 +311,15 @@ def _screen() -> Screen | None:
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is not None:
         return _notebook
-    is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return _terminal if is_terminal and not _is_worker() else None
+    return _terminal if is_terminal() and os.environ.get("TERM") != "dumb" and not _is_worker() else None
+
+
+def is_terminal() -> bool:
+    """Whether errors go to a terminal: never where the stream is closed, or is none of Python's own."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except Exception:  # whatever a program put in its place: no work may fail of it
+        return False
 
 
 def _is_worker() -> bool:
@@ -320,7 +328,7 @@ def _is_worker() -> bool:
     return library is not None and library.current_process().name != "MainProcess"
 
 
-def _terminal() -> tuple[Callable[[State], object], Callable[[], object]]:
+def _terminal() -> tuple[Callable[[Standing], object], Callable[[], object]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -334,7 +342,7 @@ def _terminal() -> tuple[Callable[[State], object], Callable[[], object]]:
     bar.start()
     task = bar.add_task("", total=None, left="")
 
-    def show(state: State) -> None:
+    def show(state: Standing) -> None:
         what, share, left = state
         bar.update(task, description=what, total=None if share is None else 1.0, completed=share or 0.0, left=left)
         bar.refresh()
@@ -342,13 +350,13 @@ def _terminal() -> tuple[Callable[[State], object], Callable[[], object]]:
     return show, bar.stop
 
 
-def _notebook() -> tuple[Callable[[State], object], Callable[[], object]]:
+def _notebook() -> tuple[Callable[[Standing], object], Callable[[], object]]:
     """One line of output, which is written over and is empty in the end; no widgets need to be installed."""
     from IPython import display
 
     handle: Any = cast(Any, display).display({"text/plain": ""}, raw=True, display_id=True)
 
-    def show(state: State) -> None:
+    def show(state: Standing) -> None:
         what, share, left = state
         bar = "" if share is None else f" {chr(0x2588) * int(20 * share):{chr(0x2591)}<20} {100 * share:.0f} %"
         handle.update({"text/plain": f"{what}{bar} {left}".rstrip()}, raw=True)

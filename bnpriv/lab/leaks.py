@@ -86,12 +86,12 @@ class Leak:
 
     @property
     def moved_text(self) -> str:
-        """Return the same in words, or the factor by which odds can move."""
+        """Return the same in words."""
         if math.isnan(self.nats):
             return "-"
         if self.bounds_belief:
             return odds.belief_text(odds.PRIOR, self.nats)
-        return odds.odds_text(self.nats)
+        return "no bound"
 
     @property
     def reached(self) -> str:

@@ -19,7 +19,7 @@ from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Code, Document, Table
 from bnpriv.render.figures import axes, label
 from bnpriv.shown import Shown
-from bnpriv.text import number_text, shorten
+from bnpriv.text import by_times, number_text, shorten
 from bnpriv.views.calibration import calibration_row, verdict_badge
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Tradeoff(Shown):
         ]
         every = [*zip(self.epsilons, self.best, strict=True)]
         few = [every[k] for k in sorted({0, len(every) // 2, len(every) - 1})]
-        moved = "10 % becomes" if self.best[0].guarantee.with_belief else "within a pair"
+        moved = "10 % becomes" if self.best[0].guarantee.with_belief else "odds move by"
         table = Table(
             caption="The mechanism that errs least at every epsilon",
             header=("epsilon", moved, "mechanism", "scale", "mean error", "answer"),
@@ -188,8 +188,9 @@ class Tradeoff(Shown):
 
 def _line(epsilon: float, one: Calibration) -> str:
     """What an epsilon buys, in a line of what is printed."""
-    moved = one.guarantee.moved_text()
-    told = f"10 % becomes at most {moved}" if one.guarantee.with_belief else f"the odds become at most {moved}"
+    guarantee = one.guarantee
+    belief = f"10 % becomes at most {guarantee.moved_text()}"
+    told = belief if guarantee.with_belief else f"the odds move {by_times(guarantee.nats)}"
     return f"Epsilon {epsilon:g} ({told}): {one.useful.verdict}, mean error {number_text(one.expected_error)}."
 
 

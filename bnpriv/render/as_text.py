@@ -50,7 +50,7 @@ def short_text(document: Document) -> str:
         return sum(map(len, lines)) > LINES_PRINTED
 
     if over():
-        lines[0] = wrapped(shorten(inline(told[0]), PRINTED_WIDTH), PRINTED_WIDTH)[:1]
+        lines[0] = [_in_a_line(inline(told[0]))]
     for place in range(len(told) - 2, 1, -1):
         if over() and not isinstance(told[place], Kept):
             lines[place] = []
@@ -68,7 +68,8 @@ def screen_text(document: Document) -> str:
     """
     told = [each for each in document.sections if each.explained]
     answer = _blocks(document.answer, PRINTED_WIDTH)
-    parts = [_joined([_headline(document), inline(document.lead)]), answer, ""]
+    opened = [shorten(said, 4 * PRINTED_WIDTH) for said in (_headline(document), inline(document.lead))]
+    parts = [_joined(opened), answer, ""]
     parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
     lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
     left, kept = SCREEN - len(lines[0]), {0}
@@ -84,6 +85,12 @@ def screen_text(document: Document) -> str:
             left -= len(lines[place]) + 1
             again |= set(told[place - 3].answers) if place > 2 else set()
     return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
+
+
+def _in_a_line(text: str) -> str:
+    """A text, or its ends, in one line that is printed; letters may take two columns each."""
+    short = shorten(text, PRINTED_WIDTH)
+    return short if width(short) <= PRINTED_WIDTH else shorten(text, PRINTED_WIDTH // 2)
 
 
 def _rows(line: str) -> list[str]:

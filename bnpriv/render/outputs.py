@@ -16,7 +16,7 @@ from typing import TextIO
 
 from bnpriv.errors import BnprivError, FileError, LongDrawingWarning
 from bnpriv.paths import NO_PATH, is_of_database, may_be_one, user_path
-from bnpriv.progress import progress
+from bnpriv.progress import is_terminal, progress
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def _noted(others: WarningDisplay) -> WarningDisplay:
         if category.__module__.partition(".")[0] != "bnpriv":
             others(message, category, filename, lineno, file, line)
         else:
-            if sys.stderr.isatty():
+            if is_terminal():
                 print("\r\x1b[K", end="", file=sys.stderr)  # over a bar, which is drawn anew below
             print(f"note: {visible(note_text(message))}", file=sys.stderr, flush=True)
 

@@ -14,13 +14,14 @@ import narwhals as nw
 from bnpriv.checks import listing
 from bnpriv.core.columns import Categorical
 from bnpriv.core.schema import Column, NumberColumn, Schema, fill_of, has_gaps, require_schema
-from bnpriv.render.as_text import inline
+from bnpriv.render.as_text import PRINTED_WIDTH, inline
 from bnpriv.render.document import Block, Cell, Code, Document, Items, Name, Paragraph, Section, Strong, Table, Text
 from bnpriv.shown import Shown
 from bnpriv.tables.evaluate import guarded, row_count
 from bnpriv.tables.files import is_csv, is_sqlite
 from bnpriv.tables.reader import chosen, collected, opened, source
 from bnpriv.tables.readings import (
+    FIRST_DAY,
     PLAIN,
     Dialect,
     Frame,
@@ -194,8 +195,8 @@ MOST_LABEL_LETTERS = 60
 
 MOST_EXTRA_COLUMNS = 30
 
-PROBLEMS_PRINTED = 3
-"""Problems that are printed."""
+PROBLEMS_PRINTED = 4
+"""Problems that are printed, those of the most rows first."""
 
 WARNING = "This shows values of the table itself, without any noise. No release depends on it."
 
@@ -273,9 +274,9 @@ class DataCheck(Shown):
             lead=WARNING,
             short=(
                 f"Rows: {self.rows:,}; declared: {self.records:,}.",
-                *(shorten(inline(_told(each)), 180) for each in self.findings[:PROBLEMS_PRINTED]),
+                *map(_line, sorted(self.findings, key=lambda each: -(each.rows or math.inf))[:PROBLEMS_PRINTED]),
                 *((f"and {more:,} more",) if (more := count - PROBLEMS_PRINTED) > 0 else ()),
-                "Next: bp.plan(framework, query, epsilon)." if self.is_well else "Next: .explain() shows all of it.",
+                "Next: bp.plan(framework, query, epsilon)." if self.is_well else "Next: .explain() or --full: all.",
             ),
             number=f"{count}",
             answer=tuple(self._blocks()),
@@ -394,7 +395,7 @@ def _checked(schema: Schema, data: object) -> DataCheck:
         held = tally(data, name, column, dialect)
         if typed:
             kinds[name] = ", ".join(sorted(held.kinds))
-        found += _numbers_outside(name, column, held)
+        found += _numbers_outside(name, column, held, dialect.of(name).dates)
         found += _missing(name, column, held.empty)
         found += _codes(name, held.ends, dialect.of(name).dates)
         found += _unknown(name, column, held.unknown, dialect.of(name).dates)
@@ -408,6 +409,12 @@ def _told(finding: Finding) -> Text:
     where = (Strong(visible(finding.column)), ": ") if finding.column else ()
     rows = "" if not finding.rows else f" ({'1 row' if finding.rows == 1 else f'{finding.rows:,} rows'})"
     return (*where, f"{finding.problem}{rows}. {finding.remedy}")
+
+
+def _line(finding: Finding) -> str:
+    """A finding in one line: with what to do if that has room."""
+    whole = inline(_told(finding))
+    return whole if len(whole) <= PRINTED_WIDTH else shorten(whole.removesuffix(f" {finding.remedy}"), PRINTED_WIDTH)
 
 
 def _count(rows: int, records: int) -> Finding:
@@ -431,14 +438,16 @@ def _plain(text: str) -> str:
     return "".join(text.split()).casefold()
 
 
-def _numbers_outside(name: str, column: Column, held: Any) -> Iterator[Finding]:
+def _numbers_outside(name: str, column: Column, held: Any, dates: str) -> Iterator[Finding]:
     if isinstance(column, Categorical):
         return
+    ends = column.lower, column.upper
+    low, high = (day_text(end) if dates and abs(end) < FIRST_DAY else f"{end:g}" for end in ends)
     remedy = "It counts as that bound. Wider bounds, from public knowledge alone, keep it as it is."
     if held.below:
-        yield Finding(column=name, problem=f"below the lower bound {column.lower:g}", rows=held.below, remedy=remedy)
+        yield Finding(column=name, problem=f"below the lower bound {low}", rows=held.below, remedy=remedy)
     if held.above:
-        yield Finding(column=name, problem=f"above the upper bound {column.upper:g}", rows=held.above, remedy=remedy)
+        yield Finding(column=name, problem=f"above the upper bound {high}", rows=held.above, remedy=remedy)
     if held.fractions:
         remedy = "They are rounded to the nearest whole number; declare Real for fractions."
         yield Finding(column=name, problem="fractions in a column of whole numbers", rows=held.fractions, remedy=remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 from bnpriv.bound import Kind
@@ -46,6 +47,7 @@ from bnpriv.text import (
     upper_chance,
     upper_text,
     visible,
+    width,
     wrapped,
 )
 
@@ -288,12 +290,16 @@ def _model(guarantee: Guarantee) -> str:
     return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
+BRACKETS = re.compile(r" \([^()]*\)")
+
+
 def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    told = visible(believed + (source or "source not stated"))
-    return f"Model: {clipped(told, PRINTED_WIDTH - 8 - len(known))}{known}."
+    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 8 - len(known)
+    told = told if width(told) <= room else BRACKETS.sub("", told)
+    return f"Model: {clipped(told, room)}{known}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:

@@ -54,8 +54,9 @@ LEAST_STEP = 2.0**-1000
 """Laws that lie closer together are not drawn: doubles between them have few digits."""
 
 OF_THE_ANSWER = (ANSWER_RULE, GAP_RULE, MOVED_RULE, RELAXED_RULE)
-PLOTTED_OF: dict[str, str] = dict.fromkeys(OF_THE_ANSWER, "how likely each exact answer is")
-PLOTTED_OF[SUMS_RULE] = "how likely each sum of the records that change is"
+PLOTTED_OF: dict[str, str] = dict.fromkeys(OF_THE_ANSWER, "how likely each exact answer is") | {
+    SUMS_RULE: "how likely each sum of the records that change is"
+}
 """What is plotted of the laws of a rule, where they are of more than what one record adds."""
 
 UNSEEN = 1e-4

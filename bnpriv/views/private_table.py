@@ -47,9 +47,7 @@ REAL_RECORDS = "Single persons are not protected, real records are handed on"
 
 INSIDE = "The table stays inside. One guarantee hides its numbers, whatever is asked; what single records lose adds up."
 
-NEXT_WITHOUT_TABLE = (
-    "Next: change what is said to be in the way, or release single answers: bp.plan(framework, query, epsilon)."
-)
+NEXT_WITHOUT_TABLE = "Next: change what is in the way, or release single answers: bp.plan(framework, query, epsilon)."
 
 TABLE_NEXT = "Next: hand on .table, or ask .answer(query). A second table or a release beside it does cost."
 
@@ -230,7 +228,7 @@ def plan_document(plan: Any) -> Document:
     return Document(
         kind="table plan",
         kicker="",
-        headline=f"{REAL_RECORDS}: a private table, {best.form}, {_budget(best.guarantee)}"
+        headline=f"{REAL_RECORDS}: a private table ({best.form})"
         if best is not None
         else "No private table of this kind can be handed on",
         lead=ANY_USE if possible else "",
@@ -240,7 +238,7 @@ def plan_document(plan: Any) -> Document:
             f"On average it leaves out {plan.left_out(best.form):,.0f} records"
             + ("." if best.law is None else f" and makes up {plan.made_up(best.form):,.3g}."),
             *short_guarantee(best.guarantee, "the table, or whatever is made of it"),
-            "Next: bp.private_table(framework, data, epsilon, records_may_be_seen=True) makes it.",
+            "Next: bp.private_table(framework, data, epsilon, records_may_be_seen=True) or bnpriv table makes it.",
         ),
         facts=() if best is None else _facts(best),
         sections=tuple(sections),

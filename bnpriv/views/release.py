@@ -93,7 +93,7 @@ class ShownNumber:
 
 def release_document(release: Release) -> Document:
     """What a release says: its numbers, what they are worth, what was known before, and what came with it."""
-    calibration = release.calibration
+    calibration, numbers = release.calibration, shown_numbers(release)
     badge, useful = verdict_badge(calibration), calibration.useful
 
     def facts() -> tuple[Fact, ...]:
@@ -114,12 +114,13 @@ def release_document(release: Release) -> Document:
         tone=badge.tone,
         lead=f"{useful.words}. {share_text(calibration)}" if averaged_text(calibration) else str(useful),
         short=(
-            f"{_short_numbers(shown_numbers(release))}. {useful.words}.",
+            f"{_short_numbers(numbers)}. {useful.words}.{_beside(numbers)}",
             *short_guarantee(calibration.guarantee),
+            *(() if release.mark is None else (release.mark.fact.lines[0],)),
             next_step(calibration, STATEMENT),
         ),
         number="\n".join(str(value) for value in release.values),
-        answer=(*_numbers(calibration, shown_numbers(release)), Paragraph(RELEASE_INTRO, soft=True)),
+        answer=(*_numbers(calibration, numbers), Paragraph(RELEASE_INTRO, soft=True)),
         facts=later(facts),
         sections=later(sections),
         data=later(release.to_dict),
@@ -136,6 +137,10 @@ def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
     said = [number.words for number in numbers]
     kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
     return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
+
+
+def _beside(numbers: Sequence[ShownNumber]) -> str:
+    return " Noise is not cut." if any(number.is_beside for number in numbers) else ""
 
 
 def shown_numbers(release: Release) -> list[ShownNumber]:

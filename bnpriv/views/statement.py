@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from bnpriv import checks
@@ -45,6 +47,8 @@ MOST_ASKED_SHOWN = 8
 BLANK = "_" * 40
 """A line to be filled in by hand."""
 
+NO_LEDGER = fact("Where it is recorded", "in no ledger: what else was released of the table is counted nowhere")
+
 SINGLE_RECORDS = (
     "Single records: whether somebody is in the table, and what their record holds. Differential privacy for single "
     "records is the tool for that."
@@ -72,7 +76,7 @@ class Statement(Shown):
     def document(self) -> Document:
         """The page, the same for whatever was published."""
         rows, limits = list(_decisions(self)), list(_limits(self))
-        out_of = f"a table of {self.schema.records:,} records of {some_text(self.schema.columns, 8)}"
+        out_of = f"a table of {self.schema.records:,} records of {some_text(self.schema.columns, 12)}"
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
@@ -172,9 +176,10 @@ def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: 
     asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
     more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
+    kept = Path(str(session.ledger)).name.partition("?")[0]  # no folder, no password
     ledger = (
         fact("Hash of the ledger's last row", (Code(session.head),)),
-        fact("To check the ledger again", (Code("bnpriv ledger verify ledger.db"),)),
+        fact("To check the ledger again", (Code(shlex.join(["bnpriv", "ledger", "verify", kept])),)),
     )
     outside = sum(made.entry.record is not None for made in releases)
     if outside:
@@ -290,7 +295,7 @@ def _open(page: Statement) -> Iterable[Text]:
         yield "Single persons: real records are handed on."
     others = {*page.schema.columns} - {*guarantee.protected}
     if others:
-        yield f"What the table as a whole holds in other columns: {some_text(others)}."
+        yield f"What the table as a whole holds in other columns: {some_text(others, 12)}."
     yield "What it holds in the protected columns, but for what is named above."
     if page.needs_model:
         yield "What somebody concludes who believes another model; if the model is false, the limit may be passed."
@@ -338,8 +343,7 @@ def _said(framework: Any, decided: Any) -> Mapping[str, str]:
 def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     """For each choice its name, what it is, its value, who made it, and in a word whether somebody did."""
     guarantee, secrets = page.guarantee, page.guarantee.secrets
-    filed = getattr(page.framework, "decisions", None) is not None
-    given = "given in the framework file" if filed else "given"
+    given = "given with the framework" if getattr(page.framework, "decisions", None) is not None else "given"
     pairs = _some([name_text(each, 120) for each in dict.fromkeys(each.pairs for each in secrets)])
     several = f"{guarantee.models:,} model{'s' if guarantee.models > 1 else ''}, named below"
     kind = ""
@@ -349,15 +353,15 @@ def _decisions(page: Statement) -> Iterable[tuple[str, str, str, str, str]]:
     delta = full_text(rounded_up(guarantee.delta)) if guarantee.delta else "0, none"
     for name, what, value, source in (
         ("notion", "kind of fact that is hidden", kind, given),
-        ("protected", "what is protected", some_text({each.attribute for each in secrets}), given),
+        ("protected", "what is protected", _some([name_text(each.secret, 120) for each in secrets]), given),
         ("apart", "how far apart (k)", pairs, given),
         ("epsilon", "strength (epsilon)", upper_text(guarantee.epsilon, 6), page.asked),
         ("delta", "leeway (delta)", delta, page.asked),
         ("model", "the model, and what it rests on", several if page.needs_model else "", given),
     ):
-        told = visible(page.said.get(name, ""))
-        if told.startswith("default"):
-            why = told.removeprefix("default").strip(" :")
+        told = visible(page.said.get(name, "")).strip()
+        if told[: len("default")].lower() == "default":
+            why = told[len("default") :].strip(" :")
             yield name, what, value, "a default that nobody decided" + (f" ({why})" if why else ""), "default"
         elif value:
             stated = f"decided: {told}" if told else f"{source}; no reason is stated"
@@ -378,5 +382,6 @@ def _public_fact(calibration: Any, public: object) -> Fact:
 def _kept(made: Any, replay: str, what: str) -> Sequence[Fact]:
     """Where it stands in a ledger, and how other code replays it."""
     command = Code(replay or f"bnpriv verify {what}.json --framework framework.toml")
-    again = fact("To check it again by other code", (command, ", which exits with 0 if all of it holds"))
-    return (again,) if made.mark is None else (made.mark.fact, again)
+    stored = "" if replay else f"; {what}.json is what --json or .to_json() writes, not written with this page"
+    again = fact("To check it again by other code", (command, f", which exits with 0 if all of it holds{stored}"))
+    return (NO_LEDGER if made.mark is None else made.mark.fact, again)

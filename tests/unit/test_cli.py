@@ -607,7 +607,7 @@ def test_a_statement_is_written_in_every_form(shell, tmp_path: Path) -> None:
     told = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "bnpriv verify 'kept name.json' --framework framework.toml" in told
     assert str(tmp_path) not in told
-    assert "given in the framework file; no reason is stated" in told
+    assert "given with the framework; no reason is stated" in told
 
 
 @pytest.mark.parametrize("name", ["page.pdf", "page", "none/page.md"])

@@ -65,14 +65,14 @@ def belief_text(prior: float, nats: float) -> str:
 
 
 def odds_text(nats: float) -> str:
-    """What happens to odds, for the cell of a table.
+    """By how much odds move, for the cell of a table.
 
     Examples
     --------
     >>> odds_text(1.0), odds_text(float("inf"))
-    ('odds times 2.72', 'not bounded')
+    ('2.72 times', 'not bounded')
     """
-    return "not bounded" if math.isinf(nats) else f"odds times {factor_text(nats)}"
+    return "not bounded" if math.isinf(nats) else f"{factor_text(nats)} times"
 
 
 # --------------------------------------------------------------------------------------------------

@@ -33,8 +33,8 @@ MOST_RECORDS_OPTIMAL = 30
 """In tables of so few records the noise on a count is the least possible; more of them take a solver too long."""
 
 ANY_LAW = (
-    "that the records of each class are drawn independently of each other from one distribution (any distribution at "
-    "all)"
+    "that the records of each class are drawn independently of each other from one distribution "
+    "(any distribution at all)"
 )
 """What the observer of a trimmed table may believe, where its secrets tell all numbers of records."""
 

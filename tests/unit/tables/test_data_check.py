@@ -172,6 +172,17 @@ def test_a_long_list_is_cut_with_a_count() -> None:
     assert f"{left} more values" in bp.check_data(schema, pd.DataFrame({"x": [*labels[:-1], "z"]})).text
 
 
+def test_what_most_rows_differ_in_is_printed_first_and_bounds_of_dates_are_dates() -> None:
+    import pandas as pd
+
+    columns = {**{f"c{k}": bp.Integer(0, 1, missing=0) for k in range(5)}, "day": bp.Integer(0, 10)}
+    schema = bp.Schema(records=3, columns=columns, dialect=Dialect(dates={"day": "YYYY-MM-DD"}))
+    gaps = {f"c{k}": [None, 0, 1] for k in range(5)}
+    printed = str(bp.check_data(schema, pd.DataFrame({**gaps, "day": ["2020-01-01"] * 3}))).splitlines()
+    assert printed[2].startswith("day: above the upper bound 1970-01-11 (3 rows).")
+    assert "and 2 more" in printed
+
+
 def test_rows_columns_and_the_way_out_are_told() -> None:
     import pandas as pd
 

@@ -148,6 +148,8 @@ def test_a_release_says_what_was_published_and_how_it_is_checked_again() -> None
     assert low < made.values[0] < high
     for said in ("2.72 times (1 nat)", "Single records", "bnpriv verify", "Singling out", "not compared for this page"):
         assert said in text
+    for said in ("in no ledger", "release.json is what --json or .to_json() writes", "what is protected"):
+        assert said in text
     assert text.count("a textbook") == 1
 
 
@@ -216,7 +218,7 @@ def test_a_file_without_decisions_says_so_and_one_with_them_is_read_and_written(
     read = bp.read_framework(file)
     assert read.decisions == {}
     text = released(read).statement().text
-    assert text.count("given in the framework file; no reason is stated") == 4
+    assert text.count("given with the framework; no reason is stated") == 4
     file.write_text(
         file.read_text(encoding="utf-8") + '\n[decisions]\napart = "the board: as the law asks"\n', encoding="utf-8"
     )
@@ -283,7 +285,7 @@ def test_no_name_is_markup_and_none_begins_a_line() -> None:
 
 def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> None:
     framework = clinic()
-    with bp.Session(framework, table(framework), budget=3.0, ledger=tmp_path / "ledger.db") as session:
+    with bp.Session(framework, table(framework), budget=3.0, ledger=tmp_path / "our ledger.db") as session:
         with pytest.raises(BnprivError):
             session.statement()
         for query in ('count(smokes == "yes")', 'proportion(smokes == "yes")'):
@@ -293,6 +295,7 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
         assert "answers to 2 questions" in text
         assert "only the numbers above are published" in text
         assert session.head in text
+        assert "bnpriv ledger verify 'our ledger.db'" in text
         assert told.to_dict()["data"]["guarantee"]["epsilon"] == pytest.approx(session.spent)
         assert "decided: the board" in text
         assert "within a budget of epsilon 3; no reason is stated" in told.to_markdown()

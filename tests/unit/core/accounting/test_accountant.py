@@ -223,7 +223,7 @@ def test_own_laws_are_refused_beside_another_release_whichever_comes_first() -> 
     tight = TightMechanism().calibrate(framework, epsilon=0.2)
     alone = Accountant(framework).record(tight)
     assert alone.epsilon == pytest.approx(0.2)
-    with pytest.raises(RefusedError, match="own law"):
+    with pytest.raises(RefusedError, match="own distribution"):
         alone.record(tight)
     student = bp.example("student")
     channel = (
@@ -234,7 +234,7 @@ def test_own_laws_are_refused_beside_another_release_whichever_comes_first() -> 
     quilt = MarkovQuiltMechanism().calibrate(student, bp.mean("height"), epsilon=1.0)
     if channel is not None and channel.scale:
         for first, second in ((channel, quilt), (quilt, channel)):
-            with pytest.raises(RefusedError, match="own law"):
+            with pytest.raises(RefusedError, match="own distribution"):
                 Accountant(student).record(first).record(second)
 
 

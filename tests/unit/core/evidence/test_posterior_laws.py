@@ -237,7 +237,7 @@ def test_columns_tell_without_bound_and_the_column_mechanism_works() -> None:
     assert bp.ColumnMechanism().calibrate(framework(case, known), case.query, epsilon=1.0).scale >= RECORDS
     told = bp.plan(framework(case, known), case.query, 1.0, 1e-3)
     notes = " ".join(told.best.certificate.notes)
-    assert "worth" in notes
+    assert "independent ones" in notes
     assert "5,000 draws of a posterior" in notes
     assert told.best.scale < 0.9 * RECORDS
 

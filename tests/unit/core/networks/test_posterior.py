@@ -17,6 +17,7 @@ from bnpriv.core.influence.base import draw_points
 from bnpriv.core.networks.base import Posterior
 from bnpriv.io.learning import log_gamma_draws, parameters_by_group
 from bnpriv.tables.public import fingerprint_of
+from bnpriv.text import by_times
 from tests.later import Later
 
 pd = Later("pandas")
@@ -205,7 +206,7 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
     told = bp.max_influence(schools, {"grade"}, "lunch")
     half, most, every = draw_points(told.values)
     assert half < most < every == float(told)
-    assert any(f"95 % at most {most:.4g}" in note and "half of the draws" in note for note in notes)
+    assert any(f"95 % {by_times(most)}" in note and "half of the draws" in note for note in notes)
     stored = calibration.to_json()
     for text in (
         stored,
@@ -215,7 +216,7 @@ def test_guarantee_certificate_and_json_say_that_the_models_are_draws(schools: b
     ):
         assert said in text
     assert "one of the 1000 declared models" not in calibration.to_html()
-    assert "nothing is known about models that were not drawn" in str(calibration.misspecified(1.1))
+    assert "nothing is known about models that were not drawn" in calibration.misspecified(1.1).text
     assert bp.types.Calibration.from_json(stored, framework).certificate.notes == notes
 
 
@@ -235,7 +236,7 @@ def test_the_report_says_it_in_every_form(schools: bp.DiscreteNetwork) -> None:
     ):
         assert said in text
     for text in (report.text, report.to_html().replace("&nbsp;", " "), report.to_markdown().replace("\\", "")):
-        assert f"95 % at most {points[1]:.4g}" in text
+        assert f"95 % {by_times(points[1])}" in text
     facts = json.loads(report.to_json())["data"]
     assert (facts["network"]["drawn"]["draws"], facts["network"]["drawn"]["seed"]) == (1000, 3)
     assert facts["protected"][0]["draws"] == {"at_50": points[0], "at_95": points[1], "at_100": points[2]}
