@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
-from bnpriv.core.frameworks.guarantee import Guarantee, belief_text, factor_text, percent_of
+from bnpriv.core.frameworks.guarantee import CHOSEN, Guarantee, belief_text, factor_text, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_text
 from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.queries.builtin import Count, Difference, Mean, Proportion, Total
@@ -212,18 +212,20 @@ def _limits(page: Statement) -> Iterable[str]:
     yield f"Protected: {_some([str(secret) for secret in guarantee.secrets])}."
     whoever = f"To somebody who sees {page.it} and believes "
     whoever += "a model that is named below" if page.needs_model else _believed(page)
-    if guarantee.failure == 1:
+    # with a delta only one way is bounded: down they may move further a little more often
+    moved = f"{'rise' if guarantee.delta else 'move'} {by_times(guarantee.nats)}{_rare(guarantee)}"
+    if guarantee.failure < 1:
+        yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
+    else:
         bound = f"{factor_text(guarantee.epsilon)} p + {upper_text(guarantee.delta)}"
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
-        return
-    # with a delta only one way is bounded: down they may move further a little more often
-    moved = f"{'rise' if guarantee.delta else 'move'} {by_times(guarantee.nats)}{_rare(guarantee)}"
-    yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
     if guarantee.kind == "estimate":
         yield "This rests on an estimate, not on a proof."
     if guarantee.confidence is not None:
-        yield f"This holds with confidence {percent_of(guarantee.confidence)} % over draws from the model."
+        yield f"This holds with confidence {percent_of(guarantee.confidence)} % over draws from the model. {CHOSEN}"
+    if guarantee.failure == 1:
+        return
     if guarantee.with_belief:
         names = " or of ".join(map(name_text, guarantee.with_belief))
         rare = f", except with probability at most {upper_chance(guarantee.failure)}" if guarantee.failure else ""

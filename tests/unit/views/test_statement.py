@@ -99,10 +99,15 @@ def test_where_delta_says_nothing_of_odds_no_odds_are_promised(delta: float) -> 
     assert "odds are not bounded" in text
     assert "to 1" not in text
     assert "times" not in text.replace("sometimes", "")
+    assert "not on a proof" in page(clinic(), replace(promise(clinic(), 1.0, delta), kind="estimate")).text
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("estimate", "not on a proof"), ("certified", "with confidence 95 % over draws")]
+    ("kind", "said"),
+    [
+        ("estimate", "not on a proof"),
+        ("certified", "with confidence 95 % over draws from the model. That is for an epsilon"),
+    ],
 )
 def test_what_is_not_proved_is_said_beside_the_limit(kind: Any, said: str) -> None:
     told = replace(promise(clinic(), 1.0), kind=kind, confidence=0.95 if kind == "certified" else None)
