@@ -299,7 +299,8 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     known = f"; {sure}" if sure else ""
     told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 8 - len(known)
     told = told if width(told) <= room else BRACKETS.sub("", told)
-    return f"Model: {clipped(told, room)}{known}."
+    said = f"Model: {clipped(told, room)}{known}"
+    return said if said.endswith("...") else f"{said}."
 
 
 def protected_fact(secrets: Iterable[ProtectedSecret]) -> Fact:
