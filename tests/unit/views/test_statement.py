@@ -107,10 +107,15 @@ def test_where_delta_says_nothing_of_odds_no_odds_are_promised(delta: float) -> 
     assert "odds are not bounded" in text
     assert "to 1" not in text
     assert "times" not in text.replace("sometimes", "")
+    assert "not on a proof" in page(clinic(), replace(promise(clinic(), 1.0, delta), kind="estimate")).text
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("estimate", "not on a proof"), ("certified", "with confidence 95 % over draws")]
+    ("kind", "said"),
+    [
+        ("estimate", "not on a proof"),
+        ("certified", "with confidence 95 % over draws from the model. That is for an epsilon"),
+    ],
 )
 def test_what_is_not_proved_is_said_beside_the_limit(kind: Any, said: str) -> None:
     told = replace(promise(clinic(), 1.0), kind=kind, confidence=0.95 if kind == "certified" else None)
@@ -183,9 +188,17 @@ def test_a_release_says_what_was_published_and_how_it_is_checked_again() -> None
     assert text.count("a textbook") == 1
 
 
-def test_numbers_of_records_are_whole_in_the_example() -> None:
-    framework = clinic(1, 5)
-    assert example_pair(framework.protected_secrets[0], framework) == ("1", "2")
+@pytest.mark.parametrize(
+    ("at_most", "records", "query", "pair"),
+    [
+        (1, 5, ILL, ("1", "2")),
+        (2000, 200, ILL, ("0", "200")),
+        (2, 200, 'proportion(ill == "yes")', ("0", "1")),
+    ],
+)
+def test_the_values_of_the_example_can_be(at_most: float, records: int, query: str, pair: tuple[str, str]) -> None:
+    framework = clinic(at_most, records, query)
+    assert example_pair(framework.protected_secrets[0], framework) == pair
 
 
 def test_what_other_tools_released_is_not_vouched_for(tmp_path: Path) -> None:
