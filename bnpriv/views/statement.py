@@ -274,15 +274,19 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
             return visible(first), visible(second)
         return "one of two such values", "the other"
     asked = getattr(getattr(framework, "chosen_secrets", {}).get(secret.attribute), "property", None)
+    generally = "one value", f"another that is {full_text(secret.distance)} away"
     if asked is None:
-        return "one value", f"another that is {full_text(secret.distance)} away"
+        return generally
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
     # a tenth of the range in one digit, as people think of numbers
     start, step = float(f"{low + (high - low) / 10:.1g}"), min(secret.distance, high - low)
     if isinstance(asked.parts[0] if isinstance(asked, Difference) else asked, Count) or step >= 1:
         start, step = float(math.ceil(start)), float(math.floor(step))
     start = start if low <= start and start + step <= high else low
-    return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
+    end = float(f"{start + step:.12g}")
+    if not 0 < end - start <= secret.distance * (1 + 1e-9):  # too few digits for these two
+        return generally
+    return shown_number(float(start), 0), shown_number(end, 0)
 
 
 def _open(page: Statement) -> Iterable[Text]:
