@@ -276,15 +276,20 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
             return visible(first), visible(second)
         return "one of two such values", "the other"
     asked = getattr(getattr(framework, "chosen_secrets", {}).get(secret.attribute), "property", None)
+    generally = "one value", f"another that is {full_text(secret.distance)} away"
     if asked is None:
-        return "one value", f"another that is {full_text(secret.distance)} away"
+        return generally
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
     # a tenth of the range in one digit, as people think of numbers
     start = float(f"{low + (high - low) / 10:.1g}")
     start = float(math.ceil(start)) if secret.distance >= 1 else start
     step = float(math.floor(secret.distance)) if secret.distance >= 1 else secret.distance
+    start = math.ceil(start) if isinstance(asked, Count) else start
     start = start if low <= start and start + step <= high else low
-    return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
+    end = float(f"{start + step:.12g}")
+    if not 0 < end - start <= secret.distance * (1 + 1e-9):  # too few digits for these two
+        return generally
+    return shown_number(float(start), 0), shown_number(end, 0)
 
 
 def _open(page: Statement) -> Iterable[Text]:
