@@ -102,7 +102,7 @@ def test_every_variable_says_how_it_is_reckoned_with(case) -> None:
     assert {row["treatment"] for row in told.values()} <= {"exact", "quadrature", "draws", "refused"}
     assert told[column]["role"] == "column"
     assert all(row["reason"] for row in told.values())
-    assert "How the model was read" in str(report)
+    assert "How the model was read" in report.text
 
 
 def test_the_report_of_a_query_leads_to_a_release(case) -> None:
@@ -181,4 +181,4 @@ def test_the_drawing_names_the_mechanism_whose_quilt_it_shows(column: str, whose
     framework = bp.DistributionalAttributePrivacy(bp.from_pymc(site), schema, "income", source="a textbook")
     report = bp.influence_report(framework, bp.count(bp.col(column) == 1), 1.0)
     assert f"coloured by the quilt that {whose}" in report.to_html()
-    assert ("income drives queried columns itself" in str(report)) == (column == "ill")
+    assert ("income drives queried columns itself" in report.text) == (column == "ill")

@@ -66,7 +66,7 @@ def test_a_vector_is_refused_with_the_names_of_its_entries() -> None:
 def test_a_report_says_once_what_draws_do_not_tell_and_what_would_help() -> None:
     """Draws in the secret are too few: the way out stands in the answer box, not behind "not possible" alone."""
     report = bp.influence_report(protecting(believed(120), "difference"), bp.mean("score"), 1.0)
-    text = str(report)
+    text = report.text
     assert "What leaks most: What control" not in text
     assert "is not known: nothing bounds it" in text
     assert text.count("In numbers") == 1
