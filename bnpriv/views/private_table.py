@@ -120,8 +120,8 @@ def table_document(made: Any) -> Document:
     return Document(
         kind="private table",
         kicker="",
-        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
-        lead=ANY_USE,
+        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records",
+        lead=f"It has {_budget(rule.guarantee)}. {ANY_USE}",
         short=(
             *promised,
             *(() if made.mark is None else (made.mark.fact.lines[0],)),

@@ -87,8 +87,7 @@ class ShownNumber:
     @property
     def words(self) -> str:
         """Return the number with its interval in a line."""
-        cut = "; noise is not cut" if self.is_beside else ""
-        between = f"95 %: {self.low} to {self.high}{cut}" if self.low else "no noise"
+        between = f"95 %: {self.low} to {self.high}" if self.low else "no noise"
         return f"{self.label} = {self.text} ({between})"
 
 

@@ -369,7 +369,7 @@ def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--full", "--ledger", place]
     code, out, err = shell(*asked, "--budget", "0.9", "--key", "week 1")
     assert (code, err) == (0, "")
-    assert "Release 1 of the account 'data'; all of them together: epsilon 0.5 at most, of a budget of 0.9." in out
+    assert "Release 1 of the account 'data'; together epsilon 0.5 at most, of a budget of 0.9." in out
     assert shell(*asked, "--key", "week 1") == (0, out, "")  # the stored answer
     code, out, err = shell(*asked)
     assert (code, out) == (2, "")
