@@ -96,7 +96,7 @@ def test_the_example_is_the_guarantee_for_a_pair_that_is_protected() -> None:
 
 def test_every_factor_on_the_page_is_that_of_epsilon_and_delta_together() -> None:
     made = page(clinic(), promise(clinic(), 1.0, 1e-6))
-    assert "move by at most 5.44 times (1.694 nats), except with probability at most 1 in 500,000" in made.text
+    assert "rise by at most 5.44 times (1.694 nats), except with probability at most 1 in 500,000" in made.text
     assert made.to_dict()["data"]["odds"] == "5.44"
     assert "2.72" not in made.text + str(made) + made.explain()
 
@@ -353,3 +353,4 @@ def test_a_baseline_that_rests_on_the_model_names_it() -> None:
     text = made.release(table(framework)).statement().text
     assert "The model: the declared model; a textbook (2nd edition)" in text
     assert "What somebody concludes who believes another model" in text
+    assert "worked out, not asked for; no reason is stated" in text  # asked for was an epsilon for single records
