@@ -150,6 +150,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
             *_kept(release, replay, "release"),
         ),
         framework=made.framework,
+        asked="asked for with the release" if made.guarantee.epsilon == made.epsilon else "worked out, not asked for",
         needs_model=made.mechanism.needs_model or made.guarantee.without_model is not None,
     )
 
@@ -167,6 +168,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
         framework=framework,
         needs_model=rule.law is not None,
         real_records=True,
+        asked="at most what was asked for",
     )
 
 

@@ -353,3 +353,4 @@ def test_a_baseline_that_rests_on_the_model_names_it() -> None:
     text = made.release(table(framework)).statement().text
     assert "The model: the declared model; a textbook (2nd edition)" in text
     assert "What somebody concludes who believes another model" in text
+    assert "worked out, not asked for; no reason is stated" in text  # asked for was an epsilon for single records
