@@ -94,6 +94,15 @@ def test_the_example_is_the_guarantee_for_a_pair_that_is_protected() -> None:
         assert ("except with probability" in told["example"]) == bool(delta)
 
 
+@pytest.mark.parametrize("needs_model", [True, False])
+def test_the_page_says_what_is_open(needs_model: bool) -> None:
+    made = replace(page(clinic(), promise(clinic(), 1.0)), needs_model=needs_model)
+    text = made.text.partition("What is not protected")[2].partition("Who decided what")[0]
+    assert "What the table as a whole holds in other columns: smokes." in text
+    assert ("believes another model" in text) == needs_model
+    assert ("The model:" in made.text) == needs_model
+
+
 def test_every_factor_on_the_page_is_that_of_epsilon_and_delta_together() -> None:
     made = page(clinic(), promise(clinic(), 1.0, 1e-6))
     assert "rise by at most 5.44 times (1.694 nats), except with probability at most 1 in 500,000" in made.text
@@ -166,7 +175,8 @@ def test_every_kind_has_a_page_that_promises_no_belief_but_the_one_that_is_bound
     text = page(made.framework, guarantee).text
     assert f"Source of the model: {SOURCE}" not in text
     assert text.count(SOURCE) == 1
-    assert ("A belief of 10 %" in text) == bool(guarantee.with_belief)
+    belief = re.search(r"A belief of 10 % in one value of .* becomes at most [\d.]+ %, except with probability", text)
+    assert bool(belief) == ("A belief of 10 %" in text) == bool(guarantee.with_belief)
     assert ("may move further" in text) == any(not each.bounds_belief for each in guarantee.secrets)
     first, second = example_pair(guarantee.secrets[0], made.framework)
     assert first != second
