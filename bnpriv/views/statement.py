@@ -81,10 +81,9 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        made_by: list[Text] = [f"bnpriv {version('bnpriv')}"]
+        by: list[Text] = [f"bnpriv {version('bnpriv')}"]
         if self.framework is not None:
-            made_by.append(("fingerprint of the framework: ", Code(self.framework.fingerprint)))
-        by = fact("Made by", *made_by)
+            by.append(("fingerprint of the framework: ", Code(self.framework.fingerprint())))
         header = "what", "as it is", "decided, as declared and not checked"
         decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
@@ -93,15 +92,14 @@ class Statement(Shown):
             rows=_criteria(self),
             more="This page is no finding that what was published is anonymous in the sense of that opinion.",
         )
+        facts = Facts((*model, *self.checked, fact("Made by", *by)))
         parts: dict[str, Sequence[doc.Block]] = {
             "What was published": (Facts(asked),),
             "What can be concluded from it at most": [*map(Paragraph, limits)],
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
-            "What it rests on, what was checked, and how to check it again": (
-                Facts((*model, *self.checked, fact("Made by", *by))),
-            ),
+            "What it rests on, what was checked, and how to check it again": (facts,),
         }
         return Document(
             kind="statement",
