@@ -494,5 +494,5 @@ def test_reports_of_chosen_pairs_claim_no_belief() -> None:
     query = bp.count(bp.col("x") == "h")
     for report in (bp.influence_report(framework, query, 1.0), bp.influence_report(framework, query)):
         for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
-            assert "10 %" not in text
+            assert "belief of 10 %" not in text
         assert all(belief.columns == {"p": None} and belief.answer is None for belief in report.beliefs)
