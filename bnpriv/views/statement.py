@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,6 +81,10 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
+        made_by: list[Text] = [f"bnpriv {version('bnpriv')}"]
+        if self.framework is not None:
+            made_by.append(("fingerprint of the framework: ", Code(self.framework.fingerprint)))
+        by = fact("Made by", *made_by)
         header = "what", "as it is", "decided, as declared and not checked"
         decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
@@ -90,16 +95,18 @@ class Statement(Shown):
         )
         parts: dict[str, Sequence[doc.Block]] = {
             "What was published": (Facts(asked),),
-            "What nobody can conclude from it": [*map(Paragraph, limits)],
+            "What can be concluded from it at most": [*map(Paragraph, limits)],
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
-            "What it rests on, what was checked, and how to check it again": (Facts((*model, *self.checked)),),
+            "What it rests on, what was checked, and how to check it again": (
+                Facts((*model, *self.checked, fact("Made by", *by))),
+            ),
         }
         return Document(
             kind="statement",
             kicker="Statement for the data-protection officer",
-            headline="What was published, and what nobody can conclude from it",
+            headline="What was published, and what can be concluded from it at most",
             short=(
                 f"Published: {'; '.join(map(inline, self.lines))}",
                 *short_guarantee(self.guarantee, self.it.rstrip(",")),
