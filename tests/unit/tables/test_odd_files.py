@@ -83,7 +83,6 @@ def test_row_46_any_name_can_be_queried_in_every_engine(tmp_path: Path, engine: 
 def test_row_46_a_name_with_nul_in_parquet_is_a_typed_error(tmp_path: Path) -> None:
     import pandas as pd
 
-    from bnpriv.errors import DataError
     from bnpriv.tables.public import public_table
 
     pd.DataFrame({"a\0b": [1.0], "c": [2.0]}).to_parquet(tmp_path / "t.parquet")
