@@ -94,6 +94,12 @@ def test_the_example_is_the_guarantee_for_a_pair_that_is_protected() -> None:
         assert ("except with probability" in told["example"]) == bool(delta)
 
 
+def test_epsilon_and_delta_are_rounded_up() -> None:
+    rows = page(clinic(), promise(clinic(), 0.12345678, 1.2341e-6)).to_dict()["data"]["decisions"]
+    said = {row["name"]: row["value"] for row in rows}
+    assert (said["epsilon"], said["delta"]) == ("0.123457", "0.00000124")
+
+
 @pytest.mark.parametrize("needs_model", [True, False])
 def test_the_page_says_what_is_open(needs_model: bool) -> None:
     made = replace(page(clinic(), promise(clinic(), 1.0)), needs_model=needs_model)
