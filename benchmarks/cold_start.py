@@ -27,6 +27,7 @@ with tempfile.TemporaryDirectory() as folder:
     session.release(bp.count(bp.col(sys.argv[2]) > int(sys.argv[3])), 0.5, even_if_useless=True)
 """
 
+
 def planned(model: str, query: str) -> list[str]:
     """What is asked of a shipped model."""
     return [str(STUDENT.parent / model / "framework.toml"), "--query", query, "--epsilon", "1"]

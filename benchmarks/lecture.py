@@ -158,8 +158,8 @@ This page is written by `benchmarks/lecture.py`.
 
 One record may change each of k counts by one, so the answer moves by k in the 1-norm, by the root of k in the 2-norm.
 Laplace noise has the scale k / epsilon on every count, Gaussian noise the deviation root(k) / ratio, with one of three
-ratios: *analytic*, the exact curve of the normal law; *textbook*, epsilon / root(2 log(1.25 / delta)); *lecture*,
-epsilon / root(2 log(2 / delta)). The last two hold for epsilon of at most 1.
+ratios: *analytic*, the exact curve of the normal distribution; *textbook*, epsilon / root(2 log(1.25 / delta));
+*lecture*, epsilon / root(2 log(2 / delta)). The last two hold for epsilon of at most 1.
 
 Mean absolute error of each count at epsilon {EPSILON:g} and, for Gaussian noise, delta {DELTA:g}; Laplace noise needs
 none. The smaller of the first two is bold.

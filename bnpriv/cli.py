@@ -229,6 +229,7 @@ def release(
 
         _require_ledger(ledger, budget, key)
         require_form(statement)
+        _require_one_length(full=full, quiet=quiet)
         from bnpriv.tables.files import data_files
 
         written = html, statement, _file(json)
@@ -306,6 +307,7 @@ def table(
         _refuse_half_asked(plan=plan, data=data, output=output, seen=records_may_be_seen)
         _refuse_no_statement(statement, plan=plan, form=form)
         require_form(statement)
+        _require_one_length(full=full, quiet=quiet)
         written = [path for path in (output, html, statement, _file(json)) if path is not None]
         reading = [*framework_files(framework), *_ledger_files(ledger)]
         reading += [] if data is None else data_files(data, *written)
@@ -626,6 +628,9 @@ def main() -> None:
         lines += getattr(error, "__notes__", ())
         print("refused: " + "\n".join(visible(" ".join(line.split())) for line in lines), file=sys.stderr)
         sys.exit(REFUSED)
+    except KeyboardInterrupt:  # before a command began, or after it
+        print("stopped by Ctrl-C.", file=sys.stderr)
+        sys.exit(STOPPED)
     finally:
         try:
             sys.stdout.flush()
@@ -743,9 +748,13 @@ def _ledger_files(ledger: str | None) -> list[Path]:
 
 def _printed(made: Shown, *, full: bool, quiet: bool) -> str:
     """What is printed of a result: its first lines, all of it, or its number alone."""
+    _require_one_length(full=full, quiet=quiet)
+    return made.text if full else made.quiet if quiet else str(made)
+
+
+def _require_one_length(*, full: bool, quiet: bool) -> None:
     if full and quiet:
         raise ParameterError("one length is printed", found="--full and --quiet", remedy="Leave out one of them.")
-    return made.text if full else made.quiet if quiet else str(made)
 
 
 def _show(text: str, json: Callable[[], str], target: str | None, out: Outputs) -> None:

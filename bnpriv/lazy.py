@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.abc import InspectLoader
-from importlib.util import find_spec
 from types import ModuleType
-from typing import cast
 
 
 def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -61,9 +59,7 @@ class _Face(ModuleType):
 
 def _imports(package: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """Every name that the source of a package imports under ``if TYPE_CHECKING:``, with where it comes from."""
-    spec = find_spec(package)
-    loader = cast(InspectLoader, spec.loader if spec else None)
-    for block in ast.parse(loader.get_source(package) or "").body:
+    for block in ast.parse(inspect.getsource(sys.modules[package])).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:
                 if isinstance(line, ast.ImportFrom) and line.module:

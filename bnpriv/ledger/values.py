@@ -327,7 +327,7 @@ class Mark:
         failing = f" with delta {self.delta:g}" if self.delta else ""
         return fact(
             "Where it is recorded",
-            f"Release {self.number:,} of the account {self.account!r}; all of them together: epsilon "
+            f"Release {self.number:,} of the account {self.account!r}; together epsilon "
             f"{upper_text(self.total, 6)} at most, of a budget of {self.budget:g}{failing}.",
             *((NOT_COUNTED_BEFORE,) if self.number == 1 else ()),
             ("Hash of the ledger's last row: ", Code(self.head)),

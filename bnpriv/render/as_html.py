@@ -36,8 +36,9 @@ def document_card(document: Document) -> Html:
     rows = [replace(row, lines=tuple(line for line in row.lines if plain(line) not in shown)) for row in document.facts]
     facts = [block(doc.Facts(tuple(row for row in rows if row.lines)))] if any(row.lines for row in rows) else []
     sections = [block(part) for part in (*(part for part in document.beside if part not in figures), *still.sections)]
-    first, *lines = document.short
-    said = [_lead(document, first), *(element("p", inline(line), class_="small") for line in lines)]
+    said = [element("p", inline(line), class_="small") for line in document.short]
+    if document.lead or document.verdict:
+        said[0] = _lead(document, document.short[0])
     opened = element("div", *_headed(document), *said, *map(block, figures), class_=f"answer {document.tone}")
     folded = element("details", element("summary", "All of it"), *others, *facts, *sections)
     return html.fragment(marked(join(opened, folded)))

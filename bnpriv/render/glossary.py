@@ -31,6 +31,9 @@ WORDS: Mapping[str, str] = {
     "near ones.",
     "noise of scale": "How large the noise is. Laplace noise errs by its scale on average, and in 95 % of releases by "
     "at most 3 times its scale; the scale of Gaussian noise is its standard deviation.",
+    "sharp": "Said of an answer of which 95 % of releases err by at most 2 % of its range. Up to 10 % it is useful, up "
+    "to 50 % coarse, beyond that useless.",
+    "useless": "Said of an answer of which not even 95 % of releases err by at most half of its range.",
     "prior": "What is believed before any data were seen, as a distribution.",
     "posterior": "What is believed after public data were seen, as a distribution.",
     "distribution": "How probable each value is. One moves by as much as probability has to be moved, at most, to turn "

@@ -315,6 +315,11 @@ def chosen(
         renamed = cast("Frame | nw.DataFrame[Any]", nw.from_native(numbered))
         return renamed.select(*(nw.col(f"p{place}").alias(f"c{k}") for k, place in enumerate(places)))
     if frame.implementation.is_duckdb():
+        broken = next((name for name in columns if "\0" in name), None)
+        if broken is not None:
+            raise DataError(
+                "names of columns that DuckDB reads must be without NUL", found=repr(broken[:80]), remedy="Rename it."
+            )
         fields = [f"{files.identifier(native.columns[place])} AS c{k}" for k, place in enumerate(places)]
         return nw.from_native(native.project(", ".join(fields) or "1 AS c0"))
     return frame.select(*(nw.nth(place).alias(f"c{k}") for k, place in enumerate(places)))

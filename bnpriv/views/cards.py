@@ -290,7 +290,7 @@ def _model(guarantee: Guarantee) -> str:
     return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
 
 
-BRACKETS = re.compile(r" \([^()]*\)")
+IN_BRACKETS = re.compile(r" \([^()]*\)")
 
 
 def model_line(observer: str, source: str | None, sure: str = "") -> str:
@@ -298,7 +298,7 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
     told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 8 - len(known)
-    told = told if width(told) <= room else BRACKETS.sub("", told)
+    told = told if width(told) <= room else IN_BRACKETS.sub("", told)
     said = f"Model: {clipped(told, room)}{known}"
     return said if said.endswith("...") else f"{said}."
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
+from bnpriv.render.as_text import PRINTED_WIDTH
 from bnpriv.render.document import (
     Block,
     Cell,
@@ -119,8 +120,8 @@ def table_document(made: Any) -> Document:
     return Document(
         kind="private table",
         kicker="",
-        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records, {_budget(rule.guarantee)}",
-        lead=ANY_USE,
+        headline=f"{REAL_RECORDS}: a private table of {sum(made.sizes):,} records",
+        lead=f"It has {_budget(rule.guarantee)}. {ANY_USE}",
         short=(
             *promised,
             *(() if made.mark is None else (made.mark.fact.lines[0],)),
@@ -329,11 +330,13 @@ def answer_document(answer: Any) -> Document:
     numbers = list(zip(answer.labels, answer.numbers, strict=True))
     rows = [(label, number_text(value), number_text(answer.scale)) for label, value in numbers]
     header = ("number", "answer", "mean error by the noise")
+    said = f"{_protected(answer.records)}: the answer"
+    full = f"{said} to {answer.asked}"
     blocks = (Table(caption="The answer for the true table", header=header, rows=rows, numbers=(1, 2)),) if rows else ()
     return Document(
         kind="hidden answer",
         kicker="",
-        headline=f"{_protected(answer.records)}: the answer to {answer.asked}",
+        headline=full if len(full) < PRINTED_WIDTH else said,  # what single persons lose is not to be cut
         short=(
             *shorter([f"{label} = {number_text(value)}{_noisy(answer)}" for label, value in numbers]),
             *short_guarantee(answer.guarantee, "all that is answered"),

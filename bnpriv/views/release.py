@@ -32,7 +32,7 @@ from bnpriv.render.document import (
 from bnpriv.render.figures import bar_ends, interval_bar, interval_legend
 from bnpriv.render.html import Html, join
 from bnpriv.services import service
-from bnpriv.text import number_text, shown_number
+from bnpriv.text import name_text, number_text, shown_number
 from bnpriv.views.calibration import (
     answer_facts,
     averaged_text,
@@ -134,7 +134,7 @@ def _short_numbers(numbers: Sequence[ShownNumber]) -> str:
     """The released number with its interval; of several as many as stand in a line, with what they are."""
     if len(numbers) == 1:
         return numbers[0].words.removeprefix(f"{numbers[0].label} = ")
-    said = [number.words for number in numbers]
+    said = [replace(number, label=name_text(number.label, 60)).words for number in numbers]
     kept = max(k for k in range(1, len(said) + 1) if k == 1 or len("; ".join(said[:k])) <= 100)
     return "; ".join([*said[:kept], *([f"and {len(said) - kept:,} more"] if kept < len(said) else [])])
 

@@ -7,15 +7,16 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 from bnpriv import checks
 from bnpriv.core.frameworks.base import DECISIONS, MOST_REASON
-from bnpriv.core.frameworks.guarantee import Guarantee, belief_text, factor_text, percent_of
+from bnpriv.core.frameworks.guarantee import CHOSEN, Guarantee, belief_text, factor_text, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_text
 from bnpriv.core.mechanisms.certificate import posterior_of
-from bnpriv.core.queries.builtin import Count, Mean, Proportion, Total
+from bnpriv.core.queries.builtin import Count, Difference, Mean, Proportion, Total
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
@@ -80,30 +81,30 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        decisions = doc.Table(
-            caption="",
-            header=("what", "as it is", "decided"),
-            rows=[row[1:4] for row in rows],
-            more="Who decided, and what is a default, is as it was declared; nobody checked it for this page.",
-        )
+        by: list[Text] = [f"bnpriv {version('bnpriv')}"]
+        if self.framework is not None:
+            by.append(("fingerprint of the framework: ", Code(self.framework.fingerprint())))
+        header = "what", "as it is", "decided, as declared and not checked"
+        decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
             caption="The criteria of opinion 05/2014 of the Article 29 Working Party",
             header=("criterion", "what this page says of it", "what it does not"),
             rows=_criteria(self),
             more="This page is no finding that what was published is anonymous in the sense of that opinion.",
         )
+        facts = Facts((*model, *self.checked, fact("Made by", *by)))
         parts: dict[str, Sequence[doc.Block]] = {
             "What was published": (Facts(asked),),
-            "What nobody can conclude from it": [*map(Paragraph, limits)],
+            "What can be concluded from it at most": [*map(Paragraph, limits)],
             "What is not protected": (doc.Items(tuple(_open(self))),),
             "Who decided what": (decisions,),
             "Singling out, linkability, inference": (criteria,),
-            "What it rests on, what was checked, and how to check it again": (Facts((*model, *self.checked)),),
+            "What it rests on, what was checked, and how to check it again": (facts,),
         }
         return Document(
             kind="statement",
             kicker="Statement for the data-protection officer",
-            headline="What was published, and what nobody can conclude from it",
+            headline="What was published, and what can be concluded from it at most",
             short=(
                 f"Published: {'; '.join(map(inline, self.lines))}",
                 *short_guarantee(self.guarantee, self.it.rstrip(",")),
@@ -154,6 +155,7 @@ def release_statement(release: Any, decided: Any = None, public: object = None, 
             *_kept(release, replay, "release"),
         ),
         framework=made.framework,
+        asked="asked for with the release" if made.guarantee.epsilon == made.epsilon else "worked out, not asked for",
         needs_model=made.mechanism.needs_model or made.guarantee.without_model is not None,
     )
 
@@ -171,6 +173,7 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
         framework=framework,
         needs_model=rule.law is not None,
         real_records=True,
+        asked="at most what was asked for",
     )
 
 
@@ -216,18 +219,20 @@ def _limits(page: Statement) -> Iterable[str]:
     yield f"Protected: {_some([str(secret) for secret in guarantee.secrets])}."
     whoever = f"To somebody who sees {page.it} and believes "
     whoever += "a model that is named below" if page.needs_model else _believed(page)
-    if guarantee.failure == 1:
+    # with a delta only one way is bounded: down they may move further a little more often
+    moved = f"{'rise' if guarantee.delta else 'move'} {by_times(guarantee.nats)}{_rare(guarantee)}"
+    if guarantee.failure < 1:
+        yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
+    else:
         bound = f"{factor_text(guarantee.epsilon)} p + {upper_text(guarantee.delta)}"
         told = "any set of outcomes that has probability p under one of two such values has at most"
         yield f"{whoever}, {told} {bound} under the other: odds are not bounded."
-        return
-    # with a delta only one way is bounded: down they may move further a little more often
-    moved = f"{'rise' if guarantee.delta else 'move'} {by_times(guarantee.nats)}{_rare(guarantee)}"
-    yield f"{whoever}, the odds between two such values {moved}. {_example(page)}"
     if guarantee.kind == "estimate":
         yield "This rests on an estimate, not on a proof."
     if guarantee.confidence is not None:
-        yield f"This holds with confidence {percent_of(guarantee.confidence)} % over draws from the model."
+        yield f"This holds with confidence {percent_of(guarantee.confidence)} % over draws from the model. {CHOSEN}"
+    if guarantee.failure == 1:
+        return
     if guarantee.with_belief:
         names = " or of ".join(map(name_text, guarantee.with_belief))
         rare = f", except with probability at most {upper_chance(guarantee.failure)}" if guarantee.failure else ""
@@ -276,15 +281,19 @@ def example_pair(secret: ProtectedSecret, framework: Any) -> tuple[str, str]:
             return visible(first), visible(second)
         return "one of two such values", "the other"
     asked = getattr(getattr(framework, "chosen_secrets", {}).get(secret.attribute), "property", None)
+    generally = "one value", f"another that is {full_text(secret.distance)} away"
     if asked is None:
-        return "one value", f"another that is {full_text(secret.distance)} away"
+        return generally
     low, high = (float(end[0]) for end in answer_range(asked, framework.schema))
     # a tenth of the range in one digit, as people think of numbers
-    start = float(f"{low + (high - low) / 10:.1g}")
-    start = float(math.ceil(start)) if secret.distance >= 1 else start
-    step = float(math.floor(secret.distance)) if secret.distance >= 1 else secret.distance
+    start, step = float(f"{low + (high - low) / 10:.1g}"), min(secret.distance, high - low)
+    if isinstance(asked.parts[0] if isinstance(asked, Difference) else asked, Count) or step >= 1:
+        start, step = float(math.ceil(start)), float(math.floor(step))
     start = start if low <= start and start + step <= high else low
-    return shown_number(start, 0), shown_number(float(f"{start + step:.12g}"), 0)
+    end = float(f"{start + step:.12g}")
+    if not 0 < end - start <= secret.distance * (1 + 1e-9):  # too few digits for these two
+        return generally
+    return shown_number(float(start), 0), shown_number(end, 0)
 
 
 def _open(page: Statement) -> Iterable[Text]:

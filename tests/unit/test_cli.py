@@ -98,6 +98,27 @@ def test_release_with_a_mechanism_that_is_named(shell) -> None:
     assert ": ColumnMechanism()\n" in out
 
 
+def test_two_lengths_are_refused_before_anything_is_charged(shell, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    counted = ("--epsilon", "1", "--ledger", str(ledger), "--budget", "3", "--full", "--quiet")
+    release = ("release", STUDENT, DATA, "--query", "tall", ANYHOW)
+    table = ("table", STUDENT, DATA, "-o", str(tmp_path / "t.parquet"), "--records-may-be-seen")
+    for words in (release, table):
+        code, out, err = shell(*words, *counted)
+        assert (code, out) == (2, "")
+        assert "one length is printed" in err
+        assert not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_before_a_command_begins_is_no_traceback(shell, monkeypatch) -> None:
+    def stopped() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bnpriv.cli.app", stopped)
+    code, out, err = shell("report", STUDENT)
+    assert (code, out, err) == (130, "", "stopped by Ctrl-C.\n")
+
+
 def test_a_release_with_a_large_delta_is_refused_before_anything_is_charged(shell, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     words = ("release", STUDENT, DATA, "--query", "tall", "--epsilon", "1", "--delta", "0.01")
@@ -348,7 +369,7 @@ def test_release_with_a_ledger(shell, tmp_path: Path) -> None:
     asked = ["release", STUDENT, DATA, "--query", "mean(sat)", "--epsilon", "0.5", ANYHOW, "--full", "--ledger", place]
     code, out, err = shell(*asked, "--budget", "0.9", "--key", "week 1")
     assert (code, err) == (0, "")
-    assert "Release 1 of the account 'data'; all of them together: epsilon 0.5 at most, of a budget of 0.9." in out
+    assert "Release 1 of the account 'data'; together epsilon 0.5 at most, of a budget of 0.9." in out
     assert shell(*asked, "--key", "week 1") == (0, out, "")  # the stored answer
     code, out, err = shell(*asked)
     assert (code, out) == (2, "")
@@ -524,7 +545,7 @@ def test_several_counts_at_once(shell, here: Path) -> None:
 
 
 def test_a_ledger_counts_it_once(shell, here: Path) -> None:
-    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--ledger", "l.db")
+    words = ("table", "none.toml", "patients.parquet", "-o", "out.parquet", *ASKED, SEEN, "--ledger", "l.db", "--full")
     code, out, err = shell(*words, "--budget", "1", "--key", "a", "--account", "survey")
     assert (code, err) == (0, "")
     assert "Release 1 of the account 'survey'" in out

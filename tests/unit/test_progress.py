@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -185,6 +186,58 @@ def test_short_work_and_work_in_a_pipe_show_nothing(
     monkeypatch.setenv(pace.OFF, "off")
     assert pace._screen() is None
     assert capsys.readouterr().err == ""
+
+
+class Elsewhere:
+    """A stream in the place of standard error, as programs that keep logs put one."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+@pytest.mark.parametrize("stream", [None, Elsewhere(), io.StringIO()])
+def test_no_work_fails_of_where_errors_go(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if isinstance(stream, io.StringIO):
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress("adding up"):
+        assert pace._screen() is None
+
+
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, ZeroDivisionError, SystemExit, GeneratorExit])
+def test_what_ends_work_comes_out_and_takes_the_bar_away(
+    stopped: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, away = threading.Event(), list[bool]()
+    monkeypatch.setattr(pace, "SHOWN_AFTER", 0.0)
+    monkeypatch.setattr(pace, "_screen", lambda: lambda: (lambda _: shown.set(), lambda: away.append(True)))
+    with pytest.raises(stopped), progress("outer"), progress("inner"):  # noqa: PT012
+        assert shown.wait(20)
+        raise stopped
+    assert away == [True]  # one bar, and taken away before anybody goes on
+    assert not [each for each in threading.enumerate() if each.name == "bnpriv-progress"]
+
+
+def test_ctrl_c_while_the_bar_begins_leaves_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = threading.Thread.start
+
+    def stopped(thread: threading.Thread) -> None:
+        begin(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pace, "_screen", lambda: lambda: (lambda _: None, lambda: None))
+    monkeypatch.setattr(threading.Thread, "start", stopped)
+    with pytest.raises(KeyboardInterrupt), progress("adding up"):
+        pass
+    assert not [each for each in threading.enumerate() if each.name == "bnpriv-progress"]
+
+
+def test_a_worker_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(pace, "_is_worker", lambda: True)
+    assert pace._screen() is None
 
 
 def test_a_notebook_shows_one_line_that_is_empty_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

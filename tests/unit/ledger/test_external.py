@@ -322,7 +322,7 @@ def test_a_session_charges_it_once_for_a_key(place: Path) -> None:
         assert "Tumult: epsilon 0.01, replace one; reads {ward}" in session.text
         assert " 0.01 per record " in session.text
         assert session.text.count("Per record: what another tool promises for single records") == 1
-        assert str(mark).startswith("Release 1 of the account 'data'; all of them together: epsilon ")
+        assert str(mark).startswith("Release 1 of the account 'data'; together epsilon ")
         assert mark.head in str(mark)
         spent = session.spent
     with bp.Session(HOSPITAL, DATA, ledger=place) as again:

@@ -15,7 +15,7 @@ LONG = ("word " * 400, "a" * 3000, "\u6f22" * 3000, "\u6f22\u5b57 " * 300, "\U00
 def test_whatever_it_says_it_fits(text: str) -> None:
     table = Table(caption=text, header=("a", text), rows=[[text, (Code(text),)]] * 3)
     sections = (Section(title="promise", blocks=(Paragraph(text[:300]), table), explained=True, answers=("q",)),)
-    said = dict(kind="x", lead=text, facts=(fact("q", text), fact("r", "short")), sections=sections)
+    said = {"kind": "x", "lead": text, "facts": (fact("q", text), fact("r", "short")), "sections": sections}
     for headline in (text, "short"):
         for short in ((), (text[:99], "strength", text, "Next")):
             made = Document(headline=headline, short=short, **said)
@@ -36,12 +36,19 @@ def test_what_has_no_room_is_left_out_whole_but_never_what_is_last() -> None:
 
 def test_a_fact_gives_room_only_to_a_section_that_is_shown_in_its_place() -> None:
     def screen(rows: int) -> str:
-        table = Table(caption="", header=("a",), rows=[["b"]] * rows)
-        section = Section(title="promise", blocks=(table,), explained=True, answers=("asked",))
-        return screen_text(Document(kind="x", headline="Found", facts=(fact("asked", "told"),), sections=(section,)))
+        sections = [
+            Section(title=name, blocks=(Table(caption="", header=("a",), rows=many),), explained=True, answers=(q,))
+            for name, many, q in (("promise", [["b"]] * rows, "asked"), ("small", [["b"]], "other"))
+        ]
+        facts = fact("asked", "told"), fact("other", "found")
+        return screen_text(Document(kind="x", headline="Found", facts=facts, sections=tuple(sections)))
 
-    assert "asked" not in screen(20) and "promise" in screen(20)
-    assert "asked: told" in screen(60) and "promise" not in screen(60)
+    assert "asked" not in screen(20)
+    assert "promise" in screen(20)
+    assert "asked: told" in screen(60)
+    assert "promise" not in screen(60)
+    assert "other: found" not in screen(60)
+    assert "small" in screen(60)
     assert len(screen(36).split("\n")) <= SCREEN
 
 

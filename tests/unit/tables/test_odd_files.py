@@ -80,6 +80,17 @@ def test_row_46_any_name_can_be_queried_in_every_engine(tmp_path: Path, engine: 
     assert [int(value) for value in answer.values] == [int((table()[name] > 1).sum()) for name in names]
 
 
+def test_row_46_a_name_with_nul_in_parquet_is_a_typed_error(tmp_path: Path) -> None:
+    import pandas as pd
+
+    from bnpriv.tables.public import public_table
+
+    pd.DataFrame({"a\0b": [1.0], "c": [2.0]}).to_parquet(tmp_path / "t.parquet")
+    assert public_table(str(tmp_path / "t.parquet"), ["c"]).shape == (1, 1)
+    with pytest.raises(DataError, match="without NUL"):
+        public_table(str(tmp_path / "t.parquet"), ["a\0b"])
+
+
 def test_row_46_names_that_differ_in_case_are_told_apart_in_parquet(tmp_path: Path) -> None:
     schema = Schema(records=3, columns={"A": Real(0, 10), "a": Real(0, 10)})
     for name in ("A", "a"):

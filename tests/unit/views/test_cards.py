@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,3 +207,45 @@ def test_a_guarantee_that_fills_a_screen_is_explained_in_short() -> None:
     assert "200 secrets" in explained
     assert "single records are not" in explained.replace("\n", " ")
     assert many.sentence in block(section)
+
+
+ALL = ProtectedSecret(attribute="ill", secret="what ill is", pairs="all pairs", bounds_belief=True)
+SOME = ProtectedSecret(attribute="age", secret="age", pairs="near")
+
+
+def strength(*secrets: ProtectedSecret, **given: Any) -> str:
+    said: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "models": 1, "source": "a book", "kind": "exact", **given}
+    return " ".join(short_guarantee(Guarantee(secrets=secrets or (SOME,), **said)))
+
+
+def test_the_strength_in_short_leaves_nothing_out() -> None:
+    assert "odds move by at most 2.72 times (epsilon 1)." in strength()
+    rare = strength(delta=1e-4)
+    assert "odds rise by at most 5.44 times, except with probability 1 in 5,000 if one of the two is true" in rare
+    assert "(epsilon 1, delta 0.0001)." in rare
+    assert "with confidence 95 %)" in strength(kind="certified", confidence=0.95)
+    assert "no factor bounds the odds (epsilon 1, delta 0.6)" in strength(delta=0.6)
+    assert "with confidence 95 %" in strength(delta=0.6, confidence=0.95, kind="certified")
+    assert "(epsilon 0.3334)" in strength(epsilon=0.33333333333)
+    assert "at most 1.4 times" in strength(epsilon=0.33333333333)
+
+
+def test_beliefs_in_short_are_those_that_are_bounded() -> None:
+    assert "belief" not in strength()
+    assert "a belief of 10 % to at most 23.2 %" in strength(ALL)
+    assert "a belief of 10 % in a secret of ill to at most" in strength(ALL, SOME)
+
+
+def test_how_sure_it_is_and_under_which_model_stand_in_short() -> None:
+    assert "Model: a book; worked out exactly." in strength()
+    assert "; a proved bound." in strength(kind="certified")
+    assert "; an estimate, not proved." in strength(kind="estimate")
+    assert "any one of the 3 declared models; a book" in strength(models=3)
+    assert "single records are not" in strength()
+    assert "single records" not in strength(single_values=True)
+    assert "single records" not in strength(baseline_text="It hides single records.")
+
+
+def test_more_secrets_than_have_room_are_counted() -> None:
+    secrets = [replace(SOME, attribute=f"c{k}", secret=f"the number of records with c{k} = 1") for k in range(200)]
+    assert "200 secrets, of c0, c1, c10 and 197 more" in strength(*secrets)

@@ -7,6 +7,7 @@ import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,16 +94,43 @@ def test_the_example_is_the_guarantee_for_a_pair_that_is_protected() -> None:
         assert ("except with probability" in told["example"]) == bool(delta)
 
 
+def test_epsilon_and_delta_are_rounded_up() -> None:
+    rows = page(clinic(), promise(clinic(), 0.12345678, 1.2341e-6)).to_dict()["data"]["decisions"]
+    said = {row["name"]: row["value"] for row in rows}
+    assert (said["epsilon"], said["delta"]) == ("0.123457", "0.00000124")
+
+
+@pytest.mark.parametrize("needs_model", [True, False])
+def test_the_page_says_what_is_open(needs_model: bool) -> None:
+    made = replace(page(clinic(), promise(clinic(), 1.0)), needs_model=needs_model)
+    text = made.text.partition("What is not protected")[2].partition("Who decided what")[0]
+    assert "What the table as a whole holds in other columns: smokes." in text
+    assert ("believes another model" in text) == needs_model
+    assert ("The model:" in made.text) == needs_model
+
+
+def test_every_factor_on_the_page_is_that_of_epsilon_and_delta_together() -> None:
+    made = page(clinic(), promise(clinic(), 1.0, 1e-6))
+    assert "rise by at most 5.44 times (1.694 nats), except with probability at most 1 in 500,000" in made.text
+    assert made.to_dict()["data"]["odds"] == "5.44"
+    assert "2.72" not in made.text + str(made) + made.explain()
+
+
 @pytest.mark.parametrize("delta", [0.495, 0.9])
 def test_where_delta_says_nothing_of_odds_no_odds_are_promised(delta: float) -> None:
     text = page(clinic(), promise(clinic(), 1.0, delta)).text
     assert "odds are not bounded" in text
     assert "to 1" not in text
     assert "times" not in text.replace("sometimes", "")
+    assert "not on a proof" in page(clinic(), replace(promise(clinic(), 1.0, delta), kind="estimate")).text
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("estimate", "not on a proof"), ("certified", "with confidence 95 % over draws")]
+    ("kind", "said"),
+    [
+        ("estimate", "not on a proof"),
+        ("certified", "with confidence 95 % over draws from the model. That is for an epsilon"),
+    ],
 )
 def test_what_is_not_proved_is_said_beside_the_limit(kind: Any, said: str) -> None:
     told = replace(promise(clinic(), 1.0), kind=kind, confidence=0.95 if kind == "certified" else None)
@@ -124,6 +152,28 @@ def test_shares_and_means_have_values_of_their_own_unit() -> None:
     assert example_pair(framework.protected_secrets[0], None) == ("one value", "another that is 0.02 away")
 
 
+@pytest.mark.parametrize(("records", "at_most", "pair"), [(3, 1, ("1", "2")), (5, 1, ("1", "2")), (7, 7, ("0", "7"))])
+def test_an_example_of_counts_has_whole_numbers(records: int, at_most: int, pair: tuple[str, str]) -> None:
+    framework = clinic(at_most, records)
+    assert example_pair(framework.protected_secrets[0], framework) == pair
+
+
+@pytest.mark.parametrize(("low", "distance"), [(1e12, 0.3), (123456789012.0, 0.6), (-1.0, 1e-14)])
+def test_an_example_never_rounds_two_values_together_or_further_apart(low: float, distance: float) -> None:
+    secret = replace(clinic().protected_secrets[0], attribute="x", distance=distance)
+    schema = bp.Schema(records=10, columns={"x": bp.Real(low, low + 2)})
+    framework: Any = SimpleNamespace(chosen_secrets={"x": SimpleNamespace(property=bp.mean("x"))}, schema=schema)
+    assert example_pair(secret, framework)[0] == "one value"
+
+
+@pytest.mark.parametrize("said", ["default: x", " default: x", "Default: x", "DEFAULT"])
+def test_a_default_is_one_however_it_is_written(said: str) -> None:
+    made = replace(page(clinic(), promise(clinic(), 1.0)), said={"apart": said})
+    rows = {row["name"]: row for row in made.to_dict()["data"]["decisions"]}
+    assert rows["apart"]["status"] == "default"
+    assert "decided:" not in rows["apart"]["decided"]
+
+
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_has_a_page_that_promises_no_belief_but_the_one_that_is_bounded(kind: str) -> None:
     made = KINDS[kind]()
@@ -131,7 +181,8 @@ def test_every_kind_has_a_page_that_promises_no_belief_but_the_one_that_is_bound
     text = page(made.framework, guarantee).text
     assert f"Source of the model: {SOURCE}" not in text
     assert text.count(SOURCE) == 1
-    assert ("A belief of 10 %" in text) == bool(guarantee.with_belief)
+    belief = re.search(r"A belief of 10 % in one value of .* becomes at most [\d.]+ %, except with probability", text)
+    assert bool(belief) == ("A belief of 10 %" in text) == bool(guarantee.with_belief)
     assert ("may move further" in text) == any(not each.bounds_belief for each in guarantee.secrets)
     first, second = example_pair(guarantee.secrets[0], made.framework)
     assert first != second
@@ -153,9 +204,17 @@ def test_a_release_says_what_was_published_and_how_it_is_checked_again() -> None
     assert text.count("a textbook") == 1
 
 
-def test_numbers_of_records_are_whole_in_the_example() -> None:
-    framework = clinic(1, 5)
-    assert example_pair(framework.protected_secrets[0], framework) == ("1", "2")
+@pytest.mark.parametrize(
+    ("at_most", "records", "query", "pair"),
+    [
+        (1, 5, ILL, ("1", "2")),
+        (2000, 200, ILL, ("0", "200")),
+        (2, 200, 'proportion(ill == "yes")', ("0", "1")),
+    ],
+)
+def test_the_values_of_the_example_can_be(at_most: float, records: int, query: str, pair: tuple[str, str]) -> None:
+    framework = clinic(at_most, records, query)
+    assert example_pair(framework.protected_secrets[0], framework) == pair
 
 
 def test_what_other_tools_released_is_not_vouched_for(tmp_path: Path) -> None:
@@ -310,3 +369,4 @@ def test_a_baseline_that_rests_on_the_model_names_it() -> None:
     text = made.release(table(framework)).statement().text
     assert "The model: the declared model; a textbook (2nd edition)" in text
     assert "What somebody concludes who believes another model" in text
+    assert "worked out, not asked for; no reason is stated" in text  # asked for was an epsilon for single records

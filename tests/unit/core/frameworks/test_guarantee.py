@@ -17,6 +17,7 @@ from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.protected import bounds_belief, property_secret
 from bnpriv.core.secrets import Apart, SecretPairs, all_pairs
 from bnpriv.text import factor_text
+from bnpriv.views.cards import short_guarantee
 from tests.later import Later
 
 stats = Later("scipy.stats")
@@ -279,6 +280,22 @@ def test_with_delta_the_odds_of_a_pair_are_bounded_where_one_of_the_two_is_true(
     assert "if one of the two is true" in found.guarantee.odds_text
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.05), (1.0, 1e-6), (3.0, 0.2)])
+def test_with_delta_odds_move_far_either_way_more_often_than_they_rise(epsilon: float, delta: float) -> None:
+    """Half of the answers that are told apart speak for each of the two, so that the guarantee says "rise"."""
+    rare = math.exp(-epsilon) * delta * (1 - 1e-9)
+    first = np.array([2 * delta, rare, 1 - 2 * delta - rare])
+    second = first[[1, 0, 2]]
+    for one, other in ((first, second), (second, first)):
+        assert np.maximum(one - math.exp(epsilon) * other, 0).sum() <= delta * (1 + 1e-8)
+    far = np.abs(np.log(first / second)) > epsilon + math.log(2)
+    assert first[far].sum() == pytest.approx((2 + math.exp(-epsilon)) * delta)
+    framework = bp.DistributionPrivacy([(LAWS[0], LAWS[1])], source="a textbook")
+    made = bp.TightMechanism().calibrate(framework, epsilon=epsilon).guarantee
+    assert "odds move by at most" in short_guarantee(made)[1]
+    assert "odds rise by at most" in short_guarantee(replace(made, delta=delta))[1]
+
+
 def test_numbers_of_a_claim_are_not_rounded_to_a_stronger_one() -> None:
     schema = bp.Schema(records=10, columns={"pay": bp.Integer(0, 10**7), "ill": bp.Integer(0, 1)})
     network = bp.DiscreteNetwork.from_tables(
@@ -477,5 +494,5 @@ def test_reports_of_chosen_pairs_claim_no_belief() -> None:
     query = bp.count(bp.col("x") == "h")
     for report in (bp.influence_report(framework, query, 1.0), bp.influence_report(framework, query)):
         for text in (report.text, report.to_markdown(), report.to_html().replace("&nbsp;", " ")):
-            assert "10 %" not in text
+            assert "belief of 10 %" not in text
         assert all(belief.columns == {"p": None} and belief.answer is None for belief in report.beliefs)
