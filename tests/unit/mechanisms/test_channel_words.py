@@ -87,7 +87,8 @@ def test_one_pair_of_secrets_is_named_once() -> None:
 def test_pages_draw_what_a_channel_makes_of_the_answer_and_its_curve() -> None:
     calibration = OptimalMechanism().calibrate(counts(20), epsilon=0.5)
     page = calibration.to_html()
-    assert "how likely every number is under either secret" in page
+    assert "how likely each exact answer is" in page
+    assert "how likely each released answer is: alike tells little" in page
     assert page.count("needles first") == page.count("needles second") == 2
     assert "How much the answer can tell, and how often" in page
     assert "What is released, under the two distributions of which it tells most, in both directions" in page
