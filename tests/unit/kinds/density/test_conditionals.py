@@ -98,10 +98,11 @@ def test_names_cannot_break_a_page() -> None:
         desc="&",
         labels=["<i>", "y"],
     )
-    page = two_curves(drawn)
+    page = two_curves(drawn, across="<u>")
     assert "<script>" not in page
     assert "<b>" not in page
     assert "<i>" not in page
+    assert "<u>" not in page
 
 
 def test_model_classes_keep_what_drives_the_columns() -> None:

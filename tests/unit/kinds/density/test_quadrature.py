@@ -348,7 +348,7 @@ def test_the_history_shows_every_step(beta_chain: DensityNetwork) -> None:
     assert history[-1].change <= 1e-6
     assert found.error == history[-1].change
     assert all(after.points > before.points for before, after in itertools.pairwise(history))
-    text = found.text
+    text = found.explain()
     assert str(history[-1]) in text
     assert "Stable" in text
     assert "estimate" in repr(found)
