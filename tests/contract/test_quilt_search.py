@@ -242,7 +242,7 @@ def test_row_45_a_search_that_is_cut_is_told_and_valid(monkeypatch) -> None:
         cut = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=1.0)
         (note,) = cut.certificate.notes
         assert "stopped at its limit of work" in note
-        assert note in cut.explain()
+        assert note in cut.text
         assert cut.scale >= whole.scale
         decision = cut.certificate.decisions[0]
         told = float(bp.max_influence(framework.network, query.columns - decision.queried_near, "s"))

@@ -263,7 +263,7 @@ def markov_quilts(network: DeclaredGraph, protected: str, limit: int | None = No
     --------
     >>> chain = Graph({"a": (), "b": ("a",), "c": ("b",), "d": ("c",)})
     >>> for quilt in markov_quilts(chain, "a"):
-    ...     print(quilt)
+    ...     print(repr(quilt))
     MarkovQuilt(protected='a', quilt={b}, near={a}, remote={c, d})
     MarkovQuilt(protected='a', quilt={c}, near={a, b}, remote={d})
     """
