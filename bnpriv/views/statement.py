@@ -22,7 +22,7 @@ from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.kind import notion_of
 from bnpriv.render import document as doc
 from bnpriv.render.as_text import inline
-from bnpriv.render.document import Code, Document, Fact, Facts, Paragraph, Text, fact
+from bnpriv.render.document import Code, Document, Fact, Facts, Inline, Paragraph, Text, fact
 from bnpriv.services import service
 from bnpriv.shown import Shown
 from bnpriv.text import (
@@ -81,9 +81,9 @@ class Statement(Shown):
         when = " ".join(filter(None, (self.when, BLANK)))
         asked = fact("Published", *self.lines), fact("Out of", out_of), fact("When, by whom, to whom", when)
         model = [fact("The model", _believed(self), self.guarantee.source)] if self.needs_model else []
-        by: list[Text] = [f"bnpriv {version('bnpriv')}"]
+        by: list[Inline] = [f"bnpriv {version('bnpriv')}"]
         if self.framework is not None:
-            by.append(("fingerprint of the framework: ", Code(self.framework.fingerprint())))
+            by += [", framework ", Code(self.framework.fingerprint()[:16])]
         header = "what", "as it is", "decided, as declared and not checked"
         decisions = doc.Table(caption="", header=header, rows=[row[1:4] for row in rows])
         criteria = doc.Table(
@@ -92,7 +92,7 @@ class Statement(Shown):
             rows=_criteria(self),
             more="This page is no finding that what was published is anonymous in the sense of that opinion.",
         )
-        facts = Facts((*model, *self.checked, fact("Made by", *by)))
+        facts = Facts((*model, *self.checked, fact("Made by", tuple(by))))
         parts: dict[str, Sequence[doc.Block]] = {
             "What was published": (Facts(asked),),
             "What can be concluded from it at most": [*map(Paragraph, limits)],
