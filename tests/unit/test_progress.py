@@ -205,7 +205,7 @@ def test_no_work_fails_of_where_errors_go(stream: Any, monkeypatch: pytest.Monke
         assert pace._screen() is None
 
 
-@pytest.mark.parametrize("stopped", [KeyboardInterrupt, ZeroDivisionError, SystemExit, GeneratorExit])
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, ValueError, OSError, SystemExit, GeneratorExit])
 def test_what_ends_work_comes_out_and_takes_the_bar_away(
     stopped: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
