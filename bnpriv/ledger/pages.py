@@ -99,7 +99,7 @@ def _nothing(account: CountedAccount) -> tuple[str, ...]:
     return (
         f"Protected from anybody who sees the answers: {shorten(protected, MOST_SAID)}.",
         f"Strength: all releases together tell at most {budget_text(account.budget)}.",
-        f"Model: {shorten(account.framework.source, MOST_SAID)}.",
+        f"Under the model: {shorten(account.framework.source, MOST_SAID)}.",
     )
 
 

@@ -297,9 +297,9 @@ def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 8 - len(known)
+    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 18 - len(known)
     told = told if width(told) <= room else IN_BRACKETS.sub("", told)
-    said = f"Model: {clipped(told, room)}{known}"
+    said = f"Under the model: {clipped(told, room)}{known}"
     return said if said.endswith("...") else f"{said}."
 
 

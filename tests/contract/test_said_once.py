@@ -87,6 +87,6 @@ def test_strength_and_what_is_protected_always_stand_in_what_is_printed(name: st
     for what, each in shown(name):
         if what in ("plan", "calibration", "release", "report"):
             lines = str(each).split("\n")
-            opened = ("Protected from anybody who sees the answer: ", "Strength: odds ", "Model: ", "Next: ")
+            opened = ("Protected from anybody who sees the answer: ", "Strength: odds ", "Under the model: ", "Next: ")
             assert [sum(line.startswith(word) for line in lines) for word in opened] == [1] * 4, (what, lines)
             assert ("(epsilon 1, delta 0.0" if subject(name).delta else "(epsilon 1") in str(each).replace("\n", " ")

@@ -237,7 +237,7 @@ def test_beliefs_in_short_are_those_that_are_bounded() -> None:
 
 
 def test_how_sure_it_is_and_under_which_model_stand_in_short() -> None:
-    assert "Model: a book; worked out exactly." in strength()
+    assert "Under the model: a book; worked out exactly." in strength()
     assert "; a proved bound." in strength(kind="certified")
     assert "; an estimate, not proved." in strength(kind="estimate")
     assert "any one of the 3 declared models; a book" in strength(models=3)
