@@ -211,7 +211,7 @@ def test_the_text_says_what_holds() -> None:
     found = bp.MarkovQuiltMechanism().calibrate(bp.example("student"), query, epsilon=1.0).misspecified(1.1)
     assert "may be off by a factor 1.1, epsilon is at most" in found.text
     assert "Tables that matter for income" in found.text
-    assert "<dt>Tables that matter for income</dt>" in found._repr_html_()
+    assert "Tables that matter for income: " in found._repr_html_()
 
 
 def test_the_rows_that_matter_most_are_named() -> None:
