@@ -170,7 +170,10 @@ def schema_document(schema: Schema) -> Document:
     return Document(
         kind="schema",
         headline=f"{schema.records:,} records of {columns}",
-        short=tuple(f"{name_text(name)}: {kind}, {shorten(values, 60)}" for name, (kind, values, _) in first.items()),
+        short=tuple(
+            f"{name_text(name, 24)}: {kind}, {clipped(values, 36)}; gaps: {shorten(missing, 16)}"
+            for name, (kind, values, missing) in first.items()
+        ),
         answer=(table,),
         data={"records": schema.records, "columns": data},
     )
