@@ -88,7 +88,7 @@ class Release(Shown):
     def value(self) -> float | tuple[float, ...]:
         """The number if there is one, else the tuple of all; a useless one warns with `UselessAnswerWarning`."""
         if self.calibration.useful.verdict == "useless":
-            told = f"{self.calibration.useful} print(release) says what was known before; docs/useless-answers.md."
+            told = f"{self.calibration.useful} release.explain() says what was known before; docs/useless-answers.md."
             warnings.warn(UselessAnswerWarning(told), stacklevel=2)
         return self.values[0] if len(self.values) == 1 else self.values
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import final
+from typing import cast, final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -124,6 +124,17 @@ class CountedAccount(Uncopied):
     def charges(self) -> tuple[Charge, ...]:
         """All releases that were charged, by whatever process."""
         return self.ledger.book(self.account).charges
+
+    @property
+    def answers(self) -> Mapping[int, tuple[float, ...]]:
+        """The released numbers that were stored, by the number of their charge."""
+        book = self.ledger.book(self.account)
+        kept = {charge.number: book.answers.get(charge.sequence) for charge in book.charges}
+        return {
+            number: tuple(float.fromhex(str(value)) for value in cast("list[object]", answer.content["values"]))
+            for number, answer in kept.items()
+            if answer is not None and "values" in answer.content
+        }
 
     @property
     def accountant(self) -> Accountant:

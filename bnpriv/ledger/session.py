@@ -491,6 +491,11 @@ class Session(Uncopied, Shown):
         return History.of(self._account.charges, self._account.budget)
 
     @property
+    def answers(self) -> Mapping[int, tuple[float, ...]]:
+        """The released numbers that the ledger keeps, by the number of their release; none of private tables."""
+        return self._account.answers
+
+    @property
     def head(self) -> str:
         """The last hash of the account in the ledger."""
         return self._account.head

@@ -30,6 +30,7 @@ from bnpriv.text import (
     by_times,
     full_text,
     name_text,
+    number_text,
     rounded_up,
     shorter,
     shown_number,
@@ -177,10 +178,21 @@ def table_statement(made: Any, decided: Any = None, framework: Any = None, repla
     )
 
 
+def _answered(values: Sequence[float] | None, scale: float) -> str:
+    """The numbers that a ledger keeps of a release, in the digits that its noise leaves meaningful."""
+    if values is None:
+        return ""
+    noise = f", noise of scale {number_text(scale)}" if scale else ""
+    return f": {', '.join(shorter([shown_number(value, 6 * scale) for value in values]))}{noise}"
+
+
 def session_statement(session: Any, guarantee: Guarantee, budget: Any, decided: Any = None) -> Statement:
     """The statement on all that was released within one budget; see `Session.statement`."""
-    releases = session.history.releases
-    asked = [f"{made.number}. {visible(made.entry.text)}" for made in releases[:MOST_ASKED_SHOWN]]
+    releases, answers = session.history.releases, session.answers
+    asked = [
+        f"{made.number}. {visible(made.entry.text)}{_answered(answers.get(made.number), made.entry.scale)}"
+        for made in releases[:MOST_ASKED_SHOWN]
+    ]
     more = [f"and {len(releases) - MOST_ASKED_SHOWN:,} more"] if len(releases) > MOST_ASKED_SHOWN else []
     days = sorted({made.time[: len("2026-01-01")] for made in releases})
     kept = Path(str(session.ledger)).name.partition("?")[0]  # no folder, no password

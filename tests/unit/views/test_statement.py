@@ -17,6 +17,7 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.errors import BnprivError, ParameterError
 from bnpriv.mechanisms.baselines import RecordPrivacyMechanism
 from bnpriv.release import release_many
+from bnpriv.text import shown_number
 from bnpriv.views.statement import Statement, example_pair
 from tests.kinds import KINDS, SOURCE
 
@@ -339,11 +340,16 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
     with bp.Session(framework, table(framework), budget=3.0, ledger=tmp_path / "our ledger.db") as session:
         with pytest.raises(BnprivError):
             session.statement()
-        for query in ('count(smokes == "yes")', 'proportion(smokes == "yes")'):
+        released = [
             session.release(query, epsilon=0.5, mechanism=bp.ColumnMechanism(), even_if_useless=True)
+            for query in ('count(smokes == "yes")', 'proportion(smokes == "yes")')
+        ]
+        assert session.answers == {number: made.values for number, made in enumerate(released, start=1)}
         told = session.statement({"epsilon": "the board"})
         text = told.text
         assert "answers to 2 questions" in text
+        scale, value = released[0].calibration.scale, released[0].value
+        assert f'1. count(smokes == "yes"): {shown_number(value, 6 * scale)}, noise of scale ' in text
         assert "only the numbers above are published" in text
         assert session.head in text
         assert "bnpriv ledger verify 'our ledger.db'" in text
