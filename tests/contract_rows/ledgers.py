@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ def _(folder: Path) -> str:
         tried += 1
     for edit in ("UPDATE {} SET payload = replace(payload, '1/10', '0')", "DELETE FROM {}"):
         place.write_bytes(whole)
-        with sqlite3.connect(place) as connection:
+        with closing(sqlite3.connect(place)) as connection, connection:
             tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             triggers = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")]
             for name in triggers:  # who edits the file is not held up by them

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_what_is_not_a_ledger_is_refused_and_left_alone(place: Path) -> None:
                 Ledger.open(place, create=create)
         assert place.read_bytes() == content
     place.unlink()
-    with sqlite3.connect(place) as other:
+    with closing(sqlite3.connect(place)) as other, other:
         other.execute("CREATE TABLE people (name TEXT)")
     with pytest.raises(LedgerError, match="must have its tables"):
         Ledger.open(place, create=True)
@@ -224,7 +225,7 @@ def test_many_flipped_bits_are_refused_or_change_nothing(whole: Path, tmp_path: 
 
 def edited(place: Path, *statements: str) -> None:
     """Change rows as somebody would who knows SQL: take the triggers away, and put them back."""
-    with sqlite3.connect(place, isolation_level=None) as connection:
+    with closing(sqlite3.connect(place, isolation_level=None)) as connection, connection:
         triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for name, _ in triggers:
             connection.execute(f"DROP TRIGGER {name}")

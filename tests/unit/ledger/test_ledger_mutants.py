@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def edit_passes(folder: Path) -> bool:
     place = folder / "ledger.db"
     book, account = opened(place)
     released(book, account)
-    with sqlite3.connect(place, isolation_level=None) as connection:
+    with closing(sqlite3.connect(place, isolation_level=None)) as connection, connection:
         text = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'bnpriv_no_update'").fetchone()[0]
         connection.execute("DROP TRIGGER bnpriv_no_update")
         connection.execute("UPDATE bnpriv_entries SET payload = replace(payload, '1/10', '1/99') WHERE chain = 1")

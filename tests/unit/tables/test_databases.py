@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def answers(data: object) -> list[object]:
 
 @pytest.fixture
 def sqlite(tmp_path: Path) -> str:
-    with sqlite3.connect(tmp_path / "p w.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "p w.db")) as connection, connection:
         connection.execute('CREATE TABLE "my table" (x REAL, extra, whole INTEGER, sex TEXT, smokes BOOLEAN)')
         connection.executemany('INSERT INTO "my table" (x, whole, sex, smokes) VALUES (?, ?, ?, ?)', ROWS)
     connection.close()
@@ -94,7 +95,7 @@ def test_the_shell_and_sessions_take_the_url(tmp_path: Path) -> None:
 
     student = bp.example("student")
     table = pd.read_parquet(bp.example_data("student"))
-    with sqlite3.connect(tmp_path / "s.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "s.db")) as connection, connection:
         table.to_sql("people", connection, index=False)
     connection.close()
     url = f"sqlite:///{tmp_path}/s.db#people"
@@ -212,7 +213,7 @@ def test_a_session_takes_the_url_and_keeps_it_out_of_its_ledger(tmp_path: Path) 
     import pandas as pd
 
     student = bp.example("student")
-    with sqlite3.connect(tmp_path / "hunter2.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "hunter2.db")) as connection, connection:
         pd.read_parquet(bp.example_data("student")).to_sql("people", connection, index=False)
     connection.close()
     session = bp.Session(student, f"sqlite:///{tmp_path}/hunter2.db#people", budget=2.0, ledger=tmp_path / "l.db")
@@ -246,7 +247,7 @@ def test_a_public_table_in_a_database_is_not_named_and_must_be_another(tmp_path:
     import pandas as pd
 
     public = pd.DataFrame({"smokes": ["no", "yes"] * 100, "ill": ["no"] * 110 + ["yes"] * 90})
-    with sqlite3.connect(tmp_path / "hunter2.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "hunter2.db")) as connection, connection:
         public.to_sql("t.csv", connection, index=False)
     connection.close()
     url = f"sqlite:///{tmp_path}/hunter2.db#t.csv"
@@ -311,7 +312,7 @@ def test_sqlite_is_read_in_one_transaction_that_cannot_write(sqlite: str, monkey
 
 def test_what_sqlite_says_of_a_value_is_withheld(tmp_path: Path) -> None:
     """A view that fails on a value quotes it; neither the refusal nor what led to it does."""
-    with sqlite3.connect(tmp_path / "v.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "v.db")) as connection, connection:
         connection.execute("CREATE TABLE t (x TEXT)")
         connection.execute("INSERT INTO t VALUES ('CANARY-7f3a')")
         connection.execute("CREATE VIEW seen AS SELECT json_extract('{}', x) AS x FROM t")
@@ -328,7 +329,7 @@ def test_what_sqlite_says_of_a_value_is_withheld(tmp_path: Path) -> None:
 
 def test_a_text_of_sqlite_that_is_no_text_is_no_error(tmp_path: Path) -> None:
     """Whether a table can be read must not tell what is in it: bytes that are not UTF-8 are no category."""
-    with sqlite3.connect(tmp_path / "odd.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "odd.db")) as connection, connection:
         connection.execute("CREATE TABLE people (sex TEXT)")
         connection.execute("INSERT INTO people VALUES (CAST(X'6DFF' AS TEXT)), ('m'), ('f')")
     connection.close()

@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -174,7 +175,7 @@ def test_row_49_a_database(tmp_path: Path) -> None:
     import sqlite3
 
     file = tmp_path / "people.db"
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute(
             "CREATE VIEW people AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x % 9 + 1 FROM n) SELECT x FROM n"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def typed_copies(folder: Path) -> dict[str, object]:
     texts.sample(frac=1, random_state=1, ignore_index=True).to_parquet(folder / "texts.parquet")
     halves = frame.astype({"weight": "float32"})[[*reversed(TYPED)]]
     halves.assign(day=pd.to_datetime(halves["day"])).to_parquet(folder / "halves.parquet")
-    with sqlite3.connect(folder / "h.db") as connection:
+    with closing(sqlite3.connect(folder / "h.db")) as connection, connection:
         connection.execute("CREATE TABLE t (id TEXT, weight REAL, ill TEXT, day TEXT)")
         written = [(str(k), weight, "yes" if ill else "no", day) for k, weight, ill, day in rows]
         connection.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", written)

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from itertools import combinations, permutations
 from pathlib import Path
@@ -114,7 +115,7 @@ def as_csv(path: Path) -> Path:
 
 
 def as_sqlite(path: Path) -> str:
-    with sqlite3.connect(path.with_suffix(".db")) as connection:
+    with closing(sqlite3.connect(path.with_suffix(".db"))) as connection, connection:
         pd.read_parquet(path).to_sql("people", connection, index=False)
     return f"sqlite:///{path.with_suffix('.db')}#people"
 
