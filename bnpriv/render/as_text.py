@@ -66,25 +66,31 @@ def screen_text(document: Document) -> str:
 
     Room goes first to sections that stand for facts, such as the guarantee, whose facts are left out only with them.
     """
-    told = [each for each in document.sections if each.explained]
-    answer = _blocks(document.answer, PRINTED_WIDTH)
     opened = [shorten(said, 4 * PRINTED_WIDTH) for said in (_headline(document), inline(document.lead))]
-    parts = [_joined(opened), answer, ""]
-    parts += [block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH) for each in told]
-    lines = [[row for line in part.split("\n") for row in _rows(line)] if part else [] for part in parts]
-    left, kept = SCREEN - len(lines[0]), {0}
-    again: set[str] = set()
-    places = range(3, len(parts))
-    for place in (*(at for at in places if told[at - 3].answers), 1, 2, *places):
-        if place == 2:
-            for row in document.facts:
-                said = wrapped(_fact(row), PRINTED_WIDTH)
-                lines[2] += said if row.question not in again and len(lines[2]) + len(said) < left else []
-        if place not in kept and lines[place] and len(lines[place]) < left:
-            kept.add(place)
-            left -= len(lines[place]) + 1
-            again |= set(told[place - 3].answers) if place > 2 else set()
-    return "\n\n".join("\n".join(lines[place]) for place in sorted(kept))
+    first = _rows(_joined(opened))
+    room = SCREEN - len(first)
+
+    def fitting(lines: list[str]) -> list[str]:
+        """All lines of a part, or none."""
+        nonlocal room
+        if len(lines) >= room or not lines:
+            return []
+        room -= len(lines) + 1
+        return lines
+
+    explained = [each for each in document.sections if each.explained]
+    told = [_rows(block(replace(each, blocks=each.in_short or each.blocks), PRINTED_WIDTH)) for each in explained]
+    shown = {place: fitting(told[place]) for place, each in enumerate(explained) if each.answers}
+    again = {question for place, lines in shown.items() if lines for question in explained[place].answers}
+    answer, facts = fitting(_rows(_blocks(document.answer, PRINTED_WIDTH))), list[str]()
+    for row in document.facts:
+        said = wrapped(_fact(row), PRINTED_WIDTH)
+        if row.question not in again and len(facts) + len(said) < room:
+            facts += said
+    facts = fitting(facts)
+    shown |= {place: fitting(lines) for place, lines in enumerate(told) if place not in shown}
+    parts = [first, answer, facts, *(lines for _, lines in sorted(shown.items()))]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def _in_a_line(text: str) -> str:
@@ -93,9 +99,10 @@ def _in_a_line(text: str) -> str:
     return short if width(short) <= PRINTED_WIDTH else shorten(text, PRINTED_WIDTH // 2)
 
 
-def _rows(line: str) -> list[str]:
-    """A line as it is, with the room between its columns, or more of them if it is too long."""
-    return [line] if width(line) <= PRINTED_WIDTH else wrapped(line, PRINTED_WIDTH)
+def _rows(text: str) -> list[str]:
+    """The lines of a text as they are, with the room between their columns, or more of them where one is too long."""
+    lines = text.split("\n") if text else []
+    return [row for line in lines for row in ([line] if width(line) <= PRINTED_WIDTH else wrapped(line, PRINTED_WIDTH))]
 
 
 def _headline(document: Document) -> str:
