@@ -426,11 +426,9 @@ def _decisions(root: TomlTable) -> dict[str, str]:
     if "decisions" not in root.values:
         return {}
     part = root.problems.tried(root.section, "decisions", DECISIONS)
-    return (
-        {}
-        if part is None
-        else {name: said for name in part.values if (said := root.problems.tried(_decision, part, name))}
-    )
+    if part is None:
+        return {}
+    return {name: said for name in part.values if (said := root.problems.tried(_decision, part, name))}
 
 
 def _decision(part: TomlTable, name: str) -> str:
