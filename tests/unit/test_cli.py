@@ -49,6 +49,14 @@ def test_report_names_what_a_query_talks_about(shell) -> None:
         assert part in out
 
 
+def test_the_number_alone_and_the_version(shell) -> None:
+    asked = (STUDENT, "--query", "count(height > 180)", "--epsilon", "1", "--quiet")
+    assert shell("release", STUDENT, DATA, *asked[1:]) == (0, "1120.0\n", "")
+    plan = bp.plan(bp.example("student"), "count(height > 180)", 1.0)
+    assert shell("plan", *asked) == (0, f"{plan.best.quantile(0.95)}\n", "")
+    assert shell("--version")[1].startswith("bnpriv ")
+
+
 @pytest.mark.parametrize(("example", "query"), [("four-people", "ones"), ("activity", "")])
 def test_report_is_made_for_every_notion(shell, example: str, query: str, tmp_path: Path) -> None:
     """What one record tells, and what noise an answer needs, as `influence_report` says it."""

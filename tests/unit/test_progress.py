@@ -150,6 +150,12 @@ def test_work_inside_moves_the_bar_of_the_work_around_it(monkeypatch: pytest.Mon
     assert pace._current.get() is None
 
 
+def test_a_loop_by_itself_leaves_nothing_under_way() -> None:
+    for _ in tracked(range(2), "models"):
+        assert pace._current.get() is not None
+    assert pace._current.get() is None
+
+
 def test_a_loop_that_was_left_open_by_an_error_holds_nothing_up() -> None:
     def broken() -> None:
         for _ in tracked(range(4), "models"):
@@ -265,7 +271,7 @@ SLOW = """
 import time
 from bnpriv import progress
 progress.SHOWN_AFTER = 0.2
-with progress.progress("working out models"):
+with progress.progress("working out [b]models[/b]"):
     for _ in progress.tracked(range(10), "models"):
         time.sleep(0.1)
 print("done")
@@ -281,7 +287,7 @@ def test_a_script_shows_a_bar_on_its_terminal_alone() -> None:
     shown = os.read(ours, 2**16).decode()
     os.close(ours)
     assert done.stdout == b"done\n"
-    assert "working out models: models" in shown
+    assert "working out [b]models[/b]: models" in shown
     assert "a few seconds left" in shown
     assert shown.rstrip().endswith("\x1b[2K")  # taken away again
     piped = subprocess.run(call, capture_output=True, env=variables, check=True)

@@ -348,7 +348,7 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
         told = session.statement({"epsilon": "the board"})
         text = told.text
         assert "answers to 2 questions" in text
-        scale, value = released[0].calibration.scale, released[0].value
+        scale, value = released[0].calibration.scale, released[0].values[0]
         assert f'1. count(smokes == "yes"): {shown_number(value, 6 * scale)}, noise of scale ' in text
         assert "only the numbers above are published" in text
         assert session.head in text
@@ -356,6 +356,21 @@ def test_a_session_has_one_page_for_all_that_was_released(tmp_path: Path) -> Non
         assert told.to_dict()["data"]["guarantee"]["epsilon"] == pytest.approx(session.spent)
         assert "decided: the board" in text
         assert "within a budget of epsilon 3; no reason is stated" in told.to_markdown()
+
+
+def test_several_numbers_are_between_their_ends_all_at_once() -> None:
+    framework = clinic()
+    asked = bp.stack(*(bp.count(bp.col("smokes") == each) for each in ("no", "yes")))
+    released = bp.release(bp.ColumnMechanism().calibrate(framework, asked, epsilon=5.0), table(framework))
+    assert "all exact answers at once lie between these ends with 95 % probability" in released.statement().text
+
+
+def test_a_session_with_a_private_table_has_no_number_for_it(tmp_path: Path) -> None:
+    framework = clinic(5, 4000)
+    with bp.Session(framework, table(framework), budget=bp.types.Budget(1, 1e-6), ledger=tmp_path / "l.db") as session:
+        session.table(1.0, 1e-6, "trim", records_may_be_seen=True)
+        assert session.answers == {}
+        assert "answers to 1 question" in session.statement().text
 
 
 def test_a_private_table_hands_on_real_records_and_says_so() -> None:
