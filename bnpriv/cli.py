@@ -236,7 +236,7 @@ def release(
         reading = [*framework_files(framework), *data_files(data, *written), *_ledger_files(ledger)]
         reading += _table_files(public)
     released: Release | None = None
-    with noting(lambda: _left_behind(released)), outputs(*written, reading=reading) as out:
+    with _saying(lambda: released), outputs(*written, reading=reading) as out:
         with working("calibrating every mechanism"):
             declared = read_framework(framework)
             asked = _query(framework, query)
@@ -316,7 +316,7 @@ def table(
             reading.append(output)
     made: PrivateTable | None = None
     with (
-        noting(lambda: _left_behind(made, f"its table is in {output}.")),
+        _saying(lambda: made, f"its table is in {output}."),
         outputs(html, statement, _file(json), reading=reading) as out,
     ):
         hidden, schema, known = read_hidden(framework)
@@ -673,8 +673,22 @@ def _refuse_large_delta(framework: Framework, delta: float) -> None:
         raise replace(refusal, remedy=remedy).error()
 
 
-def _left_behind(released: Release | PrivateTable | None, kept: str = "the ledger keeps its answer.") -> str:
-    """Return what Ctrl-C leaves behind, where nothing further inside says it."""
+@contextmanager
+def _saying(
+    made: Callable[[], Release | PrivateTable | None], kept: str = "the ledger keeps its answer."
+) -> Generator[None]:
+    """Have Ctrl-C in the block say what it leaves behind, and an error what was charged before it."""
+    with noting(lambda: _left_behind(made(), kept)):
+        try:
+            yield
+        except BnprivError as error:
+            found = made()
+            if found is not None and found.mark is not None:
+                error.add_note(_left_behind(found, kept))
+            raise
+
+
+def _left_behind(released: Release | PrivateTable | None, kept: str) -> str:
     if released is None:
         return NOTHING_CHARGED
     from bnpriv.ledger.ledger import charged_text

@@ -401,7 +401,8 @@ def _public_fact(calibration: Any, public: object) -> Fact:
         compared = service("plan.compared")(calibration.framework, public, calibration.query, calibration)
     except BnprivError as refused:
         return fact("The model against a public table", f"could not be compared: {refused}")
-    return fact("The model against a public table", compared.document.headline)
+    only = "that checks something only if the model was not learned from this very table"
+    return fact("The model against a public table", compared.document.headline, only)
 
 
 def _kept(made: Any, replay: str, what: str) -> Sequence[Fact]:

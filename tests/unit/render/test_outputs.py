@@ -266,6 +266,13 @@ def test_row_41_a_full_standard_output_takes_the_files_back(tmp_path: Path) -> N
             assert done.stderr.startswith("refused: standard output must be writable")
             assert done.stderr.count("\n") == 1
             assert list(tmp_path.iterdir()) == []
+        counted = ["--ledger", str(tmp_path / "l.db"), "--budget", "2"]
+        done = subprocess.run(
+            [*words, *COMMANDS["release"], *counted], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "was charged" in done.stderr.splitlines()[1]
+        assert "the ledger keeps its answer." in done.stderr.splitlines()[1]
 
 
 def test_row_41_pages_of_the_library_too(tmp_path: Path) -> None:
