@@ -222,8 +222,8 @@ def attacked() -> str:
         ]
     )
     without = number(attacks.without_data(answers()))
-    rows.append(["the mean of both laws, whatever the table", without, without, "0.500", "0.500", "0.500"])
-    return table(["mechanism", "error", "error, shrunk", "normal laws", "whole numbers", "as published"], rows)
+    rows.append(["the mean of both distributions, whatever the table", without, without, "0.500", "0.500", "0.500"])
+    return table(["mechanism", "error", "error, shrunk", "normal distributions", "whole numbers", "as published"], rows)
 
 
 def whole_steps_at(epsilon: float) -> tuple[float, float]:
@@ -279,7 +279,7 @@ needs them is skipped. {len(census()):,} records are complete.
 
 A table of {RECORDS} records is drawn; its mean age, mean years of education, number never married, number female and
 mean hours a week are published. Nobody may learn whether 45 % or 55 % of its records have a high income (or work in
-the private sector). The laws of the answer, from `laws_by_property`; the paper's are those of its Figure 5:
+the private sector). The distributions of the answer, from `laws_by_property`; the paper's are those of its Figure 5:
 
 {gaps()}
 
@@ -293,16 +293,16 @@ where one number is drawn. Below them what is not in the paper; the constants ar
 
 ## What these rows guarantee
 
-All rows rest on three assumptions: the answer is normal, both laws have the mean of the two covariances, and the table
-is drawn as said; every guarantee has the kind "estimate". The two covariances in fact differ: by
+All rows rest on three assumptions: the answer is normal, both distributions have the mean of the two covariances, and
+the table is drawn as said; every guarantee has the kind "estimate". The two covariances in fact differ: by
 {apart["income"]:.2g} of themselves for income and {apart["work class"]:.2g} for work class (the Frobenius norm of the
 difference of the correlations over their least eigenvalue). Least delta at each epsilon, where {DELTA:g} was asked:
-*one*, for the one covariance, exact; *own*, for normal laws with their own covariances, from 100,000 draws.
+*one*, for the one covariance, exact; *own*, for normal distributions with their own covariances, from 100,000 draws.
 
 {guarantees()}
 
-Noise in one direction suffers most, since it leaves the others as they are. Asked for laws with their own covariances,
-at epsilon 1, bnpriv says:
+Noise in one direction suffers most, since it leaves the others as they are. Asked for distributions with their own
+covariances, at epsilon 1, bnpriv says:
 
 {relaxed()}
 
@@ -347,22 +347,22 @@ How often the right one of two equally likely shares is named. The guarantee all
 
 * *error, shrunk*: the released answer drawn towards what the public table says anyway, the best linear guess; this is
   work after the release and costs no privacy.
-* *normal laws*: the best attacker there is, if the answer has a normal law with the one covariance. *no defence*: on
-  exact answers, drawn.
+* *normal distributions*: the best attacker there is, if the answer has a normal distribution with the one covariance.
+  *no defence*: on exact answers, drawn.
 * *whole numbers*: an attacker who knows that counts are whole and means hundredths of whole numbers, for noise in one
   direction: along it hardly any other answer is possible. From {2 * attacks.INFORMED:,} answers.
 * *as published*: as above.
 
 {attacked()}
 
-**Noise in one direction hides normal answers, not whole numbers.** Whoever knows that counts are whole finds the exact
-answer on the line: under DauM (G), analytic, in {100 * whole_steps_at(1.0)[1]:.0f} % of the releases. At epsilon 0.2,
-where {accuracy_bound(0.2, DELTA):.3f} is allowed, this attacker is right in {whole_steps_at(0.2)[0]:.3f}: the law of
-the answer is not normal, and with that goes the guarantee. Laplace noise in one direction, DirM (L), fares no better.
-The remedy costs nearly nothing: independent noise of a step on every part (a count 1, a mean 0.01) leaves 5e-9 of the
-steps to be seen. bnpriv adds it where a query says that the answer is to be released ([claim](claims/steps.md)), as in
-the row "and steps"; the other rows are for the laws alone. That the law is normal apart from its steps stays an
-assumption.
+**Noise in one direction hides normal answers, not whole numbers.** Whoever knows that counts are whole finds the
+exact answer on the line: under DauM (G), analytic, in {100 * whole_steps_at(1.0)[1]:.0f} % of the releases. At
+epsilon 0.2, where {accuracy_bound(0.2, DELTA):.3f} is allowed, this attacker is right in
+{whole_steps_at(0.2)[0]:.3f}: the distribution of the answer is not normal, and with that goes the guarantee. Laplace
+noise in one direction, DirM (L), fares no better. The remedy costs nearly nothing: independent noise of a step on
+every part (a count 1, a mean 0.01) leaves 5e-9 of the steps to be seen. bnpriv adds it where a query says that the
+answer is to be released ([claim](claims/steps.md)), as in the row "and steps"; the other rows are for the
+distributions alone. That the distribution is normal apart from its steps stays an assumption.
 
 Before it is shrunk no answer with Gaussian noise does better than the last row: what the public table says of such
 tables anyway is nearer to the truth. The least errors with Gaussian noise, steps hidden, at which the best attacker is

@@ -78,10 +78,21 @@ def used(process: subprocess.Popen[str]) -> float:
 
 
 def stopped(process: subprocess.Popen[str], before: float) -> tuple[float, str]:
-    """Press Ctrl-C; the processor time until the end, and what stderr says."""
-    at_once = used(process)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    """Press Ctrl-C; the processor time until the end, and what stderr says.
+
+    Python drops what is raised in the callback of a weak reference, and says so: one presses again.
+    """
+    for _ in range(3):
+        at_once = used(process)
+        process.send_signal(signal.SIGINT)
+        try:
+            _, err = process.communicate(timeout=20)
+            break
+        except subprocess.TimeoutExpired as late:
+            said = late.stderr or b""
+            assert "Exception ignored in" in (said if isinstance(said, str) else said.decode()), said
+    else:
+        raise AssertionError("three signals were not heard")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before - at_once, err
 
@@ -108,7 +119,7 @@ def test_python_ends_with_keyboard_interrupt(name: str) -> None:
         lines = err.strip().splitlines()
         assert "KeyboardInterrupt" in lines, err
         assert process.returncode not in (0, 2)
-        after = lines[lines.index("KeyboardInterrupt") + 1 :]
+        after = lines[len(lines) - lines[::-1].index("KeyboardInterrupt") :]
         if name in CHARGES:
             assert not after or "charged" in after[-1]
         assert not [line for line in lines if line.startswith("bnpriv.errors")], err
