@@ -723,15 +723,15 @@ def usual_pairs(network: Network, attribute: str) -> tuple[Pair, ...]:
     return kind_of(network).usual_pairs(network, attribute)
 
 
-def protected_names(protect: object) -> frozenset[object]:
-    """What is protected, by name.
+def protected_names(network: Network, protect: object) -> frozenset[object]:
+    """What is protected, by the names of a network.
 
     Raises
     ------
     SecretError
-        If nothing is.
+        If nothing is, or something is named twice.
     """
-    return frozenset(_wanted(protect))
+    return frozenset(_wanted(network, protect))
 
 
 def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]:
@@ -746,9 +746,9 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     Raises
     ------
     SecretError
-        If nothing is protected, an attribute is unknown or has one state, or secrets do not fit.
+        If nothing is protected, an attribute is unknown, comes twice or has one state, or secrets do not fit.
     """
-    wanted = _wanted(protect)
+    wanted = _wanted(network, protect)
     found: dict[str, tuple[Pair, ...]] = {}
     for name, given in wanted.items():
         if name not in network.attributes:
@@ -764,8 +764,8 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
     return found
 
 
-def _wanted(protect: object) -> Mapping[str, object]:
-    """The protected attributes with what was declared for each, None where nothing was."""
+def _wanted(network: Network, protect: object) -> Mapping[str, object]:
+    """The protected attributes by their own names, with what was declared for each, None where nothing was."""
     if not isinstance(protect, (str, Iterable)):
         raise SecretError(
             "protect is a name, a list of names, or a mapping from names to secrets",
@@ -774,6 +774,14 @@ def _wanted(protect: object) -> Mapping[str, object]:
         )
     if not protect:
         raise SecretError("something must be protected", found="nothing", remedy="Name a protected attribute.")
+    given = dict.fromkeys([protect] if isinstance(protect, str) else cast("Iterable[str]", protect))
     if isinstance(protect, Mapping):
-        return cast("Mapping[str, object]", protect)
-    return dict.fromkeys([protect] if isinstance(protect, str) else cast("Iterable[str]", protect))
+        given = dict(cast("Mapping[str, object]", protect))
+    wanted = {network.reading.own_name(name): declared for name, declared in given.items()}
+    if len(wanted) < len(given):
+        raise SecretError(
+            "every protected attribute must come once",
+            found=f"two names of one among {listing(given)}",
+            remedy="Leave one of them out.",
+        )
+    return wanted
