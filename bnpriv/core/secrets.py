@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Protocol, TypeVar, cast, final
@@ -17,7 +18,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
-from bnpriv.errors import SecretError
+from bnpriv.errors import QueryError, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
 
@@ -761,6 +762,30 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 found="one",
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
+    return found
+
+
+def by_own_names(network: Network, query: Query, declared: Collection[str] = ()) -> Query:
+    """A query that names columns as a network does; what has no text stays as it is, and what is `declared`."""
+    own = {name: network.reading.own_name(name) for name in query.columns if name not in declared}
+    renamed: Query = query
+    if any(name != found for name, found in own.items()):
+        with suppress(QueryError):
+            renamed = service("query.renamed")(query, own)
+    return renamed
+
+
+def own_secrets(network: Network, declared: Collection[str], protect: Mapping[str, Secret]) -> dict[str, Secret]:
+    """Properties of columns, by the names that these have in a network."""
+    found: dict[str, Secret] = {}
+    for name, secret in protect.items():
+        own = name if name in declared else network.reading.own_name(name)
+        if own in found:
+            raise SecretError(
+                "every protected column must come once", found=listing(protect), remedy="Leave out one of its names."
+            )
+        asked = by_own_names(network, secret.property, declared) if isinstance(secret, Secret) else None
+        found[own] = secret if asked is None or asked is secret.property else replace(secret, property=asked)
     return found
 
 

@@ -9,14 +9,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bnpriv import checks
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism, large_delta_refusal
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.mechanisms.chain import MarkovChainMechanism
@@ -293,8 +292,7 @@ def plan(
             found=checks.type_text(session),
             remedy="Open one: bp.Session(framework, data).",
         )
-    own = own_query(framework) if query is None else None
-    asked = as_query(query) if own is None else own
+    asked = require_query(framework, query)
     with progress("calibrating every mechanism"):
         tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
         compared = _calibrated(baselines, framework, asked, epsilon, delta)

@@ -515,12 +515,21 @@ def refuse_unknown(network: Network, name: object) -> None:
     if not isinstance(name, str):
         return
     stem, entries = name.partition("[")[0], [each for each in network.attributes if each.startswith(f"{name}[")]
-    if network.reading.functions & {name, stem}:
+    drawn = network.posterior_draws
+    if network.reading.functions & {name, stem} and drawn is not None and drawn.belief:
+        if not any(each.startswith(f"{stem}[") for each in network.attributes):
+            raise SecretError(
+                "a function of parameters can be protected where the posterior holds draws of it, finite numbers of at "
+                "most 100 entries, and it reads no column",
+                found=f"the Deterministic {stem!r}, of which this belief has none",
+                remedy=f"Pass them with the others in posterior=, or protect one of {listing(network.attributes, 10)}.",
+            )
+    elif network.reading.functions & {name, stem}:
         raise SecretError(
             "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {name!r} of a model that is read otherwise",
+            found=f"the Deterministic {stem!r} of a model that is read otherwise",
             remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
-            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
+            f"{stem!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
             f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
         )
     if stem in {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}:

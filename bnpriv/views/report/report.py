@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
@@ -461,8 +460,7 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
-    own = own_query(framework) if query is None and epsilon is not None else None
-    asked = own if query is None else as_query(query)
+    asked = None if query is None and epsilon is None else asked_of(framework, query)
     refusal = impossibility(framework)
     if refusal is not None:
         raise refusal.error()
