@@ -101,6 +101,10 @@ class NetworkKind(Overrides):
         """Which models a network stands for, where that is more than it counts; empty where it counts all."""
         return ""
 
+    def foretold(self, network: Any) -> str:
+        """What can be said of secrets before any is declared, such as how many draws they take; empty if nothing."""
+        return ""
+
     def forward(self, network: Any) -> Any:
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None

@@ -125,6 +125,13 @@ class Plan(Shown):
             raise self.refusals[0][1].error()
         return self.calibrations[0]
 
+    @property
+    def too_few(self) -> str:
+        """How many draws lack for the mechanisms that compare distributions; empty where none lack, or need be told."""
+        if self.calibrations and self.calibrations[0].expected_error == 0:
+            return ""
+        return next((why.headline for _, why in self.refusals if why.headline), "")
+
     def __iter__(self) -> Iterator[Calibration]:
         """Iterate over the calibrations, least expected error first; `to_pandas` has a row for each."""
         return iter(self.calibrations)

@@ -39,6 +39,7 @@ from bnpriv.core.secrets import Apart, IntervalPair, Pair, Secret, chosen_interv
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
+from bnpriv.services import service
 
 MOST_DRAWS = 10_000_000
 MOST_DENSITY_CELLS = 100_000
@@ -296,6 +297,23 @@ class DensityNetwork(NetworkMethods):
             found = self.simulator(forward, draws, seed=seed, given=taken, records=records)
         return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
 
+    def draws_needed(self, name: str, low: float, high: float) -> int:
+        """Return how many draws of the posterior, such as there are, it takes to hide that a parameter is in a range.
+
+        Parameters
+        ----------
+        name : str
+        low, high : float
+            In the unit of the parameter, both included.
+
+        Raises
+        ------
+        NetworkError
+            If it is not read as a belief from draws of that parameter, or none of them is in the range.
+        """
+        found: int = service("draws.needed")(self, self.require(name), low, high)
+        return found
+
     def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
         """Return whether to set a parameter is to condition on it.
 
@@ -527,7 +545,7 @@ def refuse_unknown(network: Network, name: object) -> None:
     elif network.reading.functions & {name, stem}:
         raise SecretError(
             "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {stem!r} of a model that is read otherwise",
+            found=f"the Deterministic {name!r} of a model that is read otherwise",
             remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
             f"{stem!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
             f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
@@ -691,6 +709,7 @@ DENSITY_KIND = NetworkKind(
     unsupported=DensityNetwork.refusal,
     pairs=_pairs,
     usual_pairs=_usual_pairs,
+    foretold="bnpriv.kinds.draws.believed:foretold",
     protected_secret=_protected_secret,
     laws_of_parameters="bnpriv.kinds.draws.laws:laws_of_densities",
     sampler="bnpriv.lab.sampling.drawn:DensitySampler",

@@ -30,6 +30,7 @@ from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
 from bnpriv.views.calibration import (
+    after_lack,
     calibration_data,
     calibration_row,
     comparison_section,
@@ -275,7 +276,7 @@ class InfluenceReport(Analysis):
     @property
     def headline(self) -> str:
         """The finding in one plain sentence."""
-        return f"{inline(headline(self))}."
+        return f"{inline(self.document.headline)}."
 
     @cached_property
     def advice(self) -> tuple[Text, ...]:
@@ -295,7 +296,7 @@ class InfluenceReport(Analysis):
     @cached_property
     def _document(self) -> Document:
         badge = None if self.best is None else verdict_badge(self.best)
-        return Document(
+        made = Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
             headline=headline(self),
@@ -310,6 +311,7 @@ class InfluenceReport(Analysis):
             sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
             data=later(lambda: report_data(self)),
         )
+        return after_lack(made, "" if self.plan is None else self.plan.too_few)
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
