@@ -211,7 +211,7 @@ def importance_points(
         or density is None
         or parameter.states is not None
         or not above
-        or side.high - side.low in (0, math.inf)
+        or not 0 < side.high - side.low < math.inf
     ):
         return None
     known: dict[tuple[str, Interval, int], RareDraws] = network.kept.table("rare")

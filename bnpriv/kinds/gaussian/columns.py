@@ -25,7 +25,7 @@ from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
 from bnpriv.kinds.gaussian import normal
 from bnpriv.kinds.gaussian.intervals import UNSEEN_MASS, NormalIntervals
-from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
+from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 
 # --------------------------------------------------------------------------------------------------
 # Of normal laws under many models those that ask for the most noise: the others need not be looked at.
@@ -43,8 +43,8 @@ def dominant_pairs(pairs: Sequence[LawPair]) -> dict[int, LawPair]:
 
     Of one number a pair asks for no more than another if its means are no further apart, its variance is no smaller,
     and clamping, moves and rounding are no larger; of several if the gap is the same up to rounding, and the covariance
-    is no smaller in any direction. Secrets in intervals are compared only where they lie in them alike. What stands for others of several numbers is made a little harder than all of them
-    (docs/claims/belief.md).
+    is no smaller in any direction. Secrets in intervals are compared where they lie in them alike. What stands for
+    others of several numbers is made a little harder than all of them (docs/claims/belief.md).
     """
     if not pairs:
         return {}
@@ -88,8 +88,10 @@ def _gap(pair: LawPair) -> FloatArray:
 
 def _others(pair: LawPair) -> list[float]:
     """Return rounding, and the probability and the lengths of moves where records are clamped."""
-    departure = pair.departure
+    departure, inside = pair.departure, pair.intervals
     far = [0.0] * (1 + pair.first.dimension) if departure is None else [departure.mass, *departure.moves.tolist()]
+    if isinstance(inside, NormalIntervals):
+        far += [*inside.moves.tolist(), inside.shift, inside.spread]
     return [pair.rounding, *far]
 
 
@@ -283,7 +285,7 @@ class NormalColumnLaws(normal.LinearLaws):
         model: int,
         inside: NormalIntervals | None,
     ) -> float:
-        """Return the largest probability, under a secret of a pair, that any record is clamped in any queried column."""
+        """Return the largest probability, under a secret of a pair, that any record of a queried column is clamped."""
         from scipy.special import ndtr
 
         total, records = 0.0, self.form.schema.records

@@ -170,7 +170,7 @@ class NormalIntervals:
     distance : float
         How many deviations of the secret apart the values are that the normal laws of the pair belong to.
     moves : ndarray of shape (d,)
-        How far each number of the answer moves at most, in size, clamped or not, when the secret grows by one deviation.
+        How far each number of the answer moves at most, clamped or not, when the secret grows by one deviation.
     shift, spread : float
         How far rounding may have taken the ends off, in deviations, and the deviation, as a share of it.
     """
@@ -365,7 +365,7 @@ class _Kernel:
     def _parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """The logs of the two parts of the density at x >= 0, times a constant: that of the near side, and the other.
 
-        They are phi(z) m(r - z) and phi(z) m(r + z), with z = x / deviation, r = deviation / scale and m the Mills ratio.
+        They are phi(z) m(r - z) and phi(z) m(r + z): z = x / deviation, r = deviation / scale, m the Mills ratio.
         """
         from scipy.special import erfcx, log_ndtr
 
@@ -449,9 +449,9 @@ def _exceeded(
         found = [_integral(logs, side, place, kernel.size, cells) for side in sides]
         return [(low - mass, high - mass) for (low, high), mass in zip(found, masses, strict=True)]
 
-    def ratio(place: float) -> float:
+    def ratio(place: float, aim: float = 0.0) -> float:
         (above, _), (below, _) = both(kernel.log_density, place, SEARCHED)
-        return above - below
+        return above - below - aim
 
     step, end = kernel.size + 2.0**-10 * min(1.0, *(side.width or 1.0 for side in sides)), 0.0
     begin = -step
@@ -468,7 +468,7 @@ def _exceeded(
     for _ in range(TRIED):
         place = end
         if ratio(begin) < aim < ratio(end):
-            place = float(cast(float, brentq(lambda t: ratio(t) - aim, begin, end, xtol=1e-9 * kernel.size)))
+            place = float(cast(float, brentq(ratio, begin, end, args=(aim,), xtol=1e-9 * kernel.size)))
         (above, most), (least, below) = both(kernel.log_density, place, CELLS)
         # the ratio is at least exp(low) there, and at most exp(high): the event is the worst one at that level
         low, high = above - below - 2 * off, most - least + 2 * off

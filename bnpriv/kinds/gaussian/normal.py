@@ -340,11 +340,10 @@ class LinearLaws(ComputedLaws):
         pair = next((each for each in secret.compared if str(each) == label), secret.farthest)
         if isinstance(pair, IntervalPair):
             return pair
-        mean = self.network.mean[min(model, self.network.models - 1)].tolist()
-        centre = sum(
-            float(secret.weights.get(name, 0)) * at for name, at in zip(self.network.attributes, mean, strict=True)
-        )
-        first, second = (Interval(value, value) for value in farthest_values(pair, centre + secret.constant))
+        means = self.network.mean[min(model, self.network.models - 1)].tolist()
+        known = zip(self.network.attributes, means, strict=True)
+        centre = secret.constant + sum(float(secret.weights.get(name, 0)) * mean for name, mean in known)
+        first, second = (Interval(value, value) for value in farthest_values(pair, centre))
         return IntervalPair(first, second)
 
     @property
@@ -443,7 +442,7 @@ class NormalLaws(LinearLaws):
         return np.array([0.0 if self.own is None else self.own[name] for name in self.linear.columns])
 
     def _clamped(self, secret: NormalSecret, pair: Pair, law: Translation, inside: NormalIntervals | None) -> float:
-        """Return the largest probability, under a secret of a pair, that any record is clamped in any queried column."""
+        """Return the largest probability, under a secret of a pair, that any record of a queried column is clamped."""
         from scipy.special import ndtr
 
         total = 0.0
@@ -465,12 +464,16 @@ class NormalLaws(LinearLaws):
 
 
 def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
-    """Return which values count where only their distance is declared."""
-    if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
-        return ()
-    return (
+    """Return which values count where only their distance, or an interval of them, is declared."""
+    pairs = [pair for secret in secrets for pair in secret.pairs]
+    far = (
         f"At least one value of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
-        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
+        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone."
+    )
+    within = "Within a protected interval its values are as probable as the model says."
+    return (
+        *([far] if any(isinstance(pair, ValuesApart) for pair in pairs) else []),
+        *([within] if any(map(are_intervals, pairs)) else []),
     )
 
 
