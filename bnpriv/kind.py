@@ -113,6 +113,10 @@ class NetworkKind(Overrides):
         """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
         return None
 
+    def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
+        """The edges of the models, each with the number of models that have it."""
+        return dict.fromkeys(network.graph.edges, network.models)
+
     # what columns tell
 
     def influence(self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any]) -> Any:
