@@ -137,6 +137,12 @@ class NetworkKind(Overrides):
         """
         return LARGEST_ALONE
 
+    def estimated(
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+    ) -> Any:
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        return None
+
     def explain(self, influence: Any) -> str:
         """In words what attains an influence, or how it was found; by default how much is told."""
         return loaded("bnpriv.core.influence.base:bound_text")(influence)

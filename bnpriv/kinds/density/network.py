@@ -704,6 +704,7 @@ DENSITY_KIND = NetworkKind(
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",
+    estimated="bnpriv.kinds.draws.estimated_influence:reported_influence",
     explain="bnpriv.kinds.density.influence:explain_refinement",
     conditional="bnpriv.kinds.density.influence:density_conditional",
     budgeted="bnpriv.kinds.density.influence:unlimited_influence",
