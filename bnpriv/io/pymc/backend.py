@@ -177,11 +177,13 @@ def generator() -> Any:
     return _module("pytensor.compile.sharedvalue").shared(np.random.default_rng(0))
 
 
-def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int) -> Any:
-    """Return what a function of arrays in double precision makes of expressions, an array with so many axes."""
-    kinds = [tensor().TensorType(dtype="float64", shape=(None,) * n) for n in (*(each.ndim for each in inputs), axes)]
+def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int, kind: str = "float64") -> Any:
+    """Return what a function of arrays in double precision makes of expressions: an array of a type, so many axes."""
+    pt, dtypes = tensor(), [*("float64" for _ in inputs), kind]
+    shapes = [(None,) * n for n in (*(each.ndim for each in inputs), axes)]
+    kinds = [pt.TensorType(dtype=dtype, shape=shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
     made = _module("pytensor.compile.ops").wrap_py(kinds[:-1], kinds[-1:])(function)
-    return made(*(tensor().cast(each, "float64") for each in inputs))
+    return made(*(pt.cast(each, "float64") for each in inputs))
 
 
 def check() -> Any:

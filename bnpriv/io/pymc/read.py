@@ -432,8 +432,19 @@ def _reading(
         elif variable.name in roles.own:
             column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
             nodes.append(column)
-    functions, identity = roles.structure.functions, identity_of(roles)
-    return ImportReport(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions)
+    axes = dict(roles.structure.axes)
+    for column, elements in roles.columns.items():
+        if elements[0][0] in roles.own and len(roles.structure.variables[elements[0][0]].shape) > 1:
+            # the columns of a table are those of its last dimension
+            axes[column.partition("[")[0]] = roles.structure.axes[elements[0][0]][-1:]
+    return ImportReport(
+        nodes=tuple(nodes),
+        columns=driven,
+        laws=laws or {},
+        identity=identity_of(roles),
+        functions=roles.structure.functions,
+        axes=axes,
+    )
 
 
 def _node(variable: Variable, role: Any, treatment: Treatment, reason: str) -> NodeReading:
