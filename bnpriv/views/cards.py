@@ -109,12 +109,14 @@ def network_document(network: Network) -> Document:
     kind, _, size = text.partition(": ")
     drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
     drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
+    facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
     return Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
         answer=drawn,
-        facts=(fact("Attributes", (Names(network.attributes),)),) if not drawn else (),
+        facts=tuple(facts),
         data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
     )
 

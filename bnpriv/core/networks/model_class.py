@@ -175,6 +175,8 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         laws={},
         identity=" ".join(network.reading.identity for network in networks).strip(),
         level_assumed=any(network.reading.level_assumed for network in networks),
+        latent=frozenset().union(*(network.reading.latent for network in networks)),
+        notes=tuple(dict.fromkeys(note for network in networks for note in network.reading.notes)),
     )
     return DiscreteNetwork(
         graph=first.graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading
