@@ -32,8 +32,14 @@ def scan(source: Source) -> ReadTables:
     SizeError
         If the tables are too large.
     """
-    text = re.sub(r"#[^\n]*+", "", source.text)
-    words = _Words(Source(source.label, text))
+    text, words = source.text, _Words(source)
+    if "#" in text:  # only pyAgrum writes such, and runs through the parents in another order than the format says
+        raise source.refusal(
+            "a UAI file must hold numbers alone",
+            found="comments, as pyAgrum writes them, whose tables have their parents in another order",
+            remedy="Pass the network itself to bnpriv.from_pyagrum, or save it as BIF.",
+            at=text.index("#"),
+        )
     kind = words.word("the type of the network")
     if kind != "BAYES":
         raise source.refusal(
@@ -60,7 +66,7 @@ def scan(source: Source) -> ReadTables:
         tables.append(FileTable(child, tuple(parents), text[at : words.position], at))
     if text[words.position :].strip():
         raise words.refusal("nothing must follow the last table", clip(text[words.position :].strip()))
-    return assemble(words.source, states, tables, _numbers)
+    return assemble(source, states, tables, _numbers)
 
 
 def _numbers(source: Source, table: FileTable, states: States) -> Sequence[str]:
