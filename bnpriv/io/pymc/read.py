@@ -524,7 +524,7 @@ def from_pymc(
 
     Parameters
     ----------
-    model : pymc.Model
+    model : pymc.Model, or bambi.Model after build()
         Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
         named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
         and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
@@ -592,6 +592,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
+    # Bambi keeps the model of PyMC that it builds behind its own
+    model = getattr(getattr(model, "backend", None), "model", model)
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )
