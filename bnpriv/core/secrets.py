@@ -318,7 +318,7 @@ class Interval:
     Parameters
     ----------
     low, high : float
-        Both finite; equal for a single value.
+        Equal for a single value; one of them infinite for an interval without an end.
     """
 
     low: float
@@ -441,7 +441,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     Parameters
     ----------
     *chosen : tuple of two sides
-        A side is ``(low, high)``, or a single value.
+        A side is ``(low, high)``, one of which may be infinite, or a single value.
 
     Returns
     -------
@@ -450,7 +450,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     Raises
     ------
     SecretError
-        If there is no pair, a side is no finite interval, or the sides of a pair meet.
+        If there is no pair, a side is no interval or the whole line, or the sides of a pair meet.
 
     Notes
     -----
@@ -535,8 +535,12 @@ def _interval(given: object) -> Interval:
     ends = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else [given, given]
     if len(ends) != 2:
         raise SecretError("an interval has two ends", found=str(len(ends)), remedy="Write (30, 40).")
-    low, high = (checks.number("an end", end, error=SecretError) for end in ends)
-    if not low <= high or not math.isfinite(high - low):
+    # one end may be infinite, in its own direction
+    finite = [end for end, way in zip(ends, (-math.inf, math.inf), strict=True) if end != way] or ends
+    for end in finite:
+        checks.number("an end", end, error=SecretError)
+    low, high = (float(cast(float, end)) for end in ends)
+    if not low <= high or (len(finite) == 2 and math.isinf(high - low)):
         raise SecretError("an interval needs low <= high", found=f"{low:g} and {high:g}", remedy="Turn it round.")
     return Interval(low, high)
 

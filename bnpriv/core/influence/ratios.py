@@ -48,13 +48,23 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
     names = tuple(attributes)
     if most_cells != MOST_TABLE_CELLS:  # cached tables were made under the usual limit, which another may not allow
-        return marginal(_needed(network, names), names, most_cells=most_cells)
+        return _joined(network, names, most_cells)
     if names not in kept:
-        found = marginal(_needed(network, names), names)
+        found = _joined(network, names, most_cells)
         if found.values.size > MOST_CELLS_KEPT or len(kept) >= MOST_LAWS:
             return found
         kept[names] = found
     return kept[names]
+
+
+def _joined(network: DiscreteNetwork, names: tuple[str, ...], most_cells: int) -> LogTable:
+    """The joint law of all models, each in its own graph."""
+    found = [marginal(_needed(part, names), names, most_cells=most_cells) for part in network.parts]
+    if len(found) == 1:
+        return found[0]
+    sizes = (part.models for part in network.parts)
+    each = [np.broadcast_to(t.values, (n, *t.values.shape[1:])) for t, n in zip(found, sizes, strict=True)]
+    return LogTable(axes=names, values=np.concatenate(each), error=max(table.error for table in found))
 
 
 def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
@@ -62,7 +72,8 @@ def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
     sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
     names = tuple(attributes)
     if names not in sizes:
-        found = elimination(_needed(network, names), names)[1]
+        each = [elimination(_needed(part, names), names)[1] for part in network.parts]
+        found = Size(max(size.largest for size in each), sum(size.work for size in each))
         if len(sizes) >= MOST_SIZES:
             return found
         sizes[names] = found

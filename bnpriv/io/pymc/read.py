@@ -270,6 +270,8 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         refuse_lost(given, model, asked.posterior.posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
+    if asked.posterior is None:
+        _refuse_undrawn(roles)
     if not roles.parameters:
         return _of_records(model, roles, columns, asked)
     driven = _driven(roles)
@@ -284,6 +286,27 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if roles.fixed:
         return _with_draws(model, structure, columns, asked)
     return density_network(roles, _reading(roles, driven, None, ""))
+
+
+def _refuse_undrawn(roles: Roles) -> None:
+    """Refuse a model all of whose columns lie below a parameter that has no law: nothing could be said of any table.
+
+    Raises
+    ------
+    NetworkError
+    """
+    undrawn = {v.name: reason for v in roles.parameters if (reason := unsupported(v)) is not None}
+    below: set[str] = set()
+    for name, variable in roles.structure.variables.items():  # parents come first
+        if name in undrawn or not below.isdisjoint(variable.parents):
+            below.add(name)
+    if undrawn and roles.own and roles.own <= below:
+        name, reason = next(iter(undrawn.items()))
+        raise NetworkError(
+            "every parameter above the columns needs a distribution that can be drawn",
+            found=f"{name!r}: {reason}",
+            remedy="Correct the model, or pass draws of all parameters given public data by posterior=.",
+        )
 
 
 def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:
@@ -501,7 +524,7 @@ def from_pymc(
 
     Parameters
     ----------
-    model : pymc.Model
+    model : pymc.Model, or bambi.Model after build()
         Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
         named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
         and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
@@ -569,6 +592,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
+    # Bambi keeps the model of PyMC that it builds behind its own
+    model = getattr(getattr(model, "backend", None), "model", model)
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )

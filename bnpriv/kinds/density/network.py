@@ -601,7 +601,8 @@ def require_property(name: str, secret: Secret, schema: Schema, forward: Forward
             remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
             "values, pairs=pairs((40, 50)).",
         )
-    if not isinstance(secret.pairs, Apart | None) and any(math.isinf(pair.farthest) for pair in secret.pairs.chosen):
+    chosen = () if isinstance(secret.pairs, Apart | None) else secret.pairs.chosen
+    if any(math.isinf(pair.farthest) and not isinstance(pair, IntervalPair) for pair in chosen):
         raise SecretError(
             "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
@@ -703,6 +704,7 @@ DENSITY_KIND = NetworkKind(
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",
+    estimated="bnpriv.kinds.draws.estimated_influence:reported_influence",
     explain="bnpriv.kinds.density.influence:explain_refinement",
     conditional="bnpriv.kinds.density.influence:density_conditional",
     budgeted="bnpriv.kinds.density.influence:unlimited_influence",
