@@ -187,7 +187,11 @@ def _samples(network: DensityNetwork, columns: Sequence[str], protected: str) ->
         if believed is not None:
             count, rows = believed.draws, np.arange(believed.draws)
         elif drawn is not None:
-            count, rows, loose = MODEL_DRAWS, np.full(MODEL_DRAWS, model), network.between(protected, frozenset(columns))
+            count, rows, loose = (
+                MODEL_DRAWS,
+                np.full(MODEL_DRAWS, model),
+                network.between(protected, frozenset(columns)),
+            )
         else:
             count = FORWARD_DRAWS
         values: Mapping[str, FloatArray]
