@@ -4,8 +4,8 @@ The networks are those inside pgmpy and 97 of the R package bnRep, whose file ``
 ``BNPRIV_PUBLISHED_NETWORKS``, then in ``../shared/data/bnrep`` beside the project. pyAgrum gets the same doubles, and
 makes one propagation for each state of each attribute; pgmpy eliminates variables for each state and column. Where a
 whole matrix would take them longer than ``--seconds``, rows (or queries) are drawn at random and the rest is
-extrapolated: such times are marked by ~. ``--plot FILE`` draws the cost of chains, trees and grids against their size; ``--reports`` times a
-report of every attribute instead.
+extrapolated: such times are marked by ~. ``--plot FILE`` draws the cost of chains, trees and grids against their
+size; ``--reports`` times a report of every attribute instead.
 """
 
 from __future__ import annotations
