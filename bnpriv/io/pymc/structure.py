@@ -16,6 +16,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
+from bnpriv.core.networks.base import Axes
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import (
     compiled,
@@ -709,6 +710,16 @@ class Structure:
         whole = all(self.variables[child].observed and self.is_column(child) for child in below)
         return not below or (self.variables[name].observed and whole)
 
+    @cached_property
+    def axes(self) -> Mapping[str, Axes]:
+        """Return the dimensions of every vector, and of Deterministics by their coordinates, with their labels."""
+        shapes = {name: variable.shape for name, variable in self.variables.items() if variable.shape}
+        for name in self.functions:
+            dims = [each for each in self.dims.get(name, ()) if each in self.coords]
+            if dims and len(dims) == len(self.dims[name]):
+                shapes[name] = tuple(len(self.coords[dim]) for dim in dims)
+        return {name: axes_of(self.coords, self.dims.get(name), shape) for name, shape in shapes.items()}
+
     def element(self, name: Element) -> str:
         """Return the name of an element."""
         return self.variables[name[0]].names[name[1]]
@@ -730,7 +741,8 @@ def structure_of(model: Any) -> Structure:
     """
     library = pymc()
     if not isinstance(model, library.Model):
-        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy="Pass the model.")
+        remedy = "Call model.build() first." if hasattr(model, "backend") else "Pass the model."
+        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy=remedy)
     if model.potentials:
         raise NetworkError(
             "a model must be a product of conditional distributions",
@@ -881,16 +893,23 @@ def entry_names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...
     """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
     if not shape:
         return (name,)
-    dims: tuple[str | None, ...] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
-    labels: list[list[str]] = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    axes = axes_of(model.coords, model.named_vars_to_dims.get(name), shape)
+    return tuple(f"{name}[{', '.join(place)}]" for place in product(*(labels for _, labels in axes)))
+
+
+def axes_of(
+    coords: Mapping[str, Sequence[object] | None], dims: Sequence[str | None] | None, shape: tuple[int, ...]
+) -> Axes:
+    """Return the dimensions of a vector with the labels of their entries."""
+    named = dims or (None,) * len(shape)
+    labels = [_labels((coords.get(dim) or ()) if dim else (), size) for dim, size in zip(named, shape, strict=True)]
     if len(shape) > 1:  # a comma in a label would read like the next dimension
         labels = [
             each if not any(", " in label for label in each) else [str(k) for k in range(len(each))] for each in labels
         ]
-    return tuple(f"{name}[{', '.join(place)}]" for place in product(*labels))
+    return tuple((dim or "", tuple(each)) for dim, each in zip(named, labels, strict=True))
 
 
-def _labels(model: Any, dim: str | None, size: int) -> list[str]:
-    coords: Sequence[object] = (model.coords.get(dim) or ()) if dim is not None else ()
+def _labels(coords: Sequence[object], size: int) -> list[str]:
     labels: list[str] = [str(label) for label in coords] if len(coords) == size else []
     return labels if len(set(labels)) == size else [str(k) for k in range(size)]
