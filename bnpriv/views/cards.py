@@ -111,13 +111,15 @@ def network_document(network: Network) -> Document:
     drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
     drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
     foretold = kind_of(network).foretold(network)
-    facts = (fact("Attributes", (Names(network.attributes),)),) if not drawn else ()
+    facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
+    facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
+    facts += [fact("What a secret needs", foretold)] if foretold else []
     return Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
         answer=drawn,
-        facts=(*facts, *((fact("What a secret needs", foretold),) if foretold else ())),
+        facts=tuple(facts),
         data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
     )
 

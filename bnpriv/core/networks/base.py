@@ -84,6 +84,10 @@ class ImportReport:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
+    latent : frozenset of str
+        Attributes that the model says nobody observes: no table has a column of them.
+    notes : tuple of str
+        What was changed in reading, and what is assumed, in sentences.
     axes : mapping from str to Axes
         For every vector its dimensions with the labels of their entries.
     """
@@ -94,6 +98,8 @@ class ImportReport:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
+    latent: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
 
     def own_name(self, name: Any) -> Any:
@@ -502,7 +508,7 @@ def columns_identity(reading: ImportReport) -> bytes:
 
 REMEDIES = {
     "pgmpy": "Copy it with bnpriv.from_pgmpy(model).",
-    "pyagrum": 'Save it with model.saveBIF("model.bif"), and read that with bnpriv.read_network("model.bif").',
+    "pyagrum": "Copy it with bnpriv.from_pyagrum(bn).",
     "pymc": "Read it with bnpriv.from_pymc(model).",
     "networkx": "A graph has no probabilities: add them with DiscreteNetwork.from_tables(tables, parents=...).",
 }

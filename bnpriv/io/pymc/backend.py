@@ -186,6 +186,11 @@ def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: in
     return made(*(pt.cast(each, "float64") for each in inputs))
 
 
+def dense(array: Any) -> Any:
+    """Return an expression for a matrix, which may be sparse, as one that is not."""
+    return _module("pytensor.sparse").dense_from_sparse(array) if hasattr(array.type, "format") else array
+
+
 def check() -> Any:
     """Return an operation that passes on its first input if the second holds, and raises ValueError if not."""
     return _module("pytensor.raise_op").CheckAndRaise(ValueError, "a parameter is not valid")
@@ -220,7 +225,14 @@ def is_custom(op: Any) -> bool:
 
 def is_black_box(op: Any) -> bool:
     """Return whether an operation draws from a distribution of which there are functions only, no expression."""
-    return is_custom(op) and isinstance(op, random_variables())
+    return is_simulator(op) or (is_custom(op) and isinstance(op, random_variables()))
+
+
+def is_drawn(op: Any) -> bool:
+    """Return whether a distribution of which there are functions only has one that draws."""
+    held = getattr(op, "fn", None) or getattr(op, "_random_fn", None)
+    # PyMC puts a function in the place of one that it was not given, which says so
+    return held is not None and not getattr(held, "__qualname__", "").startswith("default_not_implemented.")
 
 
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")

@@ -151,6 +151,32 @@ DRAWN_AT_ONCE: Mapping[str, Callable[[Any, Any], Any]] = {"CategoricalRV": categ
 """Laws that PyTensor draws one after the other, by draws of all at once: of the parameter and the size."""
 
 
+def neighbours(given: Sequence[Any], size: Any) -> Any:
+    """Return draws of a conditional autoregression, which has the precision tau (D - alpha W).
+
+    PyMC's own draws have the square of its covariance; its density has not (seen in 5.28).
+    """
+    pt, (mean, near, *rest, valid) = backend.tensor(), given
+    shape = sizes(mean) if size is None else (*(size[k] for k in range(mean.ndim - 1)), mean.shape[-1])
+    shocks = pt.random.normal(0.0, 1.0, size=shape, rng=backend.generator())
+    checked = backend.check()(mean, pt.all(valid))
+    return backend.from_arrays(_field, [checked, near, *rest, shocks], mean.ndim)
+
+
+def _field(mean: FloatArray, near: FloatArray, alpha: FloatArray, tau: FloatArray, shocks: FloatArray) -> FloatArray:
+    matrix = near.reshape(near.shape[-2:])  # one for all points
+    root = 1 / np.sqrt(matrix.sum(axis=0))
+    values, vectors = np.linalg.eigh(root[:, np.newaxis] * matrix * root)
+    if bool((np.abs(alpha) >= 1).any()):
+        raise ValueError("alpha beyond 1")
+    precision = tau[..., np.newaxis] * (1 - alpha[..., np.newaxis] * values)
+    return mean + root * ((shocks / np.sqrt(precision)) @ vectors.T)
+
+
+FIELDS: Mapping[str, Callable[[Sequence[Any], Any], Any]] = {"CARRV": neighbours}
+"""Laws of vectors that PyMC draws one after the other, and not by their density: of the parameters and the size."""
+
+
 def _through(roots: Sequence[Any], known: Known, count: Any) -> list[Any]:
     """What stands for expressions at `count` points; `known` is filled on the way."""
     for here in ancestors(roots, known):
@@ -207,15 +233,17 @@ def _inside(node: Any, known: Known, count: Any) -> None:
 
 def _random(node: Any, known: Known, count: Any) -> Any:
     op, pt = node.op, backend.tensor()
-    if not (backend.is_basic(op) or backend.is_plain(op)):
+    if not (backend.is_basic(op) or backend.is_plain(op) or type(op).__name__ in FIELDS):
         raise NotImplementedError(type(op).__name__)
     own = op.dist_params(node)
-    first, *rest = (aligned(known[each], each, each.ndim) for each in own)
+    first, *rest = (aligned(backend.dense(known[each]), each, each.ndim) for each in own)
     # a part that depends on no point is drawn for each all the same
     given = [pt.broadcast_to(first, (count, *sizes(first)[1:])), *rest]
     size, sized = None, op.size_param(node)
     if hasattr(sized.type, "ndim"):
         size = pt.stack([count, *(known[sized][k] for k in range(sized.type.shape[0]))])
+    if type(op).__name__ in FIELDS:
+        return FIELDS[type(op).__name__](given, size)
     if type(op).__name__ in DRAWN_AT_ONCE:
         return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
     return op.make_node(backend.generator(), size, *given).outputs[1]
@@ -339,7 +367,7 @@ def between(law: Any, low: FloatArray, high: FloatArray, shares: FloatArray, kin
     mass = np.where(above, beyond - left, end - start)
     if not bool((mass > 0).all()):
         raise NothingBetweenError("bounds that too few draws lie between")
-    target = np.where(above, left + shares * mass, start + shares * mass)
+    target = np.where(above, beyond - shares * mass, start + shares * mass)
 
     def reached(x: FloatArray) -> Any:
         return np.where(above, law.sf(x) <= target, law.cdf(x) >= target)

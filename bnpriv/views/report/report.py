@@ -129,6 +129,8 @@ def _reading(reading: ImportReport) -> Json:
             for node in reading.nodes
         ],
         "columns": [{"name": name, "driven_by": list(above)} for name, above in sorted(reading.columns.items())],
+        "latent": sorted(reading.latent),
+        "notes": list(reading.notes),
     }
 
 

@@ -304,6 +304,8 @@ def test_markdown_tables_are_even(student) -> None:
 READ = ImportReport(
     nodes=(NodeReading(name="y", law="Normal", role="column", treatment="draws", reason="driven by x"),),
     columns={"score": ("x", "y")},
+    latent=frozenset({"x"}),
+    notes=("x is latent.",),
 )
 
 
