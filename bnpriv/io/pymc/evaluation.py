@@ -187,6 +187,8 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 drawn = self._in_order(points, count, random)
+        except NetworkError:
+            raise
         except NothingBetweenError as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
