@@ -21,6 +21,7 @@ from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.finite import discrete_network, finite_states, probability_table, record_laws, state_names
 from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
+    TakenDraws,
     check_thin,
     drawn_variables,
     draws_of,
@@ -267,7 +268,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
-        refuse_lost(given, model, asked.posterior.posterior)
+        refuse_lost(given, model, cast("TakenDraws", asked.posterior).posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if asked.posterior is None:
