@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps, require_level
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_columns, require_level
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
-from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, own_secrets
 from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
@@ -113,13 +113,13 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
                 found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
-        object.__setattr__(self, "protect", ReadOnly(self.protect))
+        object.__setattr__(self, "protect", ReadOnly(own_secrets(self.network, self.schema.columns, self.protect)))
         for name, secret in self.protect.items():
             _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
         inside = bin_laws(self.schema, self.network.states, laws)
         object.__setattr__(self, "column_laws", {**inside, **laws})
-        require_gaps(self.network, self.schema, self.column_laws)
+        require_columns(self.network, self.schema, self.column_laws)
 
     @property
     def protected(self) -> tuple[str, ...]:

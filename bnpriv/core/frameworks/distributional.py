@@ -15,7 +15,7 @@ from bnpriv.core.frameworks.base import (
     FrameworkFacts,
     WrittenAsFile,
     fingerprint,
-    require_gaps,
+    require_columns,
     require_level,
     require_stated_level,
     spelt_as_values,
@@ -108,7 +108,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
-        object.__setattr__(self, "network", unfixed_of(self.network, protected_names(self.protect)))
+        object.__setattr__(self, "network", unfixed_of(self.network, protected_names(self.network, self.protect)))
         require_level(self.network, "parameters", self.notion)
         require_stated_level(self.network, self.schema)
         checks.text("source", self.source, error=FrameworkError)
@@ -124,7 +124,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         about = kind_of(self.network).centred(self.network)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, about)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
-        require_gaps(self.network, self.schema, self.column_laws)
+        require_columns(self.network, self.schema, self.column_laws)
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
         """The laws of columns that came with the network, where they suit the declared columns."""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
@@ -31,6 +30,7 @@ from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
 from bnpriv.views.calibration import (
+    after_lack,
     calibration_data,
     calibration_row,
     comparison_section,
@@ -55,7 +55,7 @@ from bnpriv.views.report.columns import (
     history_section,
     secrets_section,
 )
-from bnpriv.views.report.network import beside, edges_section, network_section, quilts_section
+from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -129,6 +129,8 @@ def _reading(reading: ImportReport) -> Json:
             for node in reading.nodes
         ],
         "columns": [{"name": name, "driven_by": list(above)} for name, above in sorted(reading.columns.items())],
+        "latent": sorted(reading.latent),
+        "notes": list(reading.notes),
     }
 
 
@@ -276,7 +278,7 @@ class InfluenceReport(Analysis):
     @property
     def headline(self) -> str:
         """The finding in one plain sentence."""
-        return f"{inline(headline(self))}."
+        return f"{inline(self.document.headline)}."
 
     @cached_property
     def advice(self) -> tuple[Text, ...]:
@@ -288,6 +290,12 @@ class InfluenceReport(Analysis):
         """Pairs (epsilon, delta) of what is asked about, without noise; empty where it is bounded."""
         return curve_of(self)
 
+    @cached_property
+    def quilts(self) -> RankedQuilts:
+        """The quilts of every protected attribute, as a table and as a graph."""
+        rows = tuple(line for row in self.attributes for line in row.quilts)
+        return RankedQuilts(rows=rows, more=any(row.more != 0 for row in self.attributes))
+
     @property
     def document(self) -> Document:
         """What the report says, apart from its form and from what a page moves."""
@@ -296,7 +304,7 @@ class InfluenceReport(Analysis):
     @cached_property
     def _document(self) -> Document:
         badge = None if self.best is None else verdict_badge(self.best)
-        return Document(
+        made = Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
             headline=headline(self),
@@ -311,6 +319,7 @@ class InfluenceReport(Analysis):
             sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
             data=later(lambda: report_data(self)),
         )
+        return after_lack(made, "" if self.plan is None else self.plan.too_few)
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
@@ -461,8 +470,7 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
-    own = own_query(framework) if query is None and epsilon is not None else None
-    asked = own if query is None else as_query(query)
+    asked = None if query is None and epsilon is None else asked_of(framework, query)
     refusal = impossibility(framework)
     if refusal is not None:
         raise refusal.error()

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+import bnpriv.views.report.analysis as analysis_module
 from bnpriv.core.frameworks.guarantee import PRIORS, belief
 from bnpriv.core.influence.base import influence_of
+from bnpriv.core.influence.ratios import RatioTables
 from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair, all_pairs
@@ -198,7 +200,9 @@ def test_the_winning_quilt_is_always_among_those_shown(twelve) -> None:
     report = bp.influence_report(twelve, means("visits", "cost", "diet"), 2.0, limit=1)
     for row in report.attributes:
         assert sum(line.noise.wins for line in row.quilts) == 1
-        assert len(row.quilts) <= 2
+        # beside it and the least telling one only what moves the answer less
+        moved = [line.noise.sensitivity.upper for line in row.quilts if not line.noise.wins]
+        assert moved == sorted(set(moved), reverse=True)
         every = len(list(bp.markov_quilts(twelve.network, row.protected)))
         assert row.more in (every - 1, every - 2)
 
@@ -300,6 +304,8 @@ def test_markdown_tables_are_even(student) -> None:
 READ = ImportReport(
     nodes=(NodeReading(name="y", law="Normal", role="column", treatment="draws", reason="driven by x"),),
     columns={"score": ("x", "y")},
+    latent=frozenset({"x"}),
+    notes=("x is latent.",),
 )
 
 
@@ -559,3 +565,87 @@ def test_public_records_tell_of_two_columns_what_no_edge_does() -> None:
     assert row.explained is row.asked
     assert "at worst by the network" in report.text
     assert [row.likely[each.columns].dependence for each in row.columns] == [False, False]
+
+
+def wide_chain(states: int, length: int, seed: int) -> bp.DiscreteNetwork:
+    rng = np.random.default_rng(seed)
+    names = [f"a{k}" for k in range(length)]
+    sizes = [states, *(2,) * (length - 1)]
+    tables = {"a0": rng.dirichlet(np.ones(states))}
+    for k in range(1, length):
+        tables[names[k]] = rng.dirichlet(np.ones(2), size=sizes[k - 1]).T
+    return bp.DiscreteNetwork.from_tables(
+        tables,
+        states={name: list(range(size)) for name, size in zip(names, sizes, strict=True)},
+        parents={names[k]: [names[k - 1]] for k in range(1, length)},
+    )
+
+
+@pytest.mark.parametrize("states", [3, 11])
+def test_a_table_is_read_once_for_every_secret_and_not_for_every_pair(states: int, monkeypatch) -> None:
+    network = wide_chain(states, 6, states)
+    reads: list[int] = []
+    tables: list[int] = []
+    real_given, real_largest = RatioTables.given, RatioTables.largest
+    monkeypatch.setattr(RatioTables, "given", lambda *a: reads.append(1) or real_given(*a))
+    monkeypatch.setattr(RatioTables, "largest", lambda *a: tables.append(1) or real_largest(*a))
+    report = bp.influence_report(network, protect="a0")
+    assert len(report.attributes[0].pairs) == states * (states - 1)
+    # what tells most is looked for among all pairs once, and then where one of them attains it
+    assert len(reads) <= len(tables) * (states + 2)
+
+
+def test_quilts_that_cannot_be_among_the_least_telling_are_not_looked_at(monkeypatch) -> None:
+    asked: list[object] = []
+    real = analysis_module._of_quilt
+    monkeypatch.setattr(analysis_module, "_of_quilt", lambda *a: asked.append(a[1]) or real(*a))
+    chain = wide_chain(3, 8, 0)
+    randoms = (oracles.random_network(np.random.default_rng(seed), 8, deterministic=0.0) for seed in range(6))
+    for network in (chain, *randoms):
+        name = network.attributes[0]
+        every = {q.quilt: float(bp.max_influence(network, q.quilt, name)) for q in bp.markov_quilts(network, name)}
+        asked.clear()
+        report = bp.influence_report(network, protect=name, limit=2).attributes[0]
+        assert sorted(every.values())[:2] == [row.nats for row in report.quilts]
+        assert report.more == max(0, len(every) - 2)
+        assert all(told > report.quilts[-1].nats for quilt, told in every.items() if quilt not in asked)
+        assert network is not chain or asked == [{"a6"}, {"a5"}]
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_quilts_of_a_calibration_and_a_report_hold_the_used_one_and_the_frontier(student, delta: float) -> None:
+    calibration = bp.MarkovQuiltMechanism().calibrate(student, BOTH, 1.0, delta)
+    report = bp.influence_report(student, BOTH, 1.0, delta, limit=1)
+    for quilts in (calibration.quilts, report.quilts):
+        frame = quilts.to_pandas()
+        (used,) = (row for row in calibration.certificate.decisions)
+        assert frame["used"].sum() == 1
+        assert frame.loc[frame["used"], "scale"].to_list() == [used.scale]
+        assert frame.loc[frame["used"], "quilt"].to_list() == [tuple(sorted(used.quilt.quilt))]
+        assert quilts.to_networkx().graph["quilt"] == tuple(sorted(used.quilt.quilt))
+        assert used.quilt.protected in str(quilts)
+
+
+def test_a_quilt_that_none_beats_in_both_ways_is_listed_however_much_it_tells() -> None:
+    beaten = 0
+    for seed in range(8):
+        network = oracles.random_network(np.random.default_rng(seed), 7, deterministic=0.0)
+        name, *others = network.attributes
+        columns = {other: bp.Integer(0, 2) for other in others}
+        framework = bp.DistributionalAttributePrivacy(
+            network, bp.Schema(records=10, columns=columns), name, source="invented"
+        )
+        every, few = (
+            bp.influence_report(framework, means(*others), 5.0, limit=limit).quilts.to_pandas() for limit in (999, 1)
+        )
+        sizes = [*zip(every["influence"], every["sensitivity"], strict=True)]
+        usable = [size for size, scale in zip(sizes, every["scale"], strict=True) if scale < math.inf]
+        best = {one for one in usable if not any(o[0] <= one[0] and o[1] <= one[1] and o != one for o in sizes)}
+        assert best <= {*zip(few["influence"], few["sensitivity"], strict=True)}
+        beaten += len(every) - len(few)
+    assert beaten
+
+
+def test_noise_that_rests_on_no_quilts_has_none(student) -> None:
+    with pytest.raises(RefusedError, match="rest on Markov quilts"):
+        _ = bp.ColumnMechanism().calibrate(student, BOTH, 1.0).quilts
