@@ -31,11 +31,11 @@ _NOTION_MEANS = {
 
 _STARTED_NETWORK = {
     "dataset": """\
-# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns of one record depend
+# file = "..."                  # a BIF, XMLBIF, NET or UAI file beside this one: how the columns of one record depend
 level = "records"               # a state of a node is a value of its column, "other" too, or a bin
 """,
     "distributional": """\
-# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
+# file = "..."                  # a BIF, XMLBIF, NET or UAI file beside this one: how the columns' parameters depend
 level = "parameters"            # a state of a node says what the whole column is like, as "most smoke"
 """,
 }
