@@ -16,7 +16,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import ImportReport, Level, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.networks.model_class import require_discrete, state_key
+from bnpriv.core.networks.model_class import model_class, require_discrete, state_key
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.io.networks.formats import MOST_ATTRIBUTES, latent_notes, network_of
 from bnpriv.kinds.chain.network import MarkovChain
@@ -392,7 +392,7 @@ def from_pgmpy(
     Parameters
     ----------
     model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, SEMGraph, or list of one
-        Several models are the class Theta: same attributes, edges and states, other numbers. A SEMGraph must have a
+        Several models are the class Theta: same attributes and states, other edges or numbers. A SEMGraph must have a
         number for every coefficient and error variance; its errors are taken to be normal, its means to be 0.
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
@@ -425,7 +425,7 @@ def from_pgmpy(
     ------
     NetworkError
         If a model is of another type (the message says which way works), an attribute has no table or no name, a table
-        does not fit the edges or the states, models differ in more than their numbers, there is a cycle, a column does
+        does not fit the edges or the states, models differ in attributes or states, there is a cycle, a column does
         not sum to 1 within 1e-6, or a standard deviation is not above 0.
     SizeError
         If a dynamic network is unrolled over too many steps.
@@ -494,6 +494,15 @@ def from_pgmpy(
     states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
+    if not chain and any(along.keys() != each[name][0].keys() for each in theta for name, (along, _) in first.items()):
+        alone = (cast(Any, from_pgmpy)(each, level, normalize=normalize, names=names, steps=steps) for each in given)
+        if missing_rows is None:  # graphs of their own
+            return model_class(list(alone))
+        raise NetworkError(
+            "rows without data are read in models of one graph",
+            found="edges that differ",
+            remedy="Fill them in, or read each model by itself.",
+        )
     tables = {
         name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
         for name, (along, _) in first.items()
@@ -647,20 +656,13 @@ def _numbers(name: str, values: object) -> FloatArray:
 
 
 def _same_attributes(first: Mapping[str, StatesAndTable], families: Mapping[str, StatesAndTable], k: int) -> None:
-    remedy = "A model class is one graph with several sets of tables."
     if first.keys() != families.keys():
         odd = sorted(first.keys() ^ families.keys())
         raise NetworkError(
-            "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
+            "all models must have the same attributes",
+            found=f"{listing(odd)} not in all, model {k}",
+            remedy="Add what is missing.",
         )
-    for name, (along, _) in first.items():
-        found = families[name][0]
-        if along.keys() != found.keys():
-            raise NetworkError(
-                f"{name!r} must have the same parents in all models, {listing(list(along)[1:])} as in model 0",
-                found=f"{listing(list(found)[1:])} in model {k}",
-                remedy=remedy,
-            )
 
 
 def _aligned(
