@@ -59,6 +59,8 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and own else ""
     some = "" if drawn.of is None else f" of {drawn.of:,}"
     spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
+    if drawn.graphs is not None:
+        records += f" {'and' if records else 'given'} graphs found in {drawn.graphs:,} resamples of them"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
     return [made, *_needed(certificate)]
 

@@ -221,6 +221,8 @@ class Posterior:
         Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
     records : int or None
         How many public records there were; None where nobody said.
+    graphs : int or None
+        In how many resamples of the public table the graphs were found; None where one graph was given or found.
 
     Notes
     -----
@@ -244,6 +246,7 @@ class Posterior:
     of: int | None = field(default=None, repr=False)
     in_file: bool = field(default=False, repr=False)
     records: int | None = field(default=None, repr=False)
+    graphs: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
         """The share of the posterior that may lie above the largest of the draws, at a given confidence.
@@ -279,7 +282,8 @@ class Posterior:
         """The models an adversary may believe in, as a phrase."""
         if self.belief:
             return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
-        return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
+        how = "drawn from a posterior" if self.graphs is None else f"of graphs found in {self.graphs:,} resamples"
+        return f"any of the {self.draws:,} models {how} (public data: {self.source})"
 
     def fitted_sentence(self, what: str) -> str:
         """The sentence that nothing is known beyond the draws about anything fitted to them."""
@@ -309,6 +313,11 @@ class Posterior:
                 f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
                 "model of all that has none, of which the public data must tell through what has; somebody who knows "
                 "one of the other parameters holds another distribution."
+            )
+        if self.graphs is not None:
+            return (
+                f"The graphs were found in {self.graphs:,} resamples of the public table, which is an estimate and no "
+                "posterior: nothing is known about models that were not drawn."
             )
         if not self.independent:
             return (

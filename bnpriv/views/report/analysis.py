@@ -86,14 +86,15 @@ def edges_between(graph: Graph, protected: str, columns: Iterable[str]) -> tuple
 
 def leak_path(influence: Influence) -> tuple[Edge, ...]:
     """Return the edges of one open path to every column that carries an influence."""
-    graph = influence.network.graph
+    graph = kind_of(influence.network).graph_of(influence.network, influence.model)
     steps: dict[Edge, None] = {}
     unconditional = graph.open_paths(influence.protected, ())
     for name in influence.frontier:
         if name == influence.protected:
             continue  # of a chain: no edge of the network leads from one value of a column to another
         others = set(influence.frontier) - {name}
-        path = unconditional.get(name) or graph.open_paths(influence.protected, others)[name]
+        # what a model's own graph shields is in the frontier of another one's alone
+        path = unconditional.get(name) or graph.open_paths(influence.protected, others).get(name, ())
         steps |= {(a, b) if a in graph.parents[b] else (b, a): None for a, b in pairwise(path)}
     return tuple(steps)
 

@@ -24,6 +24,7 @@ from bnpriv.views.report.analysis import MOST_QUILTS, attribute_quilts, quilt_in
 from bnpriv.views.report.columns import told_cells, told_header, told_numbers
 from bnpriv.views.report.values import Analysis, AttributeReport, EdgeEffect, RankedQuilt
 from bnpriv.views.report.words import asked_text, witness_text
+from bnpriv.views.words import edge_shares
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -122,16 +123,18 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     part = "The" if len(nodes) == len(report.network.attributes) else "The part that matters of the"
     title = f"{part} network, coloured by {which}"
     inside = frozenset(nodes)
-    edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
+    shares = {edge: share for edge, share in edge_shares(report.network).items() if inside.issuperset(edge)}
+    edges = tuple(shares)
     notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
     if report.query is not None:
         notes = dict.fromkeys(report.query.columns, "queried")
     drawing = Drawing(
         nodes=nodes,
         edges=edges,
+        shares=shares,
         roles={name: role for name, role in quilt_roles(quilt).items() if name in inside},
         notes={name: note for name, note in notes.items() if name in inside},
-        path=frozenset(row.path),
+        path=frozenset(edge for a, b in row.path for edge in ((a, b), (b, a))),
         title=title,
         desc=_description(edges, quilt),
     )
@@ -139,6 +142,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
     left = len(report.network.attributes) - len(nodes)
     rest = f"; {left} more attributes are not drawn here" if left else ""
+    rest += "; dashed edges are in some of the models" if any(shares.values()) else ""
     return Figure(made, f"{title}{rest}.")
 
 

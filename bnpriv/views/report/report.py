@@ -117,7 +117,10 @@ def _network(network: Network) -> Json:
             {"name": name, "states": [str(state) for state in network.states.get(name, ())]}
             for name in network.attributes
         ],
-        "edges": [{"parent": a, "child": b} for a, b in network.graph.edges],
+        "edges": [
+            {"parent": a, "child": b} | ({} if models == network.models else {"models": models})
+            for (a, b), models in kind_of(network).edges(network).items()
+        ],
         "reading": _reading(network.reading),
     }
 
