@@ -157,7 +157,7 @@ def _of_tables(
     section = toml_section(["network"], values | more)
     drawn = network.posterior_draws
     if drawn is not None:
-        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records}
+        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records, "graphs": drawn.graphs}
         known = {key: value for key, value in said.items() if value is not None}
         section += "\n\n" + toml_section(["network", "posterior"], known)
     return NetworkPart(section, texts)

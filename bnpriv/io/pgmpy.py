@@ -16,7 +16,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import ImportReport, Level, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.networks.model_class import require_discrete, state_key
+from bnpriv.core.networks.model_class import model_class, require_discrete, state_key
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.io.networks.formats import MOST_ATTRIBUTES, latent_notes, network_of
 from bnpriv.kinds.chain.network import MarkovChain
@@ -56,7 +56,7 @@ _REGRESSIONS = (
     "PyMC, and read that with bnpriv.from_pymc(model)."
 )
 _NORMAL_ERRORS = "The errors of the structural equations are taken to be normal, and all means to be 0."
-OTHERS: Mapping[str, str] = {
+_OTHERS: Mapping[str, str] = {
     "FunctionalBayesianNetwork": f"Its distributions are functions of pyro. {_WRITE}",
     "SEMAlg": _REGRESSIONS,
     "DAG": _GRAPH,
@@ -83,10 +83,11 @@ def _named(nodes: Iterable[Any], names: Names | None) -> dict[Any, str]:
     if not known:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
     if isinstance(names, Mapping):
-        strange = [node for node in names if node not in known]
+        given = dict(cast("Mapping[Any, object]", names))
+        strange = [node for node in given if node not in known]
         if strange:
             raise NetworkError("names= must be of nodes", found=_shown(strange[0]), remedy="Check the spelling.")
-        called = {node: names.get(node, node) for node in known}
+        called: dict[Any, object] = {node: given.get(node, node) for node in known}
     else:
         called = {node: node if names is None else names(node) for node in known}
     wrong = [node for node, name in called.items() if not isinstance(name, str) or not name.strip()]
@@ -117,7 +118,7 @@ def _refuse_others(given: Sequence[object], read: Sequence[Any]) -> None:
     raise NetworkError(
         f"from_pgmpy reads {kinds}, or a list of one of them",
         found="an empty list" if not given else "several of these" if strange is None else type_text(strange),
-        remedy=next((OTHERS[name] for name in classes if name in OTHERS), usual),
+        remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), usual),
     )
 
 
@@ -391,7 +392,7 @@ def from_pgmpy(
     Parameters
     ----------
     model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, SEMGraph, or list of one
-        Several models are the class Theta: same attributes, edges and states, other numbers. A SEMGraph must have a
+        Several models are the class Theta: same attributes and states, other edges or numbers. A SEMGraph must have a
         number for every coefficient and error variance; its errors are taken to be normal, its means to be 0.
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
@@ -424,7 +425,7 @@ def from_pgmpy(
     ------
     NetworkError
         If a model is of another type (the message says which way works), an attribute has no table or no name, a table
-        does not fit the edges or the states, models differ in more than their numbers, there is a cycle, a column does
+        does not fit the edges or the states, models differ in attributes or states, there is a cycle, a column does
         not sum to 1 within 1e-6, or a standard deviation is not above 0.
     SizeError
         If a dynamic network is unrolled over too many steps.
@@ -493,6 +494,15 @@ def from_pgmpy(
     states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
+    if not chain and any(along.keys() != each[name][0].keys() for each in theta for name, (along, _) in first.items()):
+        alone = (cast(Any, from_pgmpy)(each, level, normalize=normalize, names=names, steps=steps) for each in given)
+        if missing_rows is None:  # graphs of their own
+            return model_class(list(alone))
+        raise NetworkError(
+            "rows without data are read in models of one graph",
+            found="edges that differ",
+            remedy="Fill them in, or read each model by itself.",
+        )
     tables = {
         name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
         for name, (along, _) in first.items()
@@ -646,20 +656,13 @@ def _numbers(name: str, values: object) -> FloatArray:
 
 
 def _same_attributes(first: Mapping[str, StatesAndTable], families: Mapping[str, StatesAndTable], k: int) -> None:
-    remedy = "A model class is one graph with several sets of tables."
     if first.keys() != families.keys():
         odd = sorted(first.keys() ^ families.keys())
         raise NetworkError(
-            "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
+            "all models must have the same attributes",
+            found=f"{listing(odd)} not in all, model {k}",
+            remedy="Add what is missing.",
         )
-    for name, (along, _) in first.items():
-        found = families[name][0]
-        if along.keys() != found.keys():
-            raise NetworkError(
-                f"{name!r} must have the same parents in all models, {listing(list(along)[1:])} as in model 0",
-                found=f"{listing(list(found)[1:])} in model {k}",
-                remedy=remedy,
-            )
 
 
 def _aligned(

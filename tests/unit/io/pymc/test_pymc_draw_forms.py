@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def dataset() -> Any:
 
 def inference_data(name: str = "posterior") -> Any:
     """Return what ArviZ of this version makes: InferenceData, or a DataTree."""
-    return az.InferenceData(**{name: dataset()}) if az.__version__ < "1" else data_tree(name)
+    return az.InferenceData(**{name: dataset()}) if version("arviz") < "1" else data_tree(name)
 
 
 def data_tree(name: str = "posterior", *more: str) -> Any:
