@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import flag, listing, number, type_text, whole
 from bnpriv.core.columns import State
-from bnpriv.core.networks.base import ImportReport, Level, level_of
+from bnpriv.core.networks.base import REMEDIES, ImportReport, Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.core.networks.model_class import require_discrete, state_key
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         SEMGraph,
     )
 
-Names = Mapping[Any, str] | Callable[[Any], str]
+NodeNames = Mapping[Any, str] | Callable[[Any], str]
 """What the nodes are to be called that pgmpy knows by numbers or tuples."""
 
 MOST_UNROLLED = 2**22
@@ -56,7 +56,7 @@ _REGRESSIONS = (
     "PyMC, and read that with bnpriv.from_pymc(model)."
 )
 _NORMAL_ERRORS = "The errors of the structural equations are taken to be normal, and all means to be 0."
-_OTHERS: Mapping[str, str] = {
+_OTHER_MODELS: Mapping[str, str] = {
     "FunctionalBayesianNetwork": f"Its distributions are functions of pyro. {_WRITE}",
     "SEMAlg": _REGRESSIONS,
     "DAG": _GRAPH,
@@ -71,7 +71,7 @@ _OTHERS: Mapping[str, str] = {
 """For classes of pgmpy that are not read, the way that works; a class counts for those derived from it."""
 
 
-def _named(nodes: Iterable[Any], names: Names | None) -> dict[Any, str]:
+def _named(nodes: Iterable[Any], names: NodeNames | None) -> dict[Any, str]:
     """Return what every node is called.
 
     Raises
@@ -114,16 +114,17 @@ def _refuse_others(given: Sequence[object], read: Sequence[Any]) -> None:
         return
     classes = () if strange is None else (base.__name__ for base in type(strange).__mro__)
     usual = "Give the attributes states or normal distributions, or use DiscreteNetwork.from_tables."
+    usual = foreign_remedy(strange).replace(REMEDIES["pgmpy"], "") or usual
     kinds = "a DiscreteBayesianNetwork, a LinearGaussianBayesianNetwork, a DynamicBayesianNetwork or a SEMGraph"
     raise NetworkError(
         f"from_pgmpy reads {kinds}, or a list of one of them",
         found="an empty list" if not given else "several of these" if strange is None else type_text(strange),
-        remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), usual),
+        remedy=next((_OTHER_MODELS[name] for name in classes if name in _OTHER_MODELS), usual),
     )
 
 
 def _learned(
-    given: Sequence[Any], level: Level | None, names: Names | None, data: object, public: object
+    given: Sequence[Any], level: Level | None, names: NodeNames | None, data: object, public: object
 ) -> DiscreteNetwork:
     """Return draws of the tables of one graph, given a public table."""
     if len(given) != 1 or not hasattr(given[0], "predecessors") or level == "parameters" or given[0].latents:
@@ -173,7 +174,7 @@ def gaussian_from_pgmpy(theta: Sequence[Mapping[str, Row]], level: Level) -> Gau
     )
 
 
-def _regressions(model: Any, names: Names | None) -> dict[str, Row]:
+def _regressions(model: Any, names: NodeNames | None) -> dict[str, Row]:
     from pgmpy.factors.continuous import LinearGaussianCPD
 
     named = _named(model.nodes, names)
@@ -211,7 +212,7 @@ def _row(name: str, cpd: Any, parents: frozenset[str], named: Mapping[Any, str])
     return float(beta[0]), deviation, dict(zip(above, map(float, beta[1:]), strict=True))
 
 
-def _paths(model: Any, names: Names | None) -> dict[str, Row]:
+def _paths(model: Any, names: NodeNames | None) -> dict[str, Row]:
     """Return the regressions of a SEMGraph all of whose parameters are numbers, with independent normal errors."""
     if getattr(model, "err_graph", None) is None:
         raise NetworkError("structural equations need a graph", found="no graph", remedy=_REGRESSIONS)
@@ -239,7 +240,7 @@ def _paths(model: Any, names: Names | None) -> dict[str, Row]:
 # --------------------------------------------------------------------------------------------------
 
 
-def _unrolled(model: Any, names: Names | None, steps: int) -> dict[str, StatesAndTable]:
+def _unrolled(model: Any, names: NodeNames | None, steps: int) -> dict[str, StatesAndTable]:
     """Return the tables of steps 0, 1, ...; those from the third step on are as in the second."""
     variables = list(dict.fromkeys(node[0] for node in model.nodes))
     named = _named(variables, names)
@@ -327,7 +328,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: None = None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: Literal[False] = False,
 ) -> DiscreteNetwork: ...
@@ -342,7 +343,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: MissingRows | None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: Literal[False] = False,
 ) -> DiscreteNetwork | IntervalNetwork: ...
@@ -353,7 +354,7 @@ def from_pgmpy(
     model: LinearGaussianBayesianNetwork | SEMGraph | Sequence[LinearGaussianBayesianNetwork | SEMGraph],
     level: Level | None = None,
     *,
-    names: Names | None = None,
+    names: NodeNames | None = None,
 ) -> GaussianNetwork: ...
 
 
@@ -363,7 +364,7 @@ def from_pgmpy(
     level: Level | None = None,
     *,
     normalize: bool = False,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int,
     chain: Literal[True],
 ) -> MarkovChain: ...
@@ -371,7 +372,7 @@ def from_pgmpy(
 
 @overload
 def from_pgmpy(
-    model: DAG, level: Level | None = None, *, names: Names | None = None, data: object, public: str
+    model: DAG, level: Level | None = None, *, names: NodeNames | None = None, data: object, public: str
 ) -> DiscreteNetwork: ...
 
 
@@ -381,7 +382,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: MissingRows | None = None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: bool = False,
     data: object = None,
@@ -505,7 +506,7 @@ def from_pgmpy(
     return _chain_of(cast(DiscreteNetwork, read), cast(int, length)) if chain else read
 
 
-def _latent(given: Sequence[Any], names: Names | None) -> frozenset[str]:
+def _latent(given: Sequence[Any], names: NodeNames | None) -> frozenset[str]:
     """Return the names of the latent nodes of all models; of a dynamic network those of its variables."""
     found: set[str] = set()
     for model in given:
@@ -579,7 +580,7 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _families(model: Any, names: Names | None) -> dict[str, StatesAndTable]:
+def _families(model: Any, names: NodeNames | None) -> dict[str, StatesAndTable]:
     from pgmpy.factors.discrete import TabularCPD
 
     named = _named(model.nodes, names)

@@ -271,7 +271,7 @@ def numbered() -> DiscreteBayesianNetwork:
 
 REFUSED = {
     "nothing": (list, "an empty list"),
-    "a string": (lambda: "student.bif", "a str"),
+    "a string": (lambda: "student.bif", r"a str\. Read it with bnpriv\.read_network"),
     "not discrete": (
         lambda: pgmpy.LinearGaussianBayesianNetwork([("a", "b")]),
         "every attribute needs a LinearGaussianCPD",
