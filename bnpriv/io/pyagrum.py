@@ -56,9 +56,9 @@ def from_pyagrum(bn: Any, level: Level | None = None, *, normalize: bool = False
 
     Examples
     --------
-    >>> from_pyagrum("asia.bif")
+    >>> from_pyagrum({"coin": [0.5, 0.5]})
     Traceback (most recent call last):
-    bnpriv.errors.NetworkError: from_pyagrum reads a pyagrum.BayesNet; found a str. Read it with bnpriv.read_network(path).
+    bnpriv.errors.NetworkError: from_pyagrum reads a pyagrum.BayesNet; found a dict. Pass the network itself.
     """
     level_of(level)
     classes = [each.__name__ for each in type(bn).__mro__ if each.__module__.partition(".")[0] == "pyagrum"]

@@ -558,7 +558,7 @@ def test_dynamic_networks_that_are_refused(case: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Graphs without tables, structural equations, and what is refused by name.
+# Graphs without tables, and what is refused by name.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -580,24 +580,15 @@ def test_a_graph_is_fitted_first_or_learned_from_a_public_table() -> None:
     assert numbered.attributes == ("rain", "wet")
     with pytest.raises(NetworkError, match="public"):
         from_pgmpy(dag, data=public)  # type: ignore[call-overload]
+    hidden = base.ADMG()  # what is hidden must not be left out
+    hidden.add_nodes_from(["rain", "wet"])
+    for given, words in ((hidden, "found an ADMG"), ([dag, dag], "found a DAG, a DAG"), ([], "found nothing")):
+        with pytest.raises(NetworkError, match=words):
+            from_pgmpy(given, data=public, public="made up")  # type: ignore[call-overload]
+    with pytest.raises(NetworkError, match="level='parameters'"):
+        from_pgmpy(dag, "parameters", data=public, public="made up")
     with pytest.raises(NetworkError, match="found latent nodes"):
         from_pgmpy(base.DAG([("rain", "wet")], latents={"rain"}), data=public, public="made up")
-
-
-def test_structural_equations_whose_parameters_are_numbers() -> None:
-    made = pgmpy.SEMGraph([("a", "b", 0.5), ("a", "c", 2.0), ("b", "c", -1.0)], ["a"], [], {"a": 4, "b": 1, "c": 0.25})
-    network = from_pgmpy(made)
-    weights = np.array([[0, 0, 0], [0.5, 0, 0], [2.0, -1.0, 0]])
-    inverse = np.linalg.inv(np.eye(3) - weights)
-    wanted = inverse @ np.diag([4, 1, 0.25]) @ inverse.T
-    order = [("a", "b", "c").index(name) for name in network.attributes]
-    assert network.covariance[0] == pytest.approx(wanted[np.ix_(order, order)], abs=1e-12)
-    assert network.reading.latent == {"a"}
-    assert "taken to be normal" in network.reading.notes[0]
-
-
-def structural(*errors: tuple[object, ...], **variances: float) -> object:
-    return pgmpy.SEMGraph([("a", "b", 0.5)], [], list(errors), variances)
 
 
 def markov_network() -> object:
@@ -620,11 +611,8 @@ BY_NAME: dict[str, tuple[Callable[[], object], str]] = {
     "JunctionTree": (lambda: pgmpy.JunctionTree([(("a", "b"), ("b", "c"))]), "that it was made of"),
     "MarkovChain": (lambda: pgmpy.MarkovChain(["a"], [2]), "networks.MarkovChain"),
     "FunctionalBayesianNetwork": (FunctionalBayesianNetwork, "from_pymc"),
-    "free coefficients": (lambda: pgmpy.SEM.from_lavaan("b ~ a"), "no number for a -> b"),
-    "free variances": (lambda: structural(a=1.0), "no number for the error of b"),
-    "errors together": (lambda: structural(("a", "b", 0.1), a=1.0, b=1.0), "errors of a and b"),
-    "a negative variance": (lambda: structural(a=-1.0, b=1.0), "above 0"),
-    "a SEM without a graph": (lambda: pgmpy.SEM("none"), "no graph"),
+    "SEM": (lambda: pgmpy.SEM.from_graph([("a", "b")]), "GaussianNetwork.linear"),
+    "SEMGraph": (lambda: pgmpy.SEMGraph([("a", "b", 0.5)], [], [], {"a": 1, "b": 1}), "GaussianNetwork.linear"),
 }
 
 
