@@ -16,7 +16,7 @@ from bnpriv.core.columns import State
 from bnpriv.core.networks.base import REMEDIES, ImportReport, Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.networks.model_class import require_discrete, state_key
+from bnpriv.core.networks.model_class import model_class, require_discrete, state_key
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.io.networks.formats import MOST_ATTRIBUTES, latent_notes, network_of
 from bnpriv.kinds.chain.network import MarkovChain
@@ -369,7 +369,7 @@ def from_pgmpy(
     Parameters
     ----------
     model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, or list of one of them
-        Several models are the class Theta: same attributes, edges and states, other numbers.
+        Several models are the class Theta: same attributes and states, other edges or numbers.
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
         default "parameters", but then a framework refuses a network whose states are values of its columns.
@@ -401,7 +401,7 @@ def from_pgmpy(
     ------
     NetworkError
         If a model is of another type (the message says which way works), an attribute has no table or no name, a table
-        does not fit the edges or the states, models differ in more than their numbers, there is a cycle, a column does
+        does not fit the edges or the states, models differ in attributes or states, there is a cycle, a column does
         not sum to 1 within 1e-6, or a standard deviation is not above 0.
     SizeError
         If a dynamic network is unrolled over too many steps.
@@ -428,11 +428,7 @@ def from_pgmpy(
     """
     known = level_of(level)
     with quiet():
-        from pgmpy.models import (
-            DiscreteBayesianNetwork,
-            DynamicBayesianNetwork,
-            LinearGaussianBayesianNetwork,
-        )
+        from pgmpy.models import DiscreteBayesianNetwork, DynamicBayesianNetwork, LinearGaussianBayesianNetwork
     given: list[Any] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
     if data is not None:
         return _learned(given, level, names, data, public)
@@ -467,6 +463,15 @@ def from_pgmpy(
     states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
+    if any(along.keys() != each[name][0].keys() for each in theta for name, (along, _) in first.items()):
+        alone = (cast(Any, from_pgmpy)(each, level, normalize=normalize, names=names, steps=steps) for each in given)
+        if missing_rows is None and not chain:  # graphs of their own
+            return model_class(list(alone))
+        raise NetworkError(
+            "chains, and rows without data, are read in models of one graph",
+            found="edges that differ",
+            remedy="Fill rows in, give an edge that does nothing, or read each model by itself.",
+        )
     tables = {
         name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
         for name, (along, _) in first.items()
@@ -619,20 +624,13 @@ def _numbers(name: str, values: object) -> FloatArray:
 
 
 def _same_attributes(first: Mapping[str, StatesAndTable], families: Mapping[str, StatesAndTable], k: int) -> None:
-    remedy = "A model class is one graph with several sets of tables."
     if first.keys() != families.keys():
         odd = sorted(first.keys() ^ families.keys())
         raise NetworkError(
-            "all models must have the same attributes", found=f"{listing(odd)} not in all, model {k}", remedy=remedy
+            "all models must have the same attributes",
+            found=f"{listing(odd)} not in all, model {k}",
+            remedy="Add what is missing.",
         )
-    for name, (along, _) in first.items():
-        found = families[name][0]
-        if along.keys() != found.keys():
-            raise NetworkError(
-                f"{name!r} must have the same parents in all models, {listing(list(along)[1:])} as in model 0",
-                found=f"{listing(list(found)[1:])} in model {k}",
-                remedy=remedy,
-            )
 
 
 def _aligned(

@@ -309,7 +309,7 @@ def test_refuses_a_table_that_does_not_fit_the_edges() -> None:
         from_pgmpy(made)
 
 
-def test_refuses_models_that_differ_in_more_than_numbers(student: DiscreteBayesianNetwork) -> None:
+def test_refuses_models_that_differ_in_more_than_numbers_and_edges(student: DiscreteBayesianNetwork) -> None:
     alone = pgmpy.DiscreteBayesianNetwork()
     alone.add_node("income")
     alone.add_cpds(income())
@@ -321,8 +321,9 @@ def test_refuses_models_that_differ_in_more_than_numbers(student: DiscreteBayesi
         "sat", 2, [[0.5, 0.5], [0.5, 0.5]], ["income"], [2], state_names={"sat": SAT, "income": INCOME}
     )
     fewer.add_cpds(income(), gender(), table)
-    with pytest.raises(NetworkError, match="same parents in all models, income, gender as in model 0; found income"):
-        from_pgmpy([student, fewer])
+    assert [len(part.graph.edges) for part in from_pgmpy([student, fewer]).parts] == [2, 1]
+    with pytest.raises(NetworkError, match="models of one graph"):
+        from_pgmpy([student, fewer], missing_rows="any")
     renamed = model(income(states=["low", "rich"]), gender(), sat(states=["low", "rich"]))
     with pytest.raises(NetworkError, match="low, rich in the table of 'sat', model 1"):
         from_pgmpy([student, renamed])
@@ -520,10 +521,7 @@ def test_one_variable_over_time_is_a_chain() -> None:
     assert from_pgmpy(turned, steps=2, chain=True).transition.tolist() == [[[0.1, 0.9], [0.7, 0.3]]]
     theta = from_pgmpy([walk(), walk((0.5, 0.5))], steps=9, chain=True)
     assert (theta.models, theta.initial.tolist()) == (2, [[0.8, 0.2], [0.5, 0.5]])
-    alone = pgmpy.DynamicBayesianNetwork()
-    alone.add_node("coin")
-    alone.add_cpds(discrete.TabularCPD(("coin", 0), 2, [[0.25], [0.75]]))
-    assert from_pgmpy(alone, steps=2, chain=True).transition.tolist() == [[[0.25, 0.75]] * 2]
+    assert from_pgmpy(coin(), steps=2, chain=True).transition.tolist() == [[[0.25, 0.75]] * 2]
     # both ways of reading give the distribution of every step
     unrolled = from_pgmpy(walk(), steps=5)
     law = chain.first(0) @ np.linalg.matrix_power(chain.matrix(0), 4)
@@ -533,6 +531,13 @@ def test_one_variable_over_time_is_a_chain() -> None:
 def without_a_table() -> DynamicBayesianNetwork:
     made = walk()
     made.remove_cpds(("mood", 1))
+    return made
+
+
+def coin() -> DynamicBayesianNetwork:
+    made = pgmpy.DynamicBayesianNetwork()
+    made.add_node("mood")
+    made.add_cpds(discrete.TabularCPD(("mood", 0), 2, [[0.25], [0.75]], state_names={("mood", 0): INCOME}))
     return made
 
 
@@ -546,6 +551,7 @@ NOT_OVER_STEPS: dict[str, tuple[Callable[[], object], dict[str, object], type[Ex
     "other states": (lambda: walk(states=["up", "down"]), {"steps": 3, "chain": True}, NetworkError, "states"),
     "no table": (without_a_table, {"steps": 3}, NetworkError, "none for mood at step 1"),
     "a chain of parameters": (walk, {"steps": 3, "chain": True, "level": "parameters"}, NetworkError, "'records'"),
+    "chains with and without an edge": (lambda: [walk(), coin()], {"steps": 3, "chain": True}, NetworkError, "edges"),
     "both kinds": (lambda: [walk(), pair("a", "b")], {"steps": 3}, NetworkError, "several of these"),
 }
 
