@@ -12,6 +12,7 @@ from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import Guarantee, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
+from bnpriv.core.networks.graph import Graph
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
@@ -89,26 +90,38 @@ def framework_document(
     )
 
 
+def graph_nodes(graph: Graph, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the nodes that stand for some attributes: themselves, or the arrays whose entries they are."""
+    arrays = (name if name in graph.parents else name.partition("[")[0] for name in names)
+    return tuple(dict.fromkeys(name for name in arrays if name in graph.parents))
+
+
 def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
-    if not 1 < len(network.attributes) <= MOST_DRAWN:
+    graph = model_graph(network)
+    if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
     drawing = Drawing(
-        nodes=network.attributes,
-        edges=network.graph.edges,
-        roles=dict.fromkeys(protected, "protected"),
+        nodes=graph.nodes,
+        edges=graph.edges,
+        roles=dict.fromkeys(graph_nodes(graph, protected), "protected"),
         title="The network",
         desc=f"{network_text(network)}. Protected attributes have a double border.",
     )
     return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
 
 
+def model_graph(network: Network) -> Graph:
+    """Return the graph that is shown: the model's own where the network's says only that all depends on all."""
+    return Graph(network.reading.own_graph) if network.reading.own_graph else network.graph
+
+
 def network_document(network: Network) -> Document:
     """Return what a network is, drawn where it is small enough to be read."""
-    text = network_text(network)
+    text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
-    drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
-    drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    drawing = Drawing(nodes=graph.nodes, edges=graph.edges, title="The network", desc=f"{text}.")
+    drawn = (Figure(graph_html(drawing)),) if 1 < len(graph.nodes) <= MOST_DRAWN else ()
     return Document(
         kind="network",
         headline=kind,
@@ -149,9 +162,10 @@ def network_text(network: Network) -> str:
     """Return the network in one line: its kind and its size."""
     kind = network.kind_text.partition(" ")[2]
     models = "one model" if network.models == 1 else f"{network.models:,} models"
+    graph, word = model_graph(network), "variable" if network.reading.own_graph else "attribute"
     attributes, edges = (
         f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+        for number, word in ((len(graph.nodes), word), (len(graph.edges), "edge"))
     )
     return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 

@@ -80,6 +80,13 @@ class ImportReport:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
+    dims : mapping from str to tuple of (str or None)
+        The names of the dimensions of arrays whose entries are attributes.
+    own_graph : mapping from str to tuple of str
+        Where attributes depend on each other otherwise than in the model, as given data: the model's own variables and
+        named functions with their parents.
+    inner : frozenset of str
+        Attributes that matter through one function alone, which has draws too and is listed in their place.
     """
 
     nodes: tuple[NodeReading, ...] = ()
@@ -88,6 +95,9 @@ class ImportReport:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
+    dims: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict[str, "tuple[str | None, ...]"])
+    own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    inner: frozenset[str] = frozenset()
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:

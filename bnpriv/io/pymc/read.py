@@ -23,6 +23,8 @@ from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
     check_thin,
     drawn_variables,
+    inner_variables,
+    own_graph,
     parameter_draws,
     posterior_of,
     variables_of,
@@ -374,6 +376,9 @@ def _with_draws(
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the distribution of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
+    if asked.reading == "belief":  # whose parameters depend on each other as the data made them
+        graph = own_graph(model)
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
     network = density_network(roles, reading, drawn)
     return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
 
@@ -433,7 +438,10 @@ def _reading(
             column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
             nodes.append(column)
     functions, identity = roles.structure.functions, identity_of(roles)
-    return ImportReport(nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions)
+    dims = {name: own for name, own in roles.structure.dims.items() if any(own)}
+    return ImportReport(
+        nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions, dims=dims
+    )
 
 
 def _node(variable: Variable, role: Any, treatment: Treatment, reason: str) -> NodeReading:

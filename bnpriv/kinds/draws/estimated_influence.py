@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import asked_columns
+from bnpriv.core.networks.base import drivers
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
@@ -33,6 +36,9 @@ MOST_SEEN = 6
 
 FORWARD_DRAWS, MODEL_DRAWS = 10_000, 4_000
 """Draws where there is no posterior, and for each model."""
+
+MOST_NUMBERS = 2**24
+"""Numbers in the tables that are drawn for an answer."""
 
 FOLDS, BLOCKS = 5, 20
 """The draws are cut into blocks in the order of their chains; a fifth of them is compared by the others."""
@@ -93,8 +99,9 @@ def estimated_influence(
     protected: str,
     pairs: Sequence[IntervalPair],
     delta: float = USUAL_CHANCE,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
-    """What columns tell about a protected parameter, estimated from draws.
+    """What columns, or the answer to a query, tell about a protected parameter, estimated from draws.
 
     Parameters
     ----------
@@ -106,6 +113,8 @@ def estimated_influence(
     pairs : sequence of IntervalPair
     delta : float
         Above 0, below 1.
+    form : NormalForm, optional
+        Of a query that reads the columns of the table of these names: its answer without noise is seen.
 
     Returns
     -------
@@ -121,13 +130,14 @@ def estimated_influence(
     -----
     docs/claims/belief.md, "What columns tell, estimated".
     """
-    asked = asked_columns(network, columns, protected)
+    asked = asked_columns(network, columns, protected) if form is None else frozenset(columns)
     nothing = EstimatedInfluence(columns=asked, protected=protected, delta=delta)
-    if not pairs or len(asked) > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
-        return replace(nothing, unknown=_too_much(len(asked), network.models))
+    seen = len(asked) if form is None else len(form.rows)
+    if not pairs or seen > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
+        return replace(nothing, unknown=_too_much(seen, network.models))
     found = nothing
     try:
-        for sample in _samples(network, sorted(asked), protected):
+        for sample in _samples(network, sorted(asked), protected, form):
             for pair in pairs:
                 found = _larger(found, _of_pair(sample, pair, nothing))
     except BnprivError as error:
@@ -178,43 +188,58 @@ class _Sample:
     effective: Callable[[Interval, Flags], float]
 
 
-def _samples(network: DensityNetwork, columns: Sequence[str], protected: str) -> Iterator[_Sample]:
+def _samples(
+    network: DensityNetwork, columns: Sequence[str], protected: str, form: NormalForm | None
+) -> Iterator[_Sample]:
     """Yield the draws under every model."""
+    records = 1 if form is None else form.schema.records
+    most = max(1, MOST_NUMBERS // (records * len(columns)))
     drawn, names = network.drawn, (protected, *columns)
     believed = drawn if drawn is not None and drawn.reading == "belief" else None
     for model in range(network.models):
         rows, loose = None, frozenset[str]()
         if believed is not None:
-            count, rows = believed.draws, np.arange(believed.draws)
+            rows = np.arange(0, believed.draws, -(-believed.draws // most))  # evenly spaced where tables are large
+            count = len(rows)
         elif drawn is not None:
-            count, rows, loose = MODEL_DRAWS, np.full(MODEL_DRAWS, model), network.between(protected, frozenset(columns))
+            count, loose = min(MODEL_DRAWS, most), network.between(protected, frozenset(columns))
+            rows = np.full(count, model)
         else:
-            count = FORWARD_DRAWS
+            count = min(FORWARD_DRAWS, most)
         values: Mapping[str, FloatArray]
-        if believed is not None and believed.values.keys() >= set(names):
+        if believed is not None and form is None and believed.values.keys() >= set(names):
             values = believed.values
         else:
             seed = network.sampling.seed
-            values = network.simulate(names, count, seed=seed, given={}, records=1, rows=rows, loose=loose)
-        weights = None if believed is None else believed.weights
+            values = network.simulate(names, count, seed=seed, given={}, records=records, rows=rows, loose=loose)
+        weights = None if believed is None or believed.weights is None else believed.weights[rows]
+        columns_seen = [values[name] for name in columns]
         yield _Sample(
             secret=values[protected],
-            seen=np.stack([values[name] for name in columns], axis=1),
+            seen=np.stack(columns_seen, axis=1)
+            if form is None
+            else answers(form, dict(zip(columns, columns_seen, strict=True))).reshape(count, -1),
             weights=np.ones(count) if weights is None else weights,
-            effective=partial(_effective, network, believed, names),
+            effective=partial(_effective, network, believed, names, count),
         )
 
 
 def _effective(
-    network: DensityNetwork, believed: ParameterDraws | None, names: Sequence[str], side: Interval, flags: Flags
+    network: DensityNetwork,
+    believed: ParameterDraws | None,
+    names: Sequence[str],
+    count: int,
+    side: Interval,
+    flags: Flags,
 ) -> float:
     """Return how many independent draws those are worth that lie in a secret."""
     if believed is None:
         return float(np.count_nonzero(flags))
-    protected = names[0]
+    protected, seen = names[0], drivers(network, names[1:])
+    part = min(1.0, count / believed.draws)
     if protected in believed.values:
-        return believed.effective(protected, side.low, side.high, names)
-    behind = network.graph.ancestral(names).intersection(believed.values)
+        return part * believed.effective(protected, side.low, side.high, seen)
+    behind = network.graph.ancestral({protected, *seen}).intersection(believed.values)
     share = min([1.0, believed.weight_share, *map(believed.share, behind)])
     return believed.size(np.flatnonzero(flags)) * share
 
@@ -362,10 +387,17 @@ MOST_KEPT = 1_000
 
 
 def reported_influence(
-    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], delta: float
+    network: DensityNetwork,
+    columns: Iterable[str],
+    protected: str,
+    pairs: Sequence[IntervalPair],
+    delta: float,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
     """The same at a given delta, or at the usual one where it is 0; the network keeps the latest."""
     asked, chance = frozenset(columns), checks.delta(delta) or USUAL_CHANCE
+    if form is not None:
+        return estimated_influence(network, asked, protected, pairs, chance, form)
     return network.kept.latest(
         "estimated influences",
         (asked, protected, tuple(pairs), chance),

@@ -27,15 +27,18 @@ from bnpriv.core.networks.base import Network, driven_by, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.progress import watched
 from bnpriv.render.graph import Edge
+from bnpriv.text import in_order
 from bnpriv.views.report.values import (
     AnswerInfluence,
     AttributeReport,
@@ -144,6 +147,9 @@ MOST_QUILTS = 200
 
 MOST_ESTIMATES, MOST_ESTIMATED_QUILTS = 20, 6
 """Columns and quilts that are looked at where every influence is an estimate, which takes a quadrature."""
+
+MOST_DRAWN_ESTIMATES = 120
+"""Columns that are looked at where every influence is estimated from draws, which takes some hundredths of a second."""
 
 LEAST_WORK = 2**14
 """Cells that every influence may take, however little work is left."""
@@ -383,8 +389,10 @@ def attribute_report(
         subject=subject,
         left=MOST_ELIMINATION_CELLS // len(subject.secrets),
     )
-    groups = kind_of(network).alike(network, protected)
+    every = kind_of(network).alike(network, protected)
+    groups = [group for group in every if not network.reading.inner.issuperset(group)]
     alone = list(_alone(cache, groups))
+    estimated = {told.columns: found for told in alone if (found := _estimated(told, delta)) is not None}
     alike = {group[0]: group for group in groups[: len(alone)]}
     chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
     likely = (
@@ -394,7 +402,17 @@ def attribute_report(
     )
     # what is seen to depend comes first: of the others the public records leave much open, if they are few
     first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
-    alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
+    guessed = {columns: -each.rank for columns, each in estimated.items()}
+    places = {name: place for place, name in enumerate(network.attributes)}
+    alone.sort(
+        key=lambda told: (
+            first.get(told.columns),
+            *(-part for part in _size(told)),
+            guessed.get(told.columns, 0.0),
+            # entries of vectors as the model has them, other names by the alphabet
+            places[min(told.columns)] if told.columns in guessed else in_order(told.columns),
+        )
+    )
     estimates = any(told.kind == "estimate" for told in alone)
     rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
     asked = _asked(cache, alone)
@@ -408,7 +426,7 @@ def attribute_report(
         quilts=rows,
         more=more,
         asked=asked,
-        path=() if asked is None or float(asked) == 0 else leak_path(asked),
+        path=() if asked is None or float(asked) == 0 or asked.unknown is not None else leak_path(asked),
         edges=edges,
         more_edges=more_edges,
         is_queried=subject.reads(protected),
@@ -417,7 +435,27 @@ def attribute_report(
         left=sum(map(len, groups[len(alone) :])),
         driven=tuple(_driven(cache)),
         likely=likely,
+        estimated=estimated,
+        answer=_estimated_answer(subject, asked, pairs, delta),
     )
+
+
+def _estimated(told: Influence, delta: float) -> EstimatedInfluence | None:
+    """Return what columns of which no bound is known tell by draws; None where a bound is known or nothing is drawn."""
+    if told.unknown is None:
+        return None
+    return kind_of(told.network).estimated(told.network, told.columns, told.protected, told.pairs, delta)
+
+
+def _estimated_answer(
+    subject: ReportTarget, asked: Influence | None, pairs: tuple[Pair, ...], delta: float
+) -> EstimatedInfluence | None:
+    """Return the same of the answer to a query, without noise."""
+    framework, query = subject.framework, subject.query
+    if asked is None or asked.unknown is None or framework is None or query is None or framework.independent:
+        return None
+    form = normal_form(query, framework.schema)
+    return kind_of(asked.network).estimated(asked.network, query.columns, asked.protected, pairs, delta, form)
 
 
 def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
@@ -433,7 +471,9 @@ def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator
             return
         found = cache.influence(group[:1], rows)
         rare(found)  # where nothing bounds it this takes most of the time, and ranks it below
-        estimates = estimates or found.kind == "estimate"
+        estimates = estimates or (found.kind == "estimate" and found.unknown is None)
+        if place >= MOST_DRAWN_ESTIMATES and found.unknown is not None:
+            return
         yield found
 
 
@@ -499,7 +539,7 @@ def _ranked(
         RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place)))
         for place, quilt in enumerate(watched(found[:most], "what is told by {}", "more quilt"))
     ]
-    rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), in_order(row.quilt.quilt)))
     shown = rows[:limit]
     decision = decision_for(calibration, cache.protected)
     if decision is not None and all(row.quilt != decision.quilt for row in shown):
@@ -609,7 +649,10 @@ def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[B
         Belief(
             prior=prior,
             answer=None if guarantee is None else guarantee.belief(prior),
-            columns={row.protected: odds.belief(prior, row.told) if row.bounds_belief else None for row in attributes},
+            columns={
+                row.protected: odds.belief(prior, row.told) if row.bounds_belief and not math.isnan(row.told) else None
+                for row in attributes
+            },
         )
         for prior in odds.PRIORS
     )

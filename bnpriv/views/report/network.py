@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.core.mechanisms.certificate import Decision
+from bnpriv.core.networks.base import ImportReport, Network
 from bnpriv.render.document import Badge, Block, Cell, Figure, Name, Names, Paragraph, Section, Table, Text
-from bnpriv.render.graph import Drawing, graph_html, quilt_legend
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import join
-from bnpriv.text import name_text, nats_text, number_text, some_text, visible
+from bnpriv.text import and_text, element_text, name_text, nats_text, number_text, some_text, visible
+from bnpriv.views.cards import graph_nodes, model_graph
 from bnpriv.views.influence import quilt_roles
 from bnpriv.views.report.columns import told_cells, told_header, told_numbers
 from bnpriv.views.report.values import Analysis, AttributeReport, EdgeEffect, RankedQuilt
@@ -33,6 +35,8 @@ MOST_EDGES_TOLD = 40
 def beside(report: Analysis) -> tuple[Block, ...]:
     """Return what a wide screen shows beside the answer: where the leak runs in the network."""
     row = report.worst
+    if report.network is not None and report.network.reading.own_graph:
+        return _own_model(report, report.network)
     if row is None or not _shown(report):
         return ()
     return (_figure(report, row, _kept(report, row)),)
@@ -41,7 +45,7 @@ def beside(report: Analysis) -> tuple[Block, ...]:
 def network_section(report: Analysis) -> Section | None:
     """Return the drawings that do not stand beside the answer; nothing if there are none."""
     row = report.worst
-    if report.network is None or row is None or not _shown(report):
+    if report.network is None or row is None or report.network.reading.own_graph or not _shown(report):
         return None
     small = len(report.network.attributes) <= MOST_BESIDE
     shown: set[frozenset[str]] = {_roles_of(report, row)} if small else set()
@@ -58,6 +62,35 @@ def network_section(report: Analysis) -> Section | None:
     if same and len(report.attributes) > 1:
         blocks.insert(0, Paragraph("One drawing for protected attributes with the same quilt.", soft=True))
     return Section(title="Where it runs in the network", blocks=tuple(blocks), id="network", folded=True)
+
+
+def _own_model(report: Analysis, network: Network) -> tuple[Block, ...]:
+    """Return the model as its user declared it, where the network's own graph says only that all depends on all."""
+    graph, reading = model_graph(network), network.reading
+    if not 1 < len(graph.nodes) <= MOST_DRAWN:
+        return ()
+    protected = [row.protected for row in report.attributes]
+    notes = {
+        name: f"by {and_text(named)}" for name in graph.nodes if (named := [*filter(None, reading.dims.get(name, ()))])
+    }
+    top = [min(row.columns[0].columns) for row in report.attributes if row.columns]
+    notes |= dict.fromkeys(graph_nodes(graph, top), "tells most")
+    notes |= dict.fromkeys(graph_nodes(graph, () if report.query is None else report.query.columns), "queried")
+    notes |= {
+        name: words for each in protected for name in graph_nodes(graph, [each]) if (words := _entry(each, reading))
+    }
+    roles = dict.fromkeys(graph.nodes, "plain") | dict.fromkeys(graph_nodes(graph, protected), "protected")
+    title = "The model as it was declared"
+    edges = tuple(graph.edges)
+    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges[:MOST_EDGES_TOLD])
+    desc = f"Protected: {some_text(protected, 12)}. Edges from parent to child: {listed}."
+    drawing = Drawing(nodes=graph.nodes, edges=edges, roles=roles, notes=notes, title=title, desc=desc)
+    return (Figure(graph_html(drawing), f"{title}; what is protected has a double border."),)
+
+
+def _entry(name: str, reading: ImportReport) -> str:
+    """Return which entry of its array an attribute is, in words; empty if it is none."""
+    return element_text(name, reading.dims).partition(", ")[2]
 
 
 def _shown(report: Analysis) -> bool:
@@ -219,7 +252,8 @@ QUILTS_INTRO = (
 
 def quilts_section(report: Analysis) -> Section | None:
     """Return the quilts, the least telling first; nothing where no attribute can shield another."""
-    if report.network is None or len(report.network.attributes) < 2:
+    # in a belief all depends on all: there is no quilt to show
+    if report.network is None or len(report.network.attributes) < 2 or report.network.reading.own_graph:
         return None
     blocks = tuple(block for row in report.attributes for block in _of(row))
     return Section(

@@ -12,10 +12,26 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
 from bnpriv.kind import kind_of
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
+from bnpriv.render.as_text import inline
 from bnpriv.render.document import Name, Paragraph, Text
-from bnpriv.text import and_text, by_times, factor_text, name_text, some_text, times_text, upper_chance, upper_text
+from bnpriv.text import (
+    and_text,
+    by_times,
+    element_text,
+    factor_text,
+    full_text,
+    in_order,
+    lower_text,
+    name_text,
+    some_text,
+    times_text,
+    upper_chance,
+    upper_text,
+)
 from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
+from bnpriv.views.cards import model_graph
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
@@ -40,6 +56,44 @@ def unseen_text(likely: LikelyInfluence) -> str:
     """Return that public records show no dependence, and what the draws from the posterior leave open."""
     left = f"odds that move {by_times(likely.at_95)} in 95 % of the draws"
     return f"no dependence seen in {likely.records:,} public records; {left}"
+
+
+def spoken(network: Network | None, name: str) -> str:
+    """Return the name of an attribute in words: an entry of an array by the names of its dimensions."""
+    return name if network is None else element_text(name, network.reading.dims)
+
+
+def but_for_delta(delta: float) -> str:
+    """Return the chance that an estimate leaves out, in words."""
+    return f"but for delta {full_text(delta)}"
+
+
+def estimate_text(found: EstimatedInfluence | None) -> str:
+    """Return what is estimated from draws, or how much at least where they set no upper end."""
+    if found is None or (found.unknown is not None and found.low <= 0):
+        return "not known"
+    if found.unknown is not None:
+        least = f"{lower_text(math.exp(found.low), 3)} times ({lower_text(found.low)} nats)"
+        return f"not known, but at least {least}"
+    return f"about {times_text(found.nats)}" if found.nats else "not seen to move"
+
+
+def interval_text(found: EstimatedInfluence) -> str:
+    """Return the interval of an estimate, as factors."""
+    most = "not known" if math.isnan(found.high) else factor_text(found.high)
+    return f"{lower_text(math.exp(found.low), 3)} to {most}"
+
+
+def estimate_sentence(what: str, about: str, found: EstimatedInfluence) -> str:
+    """Return what is estimated, with its interval, as a sentence without its full stop."""
+    if found.unknown is not None:
+        least = estimate_text(found).removeprefix("not known")
+        return f"How far {what} moves the odds about {about} is not known{least}: {found.unknown.found}"
+    moved = f"moves the odds about {about} by {estimate_text(found)}" if found.nats else f"{SILENT} about {about}"
+    return f"{what} {moved}, {but_for_delta(found.delta)}; 95 % interval {interval_text(found)} times (estimate from draws)"
+
+
+SILENT = "is not seen to move the odds"
 
 
 def headline(report: Analysis) -> Text:
@@ -69,6 +123,11 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
     name = name_text(most.protected)
     subject = query_text(query)
     told = most.told
+    if math.isnan(told):
+        about = name_text(spoken(report.network, most.protected))
+        if most.answer is None:
+            return "How far ", *subject, f" moves the odds about {about} is not known"
+        return estimate_sentence(inline(subject), about, most.answer)
     if told == 0:
         return *subject, f" tells nothing about {_protected(report)}"
     if math.isinf(told):
@@ -95,7 +154,7 @@ def endless_text(influence: Influence, verb: str = "tells") -> str:
     """Return what an infinite influence means: with how much probability more than a factor e is told."""
     name = name_text(influence.protected)
     if influence.unknown is not None:
-        return f"may tell anything about {name}: nothing is known to bound it"
+        return f"may tell anything about {name}: how much is not known"
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     delta = rare(influence)
@@ -121,8 +180,10 @@ def _columns_headline(report: Analysis) -> Text:
         return f"No other column tells anything by itself about {_protected(report)}"
     told = most.columns[0] if most.columns else most.asked
     assert told is not None
-    (column,) = sorted(told.columns)[:1]
+    (column,) = in_order(told.columns)[:1]
     about = name_text(most.protected)
+    if told.unknown is not None:
+        return _estimated_headline(report, most, told)
     moved, likely = move_text(most.shown(told), bounds_belief=most.bounds_belief), most.likely.get(told.columns)
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
@@ -136,6 +197,21 @@ def _columns_headline(report: Analysis) -> Text:
     if math.isinf(float(told)) and not of_states(told):
         return "Of all columns ", Name(column), f" tells most: it {endless_text(told)}"
     return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
+
+
+def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence) -> Text:
+    """Return which column tells most by draws, or that nothing is known."""
+    about, found = name_text(spoken(report.network, row.protected)), row.estimated.get(told.columns)
+    if found is None or (found.unknown is not None and found.low <= 0):
+        why = "" if found is None or found.unknown is None else f": {found.unknown.found}"
+        return f"What other columns tell about {about} is not known{why}"
+    (column,) = in_order(told.columns)[:1]
+    said = f"{but_for_delta(found.delta)} (estimate from draws)"
+    if found.nats == 0:
+        return f"No other column is seen to tell by itself about {about}, {said}"
+    moved = "it moves the odds by" if found.unknown is None else "how far it moves the odds is"
+    column_said = Name(spoken(report.network, column))
+    return "Of all columns ", column_said, f" tells most about {about}: {moved} {estimate_text(found)}, {said}"
 
 
 def _protected(report: Analysis) -> str:
@@ -152,6 +228,8 @@ def lead(report: Analysis) -> str:
         return "Give an epsilon to learn what noise the answer needs."
     likely = None if report.worst is None else report.worst.asked_likely
     how = "at worst" if likely is None else f"first {but_for(likely)}, then at worst"
+    guesses = [] if report.worst is None else [*report.worst.estimated.values()]
+    how = f"{but_for_delta(guesses[0].delta)}, as far as draws show it" if guesses else how
     return (
         "A statistic that never reads a protected column can still tell about it, because columns depend on each "
         f"other. This report says how much, {how}."
@@ -197,10 +275,11 @@ def setting_text(report: Analysis) -> str:
         count = 0 if report.framework is None else report.framework.models
         return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
-    count = len(network.graph.edges)
+    graph = model_graph(network)
+    count = len(graph.edges)
     edges = "1 edge" if count == 1 else f"{count} edges"
-    nodes = len(network.attributes)
-    attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
+    nodes, word = len(graph.nodes), "variable" if network.reading.own_graph else "attribute"
+    attributes = f"1 {word}" if nodes == 1 else f"{nodes} {word}s"
     size = f"{attributes}, {edges}, " if nodes > 1 else ""
     return f"{records}{size}{models_text(network)}"
 
@@ -225,6 +304,11 @@ def draws_text(influence: Influence | None) -> str:
 
 def node_text(network: Network) -> str:
     """Return what a node of the network means."""
+    if network.reading.own_graph:
+        return (
+            "A node stands for a variable of the model or a named function of some. Given the data every parameter "
+            "depends on all others, so that an edge too few in the drawing shields nothing."
+        )
     if network.level == "parameters":
         return (
             "A node stands for what a column is like as a whole (the parameter that governs it), not for the value of "
