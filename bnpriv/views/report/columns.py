@@ -28,6 +28,7 @@ from bnpriv.text import (
     times_text,
     upper_chance,
 )
+from bnpriv.views.cards import model_graph
 from bnpriv.views.influence import DASH, LEGEND, heat_cell
 from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
@@ -87,15 +88,18 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     """
     row = report.worst
     told = () if row is None else row.columns[:MOST_BARS]
-    small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
-    if row is None or not small or len(told) < 2 or float(told[0]) == 0:
+    small = report.network is not None and len(model_graph(report.network).nodes) <= MOST_WITH_BARS
+    if row is None or not small or len(told) < 2 or row.shown(told[0]) == 0:
         return ()
     longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
-    whose = name_text(row.protected)
+    whose, guesses = name_text(words.spoken(report.network, row.protected)), [*row.estimated.values()]
+    rarely, moved, last = words.rarely_text(row), "odds move by at most", ""
+    if guesses:
+        rarely, moved, last = f", {words.but_for_delta(guesses[0].delta)}", "odds move", "95 % interval, times"
     return (
         Table(
-            caption=f"What single columns tell about {whose}{words.rarely_text(row)}",
-            header=("column", "odds move by at most", ""),
+            caption=f"What single columns tell about {whose}{rarely}",
+            header=("column", moved, last),
             rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
             more=_more(row, len(row.columns) - len(told), "no more"),
@@ -112,7 +116,7 @@ def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, do
     if told.unknown is not None:
         found = row.estimated.get(told.columns)
         drawn = influence_bar(found.nats, longest, title="") if found is not None and found.nats > 0 else Html()
-        said = "" if found is None or found.unknown is not None else f"{words.interval_text(found)} times"
+        said = "" if found is None or found.unknown is not None else words.interval_text(found)
         return words.estimate_text(found), doc.Cell(said, drawing=drawn)
     nats, delta, likely = row.shown(told), rare(told), row.likely.get(told.columns)
     text = "too large" if math.isnan(nats) else times_text(nats)
@@ -151,10 +155,10 @@ def _heat(report: Analysis) -> Iterator[Block]:
     if guesses:
         shown = columns[:MOST_SILENT_COLUMNS]
         left, told_less = len(columns) - len(shown), "tell no more"
-    rarely = f", about, {words.but_for_delta(guesses[0].delta)}" if guesses else words.rarely_text(report.worst)
-    caption = (
-        f"By how many times one column moves the odds{rarely}: rows are protected attributes, columns what is seen"
-    )
+    rarely, about = words.rarely_text(report.worst), "By how many times"
+    if guesses:
+        rarely, about = f", {words.but_for_delta(guesses[0].delta)} (estimates from draws)", "By about how many times"
+    caption = f"{about} one column moves the odds{rarely}: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         worst = " at worst" if rarely else ""

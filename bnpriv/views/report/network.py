@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilt
 from bnpriv.core.mechanisms.certificate import Decision
-from bnpriv.core.networks.base import ImportReport, Network
+from bnpriv.core.networks.base import Network
 from bnpriv.render.document import Badge, Block, Cell, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import join
@@ -70,15 +70,13 @@ def _own_model(report: Analysis, network: Network) -> tuple[Block, ...]:
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
     protected = [row.protected for row in report.attributes]
-    notes = {
-        name: f"by {and_text(named)}" for name in graph.nodes if (named := [*filter(None, reading.dims.get(name, ()))])
-    }
+    dims = {name: [*filter(None, reading.dims.get(name, ()))] for name in graph.nodes}
+    notes = {name: f"by {and_text(named)}" for name, named in dims.items() if named}
     top = [min(row.columns[0].columns) for row in report.attributes if row.columns]
     notes |= dict.fromkeys(graph_nodes(graph, top), "tells most")
     notes |= dict.fromkeys(graph_nodes(graph, () if report.query is None else report.query.columns), "queried")
-    notes |= {
-        name: words for each in protected for name in graph_nodes(graph, [each]) if (words := _entry(each, reading))
-    }
+    entries = {each: element_text(each, reading.dims).partition(", ")[2] for each in protected}
+    notes |= {name: entry for each, entry in entries.items() if entry for name in graph_nodes(graph, [each])}
     roles = dict.fromkeys(graph.nodes, "plain") | dict.fromkeys(graph_nodes(graph, protected), "protected")
     title = "The model as it was declared"
     edges = tuple(graph.edges)
@@ -86,11 +84,6 @@ def _own_model(report: Analysis, network: Network) -> tuple[Block, ...]:
     desc = f"Protected: {some_text(protected, 12)}. Edges from parent to child: {listed}."
     drawing = Drawing(nodes=graph.nodes, edges=edges, roles=roles, notes=notes, title=title, desc=desc)
     return (Figure(graph_html(drawing), f"{title}; what is protected has a double border."),)
-
-
-def _entry(name: str, reading: ImportReport) -> str:
-    """Return which entry of its array an attribute is, in words; empty if it is none."""
-    return element_text(name, reading.dims).partition(", ")[2]
 
 
 def _shown(report: Analysis) -> bool:

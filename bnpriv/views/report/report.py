@@ -397,8 +397,8 @@ class InfluenceReport(Analysis):
     def to_pandas(self) -> pd.DataFrame:
         """Return what every single column tells about every protected attribute, one row each, in nats.
 
-        Where no bound is known `nats` is nan, and what draws tell but for a chance `delta` follows: `estimate`, with the
-        ends of its interval.
+        Where no bound is known `nats` is nan, and what draws tell but for a chance `delta` follows: `estimate`, with
+        the ends of its interval.
         """
         import pandas as pd
 

@@ -90,7 +90,8 @@ def estimate_sentence(what: str, about: str, found: EstimatedInfluence) -> str:
         least = estimate_text(found).removeprefix("not known")
         return f"How far {what} moves the odds about {about} is not known{least}: {found.unknown.found}"
     moved = f"moves the odds about {about} by {estimate_text(found)}" if found.nats else f"{SILENT} about {about}"
-    return f"{what} {moved}, {but_for_delta(found.delta)}; 95 % interval {interval_text(found)} times (estimate from draws)"
+    interval = f"95 % interval {interval_text(found)} times"
+    return f"{what} {moved}, {but_for_delta(found.delta)}; {interval} (estimate from draws)"
 
 
 SILENT = "is not seen to move the odds"
@@ -307,7 +308,7 @@ def node_text(network: Network) -> str:
     if network.reading.own_graph:
         return (
             "A node stands for a variable of the model or a named function of some. Given the data every parameter "
-            "depends on all others, so that an edge too few in the drawing shields nothing."
+            "depends on all others, so that no edge that is missing from the drawing shields anything."
         )
     if network.level == "parameters":
         return (
