@@ -17,6 +17,9 @@ MOST_COMPARED_LETTERS = 100
 MOST_COMPARED = 1000
 """Names with which one that is unknown is compared."""
 
+MOST_LISTED = 10
+"""Names that may be meant by one that is unknown, in a message."""
+
 LEAST_EPSILON = 1e-8
 """Least epsilon that may be asked for: the noise of a smaller one makes every answer useless, in its rounding too."""
 
@@ -129,7 +132,7 @@ def member(what: str, value: str, allowed: Iterable[str], *, error: type[BnprivE
     if not isinstance(value, str) or value not in choices:
         named = isinstance(value, str)
         raise error(
-            f"{what} must be one of {listing(choices)}",
+            f"{what} must be one of {listing(near_first(value, choices), MOST_LISTED)}",
             found=cut(value) if named else type_text(value),
             remedy=spelling(value, choices) if named else "Pass a name.",
         )
@@ -148,7 +151,7 @@ def subset(
     choices = tuple(allowed)
     unknown = sorted(str(value) for value in found.difference(choices))
     if unknown:
-        required = f"{what} must be among {listing(choices)}"
+        required = f"{what} must be among {listing(near_first(unknown[0], choices), MOST_LISTED)}"
         named = [name if 0 < len(name) <= MOST_COMPARED_LETTERS else cut(name) for name in unknown]
         raise error(required, found=listing(named), remedy=spelling(unknown[0], choices))
     return frozenset(found)
@@ -163,21 +166,61 @@ def spelling(value: object, allowed: Iterable[object]) -> str:
     "Did you mean 'height'?"
     >>> spelling("shoe size", ["weight", "height", "sat"])
     'Check the spelling.'
+    >>> spelling("theta[9]", ["mu", "theta[0]", "theta[1]"])
+    "Name an entry of 'theta' that there is, for example 'theta[0]'."
     """
-    near = closest(value, allowed)
-    return "Check the spelling." if near is None else f"Did you mean {near!r}?"
+    choices = tuple(allowed)
+    near = closest(value, choices)
+    if near is not None:
+        return f"Did you mean {near!r}?"
+    entries = _entries(value, choices)
+    if entries:
+        return f"Name an entry of {entries[0].partition('[')[0]!r} that there is, for example {entries[0]!r}."
+    return "Check the spelling."
 
 
 def closest(value: object, allowed: Iterable[object]) -> str | None:
     """The one of `allowed` for which `value` is most likely a slip, whatever the case of letters, or None."""
-    from difflib import get_close_matches
+    return next(iter(_near(value, tuple(allowed), 1, 0.7)), None)
+
+
+def near_first(value: object, allowed: Iterable[str]) -> list[str]:
+    """All names, in their order where few can be listed; of many those first that may have been meant.
+
+    Examples
+    --------
+    >>> near_first("theta[9]", [*"abcdefghijk", "theta[0]"])[:3]
+    ['theta[0]', 'a', 'b']
+    """
+    choices = [*allowed]
+    near = _near(value, choices, MOST_LISTED, 0.5) or _entries(value, choices) if len(choices) > MOST_LISTED else []
+    return list(dict.fromkeys([*near, *choices]))
+
+
+def _near(value: object, choices: Sequence[object], most: int, cutoff: float) -> list[str]:
+    """The names that are alike, the closest first; where a vector is named, its entries by what stands in brackets."""
+    from difflib import SequenceMatcher
 
     if not isinstance(value, str) or len(value) > MOST_COMPARED_LETTERS:
-        return None
-    names = [each for each in allowed if isinstance(each, str) and len(each) <= MOST_COMPARED_LETTERS][:MOST_COMPARED]
-    lowered = {name.lower(): name for name in reversed(names)}
-    near = get_close_matches(value.lower(), lowered, n=1, cutoff=0.7)
-    return lowered[near[0]] if near else None
+        return []
+    stem, bracket, _ = value.partition("[")
+    if bracket and stem in choices:
+        return [stem]
+    entries = _entries(value, choices)
+    names = [each for each in entries or choices if isinstance(each, str) and len(each) <= MOST_COMPARED_LETTERS]
+    skipped = len(stem) if entries else 0
+    matcher, alike = SequenceMatcher(b=value.lower()[skipped:]), dict[str, float]()
+    for name in names[:MOST_COMPARED]:
+        matcher.set_seq1(name.lower()[skipped:])
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= cutoff and matcher.ratio() >= cutoff:
+            alike[name] = matcher.ratio()
+    return sorted(alike, key=lambda name: -alike[name])[:most]
+
+
+def _entries(value: object, choices: Sequence[object]) -> list[str]:
+    """The entries of the vector that a name is about."""
+    stem = value.partition("[")[0] if isinstance(value, str) else ""
+    return [each for each in choices if stem and isinstance(each, str) and each.startswith(f"{stem}[")]
 
 
 def spelt_apart(value: object, allowed: Iterable[object]) -> str:

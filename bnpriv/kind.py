@@ -101,6 +101,10 @@ class NetworkKind(Overrides):
         """Which models a network stands for, where that is more than it counts; empty where it counts all."""
         return ""
 
+    def foretold(self, network: Any) -> str:
+        """What can be said of secrets before any is declared, such as how many draws they take; empty if nothing."""
+        return ""
+
     def forward(self, network: Any) -> Any:
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None
@@ -108,6 +112,10 @@ class NetworkKind(Overrides):
     def unfixed(self, network: Any) -> Any:
         """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
         return None
+
+    def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
+        """The edges of the models, each with the number of models that have it."""
+        return dict.fromkeys(network.graph.edges, network.models)
 
     # what columns tell
 

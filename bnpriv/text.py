@@ -311,28 +311,26 @@ def in_order(names: Iterable[str]) -> list[str]:
 _PARTS = re.compile(r"([^0-9]*)([0-9]*)")
 
 
-def element_text(name: str, dims: Mapping[str, Sequence[str | None]]) -> str:
+def element_text(name: str, axes: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> str:
     """Return an entry of an array in words, by the names of its dimensions; any other name as it is.
 
     Parameters
     ----------
     name : str
-    dims : mapping from str to sequence of (str or None)
-        The names of the dimensions of every array that has some; None for a dimension without a name.
+    axes : mapping from str to sequence of (str, sequence of str)
+        Of every array the dimensions, each with the labels of its entries; a dimension may have no name.
 
     Examples
     --------
-    >>> element_text("theta[Choate]", {"theta": ("school",)}), element_text("mu", {})
+    >>> element_text("theta[Choate]", {"theta": [("school", ["Choate", "Exeter"])]}), element_text("mu", {})
     ('theta, school = Choate', 'mu')
-    >>> element_text("ways[3, slope]", {"ways": ("cafe", None)})
-    'ways, cafe = 3, slope'
     """
     array, _, entry = name.partition("[")
-    named = dims.get(array, ())
-    places = entry.removesuffix("]").split(", ") if len(named) > 1 else [entry.removesuffix("]")]
-    if not entry or len(places) != len(named):
+    known, inside = axes.get(array, ()), entry.removesuffix("]")
+    places = inside.split(", ") if len(known) > 1 else [inside]
+    if not entry or len(places) != len(known):
         return name
-    said = [place if dim is None else f"{dim} = {place}" for dim, place in zip(named, places, strict=True)]
+    said = [f"{dim} = {place}" if dim else place for (dim, _), place in zip(known, places, strict=True)]
     return ", ".join([array, *said])
 
 

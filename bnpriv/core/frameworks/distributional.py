@@ -108,7 +108,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def __post_init__(self) -> None:
         require_network(self.network)
         require_schema(self.schema)
-        object.__setattr__(self, "network", unfixed_of(self.network, protected_names(self.protect)))
+        object.__setattr__(self, "network", unfixed_of(self.network, protected_names(self.network, self.protect)))
         require_level(self.network, "parameters", self.notion)
         require_stated_level(self.network, self.schema)
         checks.text("source", self.source, error=FrameworkError)

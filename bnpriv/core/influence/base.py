@@ -14,7 +14,7 @@ from bnpriv import checks
 from bnpriv.bound import Bound, FloatArray, Kind
 from bnpriv.core.columns import State
 from bnpriv.core.influence.losses import PrivacyLosses
-from bnpriv.core.networks.base import Network, require_network
+from bnpriv.core.networks.base import Network, own_names, require_network
 from bnpriv.core.secrets import Declared, Pair, pairs_of
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import kind_of
@@ -462,9 +462,9 @@ def max_influence(network: Network, columns: Iterable[str], protected: str, pair
     (inf, 0.1, 0.0)
     """
     require_network(network)
-    network.require(protected)
+    protected = network.require(protected)
     with progress("computing what columns tell"):
-        influence = influence_of(network, columns, protected, pairs_of(network, protected, pairs))
+        influence = influence_of(network, own_names(network, columns), protected, pairs_of(network, protected, pairs))
     if influence.pair is None:
         raise impossible_secrets(protected)
     if influence.unknown is not None:

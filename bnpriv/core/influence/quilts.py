@@ -14,6 +14,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, overload
 
 from bnpriv.checks import listing, member, subset, whole
+from bnpriv.core.networks.base import own_names
 from bnpriv.core.networks.graph import Graph, graph_of, reached
 from bnpriv.errors import NetworkError, SeparationError
 from bnpriv.services import service
@@ -201,8 +202,8 @@ def markov_quilt(
 Leave 'b' out of remote.
     """
     graph = graph_of(network)
-    member("the protected attribute", protected, graph.nodes, error=NetworkError)
-    chosen = subset("the quilt's attributes", quilt, graph.nodes, error=NetworkError)
+    protected = member("the protected attribute", own_names(network, protected), graph.nodes, error=NetworkError)
+    chosen = subset("the quilt's attributes", own_names(network, quilt), graph.nodes, error=NetworkError)
     if protected in chosen:
         raise NetworkError(
             "a quilt consists of other attributes than the protected one",
@@ -210,7 +211,7 @@ Leave 'b' out of remote.
             remedy="Leave it out.",
         )
     if remote is not None:
-        claimed = subset("the remote attributes", remote, graph.nodes, error=NetworkError)
+        claimed = subset("the remote attributes", own_names(network, remote), graph.nodes, error=NetworkError)
         overlap = claimed & (chosen | {protected})
         if overlap:
             raise NetworkError(
@@ -268,7 +269,7 @@ def markov_quilts(network: DeclaredGraph, protected: str, limit: int | None = No
     MarkovQuilt(protected='a', quilt={c}, near={a, b}, remote={d})
     """
     graph = graph_of(network)
-    member("the protected attribute", protected, graph.nodes, error=NetworkError)
+    protected = member("the protected attribute", own_names(network, protected), graph.nodes, error=NetworkError)
     most = None if limit is None else whole("limit", limit)
     return MarkovQuilts(graph, protected, most)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 Treatment = Literal["exact", "quadrature", "draws", "refused"]
 NodeRole = Literal["parameter", "column", "fixed"]
+
+Axes = tuple[tuple[str, tuple[str, ...]], ...]
+"""The dimensions of a vector, each with its name, empty where it has none, and the labels of its entries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +84,8 @@ class ImportReport:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
-    dims : mapping from str to tuple of (str or None)
-        The names of the dimensions of arrays whose entries are attributes.
+    axes : mapping from str to Axes
+        For every vector its dimensions with the labels of their entries.
     own_graph : mapping from str to tuple of str
         Where attributes depend on each other otherwise than in the model, as given data: the model's own variables and
         named functions with their parents.
@@ -95,9 +99,50 @@ class ImportReport:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
-    dims: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict[str, "tuple[str | None, ...]"])
+    axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
     own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     inner: frozenset[str] = frozenset()
+
+    def own_name(self, name: Any) -> Any:
+        """The name that an entry of a vector has in its network; of anything else the name as it is.
+
+        An entry may be named by labels, by dimensions in any order, or, where no label is a number, by its place.
+
+        Examples
+        --------
+        >>> reading = ImportReport(axes={"theta": (("school", ("Choate", "Deerfield")),)})
+        >>> [reading.own_name(name) for name in ("theta[1]", "theta[school=Choate]", "theta['Choate']", "mu")]
+        ['theta[Deerfield]', 'theta[Choate]', 'theta[Choate]', 'mu']
+        """
+        stem, _, rest = name.partition("[") if isinstance(name, str) else (name, "", "")
+        axes, inside = self.axes.get(stem, ()), rest.removesuffix("]")
+        dims, parts = [dim for dim, _ in axes], [inside] if len(axes) == 1 else inside.split(", ")
+        parts = parts if len(parts) == len(axes) else inside.split(",")
+        if inside == rest or len(parts) != len(axes):
+            return name
+        found: dict[int, str | None] = {}
+        for place, part in enumerate(parts):
+            dim, _, label = part.partition("=")
+            named = dim.strip() in dims and bool(label) and part not in axes[place][1]
+            axis = dims.index(dim.strip()) if named else place
+            found[axis] = _label(label if named else part, axes[axis][1])
+        known = [found.get(axis) for axis in range(len(axes))]
+        return name if None in known else f"{stem}[{', '.join(map(str, known))}]"
+
+
+def _label(said: str, labels: tuple[str, ...]) -> str | None:
+    """The label that is meant: as it is, in quotes or between blanks, or by its place; None if there is none."""
+    plain = said.strip().strip("'\"")
+    if said in labels or plain in labels:
+        return said if said in labels else plain
+    by_place = plain.isdecimal() and int(plain) < len(labels) and not any(map(_is_number, labels))
+    return labels[int(plain)] if by_place else None
+
+
+def _is_number(label: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(label))
+    return False
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
@@ -135,6 +180,15 @@ NOTHING_READ = ImportReport()
 
 LEVEL_ASSUMED = ImportReport(level_assumed=True)
 """The report of a network whose level was not given, and was assumed."""
+
+
+def own_names(network: object, names: Any) -> Any:
+    """A name, or several, as a network has them (`ImportReport.own_name`); anything else is given back as it is."""
+    reading: ImportReport = getattr(network, "reading", NOTHING_READ)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        return reading.own_name(names)
+    return [reading.own_name(name) for name in names]
+
 
 # --------------------------------------------------------------------------------------------------
 # Posterior draws: what the models were drawn from, how many, and what may lie beyond them.
@@ -380,7 +434,7 @@ class Network(Protocol):
         ...
 
     def require(self, attribute: str) -> str:
-        """Check that `attribute` is a node, and give it back.
+        """Check that `attribute` is a node, and give back its own name.
 
         Raises
         ------
@@ -404,14 +458,14 @@ class NetworkMethods(HasCard):
     kind: ClassVar[NetworkKind | str] = ANY_KIND
 
     def require(self: Network, attribute: str) -> str:
-        """Check that `attribute` is a node, and give it back.
+        """Check that `attribute` is a node, and give back its own name.
 
         Raises
         ------
         NetworkError
             If it is not.
         """
-        return member("an attribute", attribute, self.attributes, error=NetworkError)
+        return member("an attribute", self.reading.own_name(attribute), self.attributes, error=NetworkError)
 
     def same_law(self: Network, other: Network, attribute: str) -> bool:
         """Whether another network is of the same kind with the same laws of all attributes."""

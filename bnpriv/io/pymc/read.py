@@ -269,6 +269,8 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         refuse_lost(given, model, variables_of(asked.posterior))
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
+    if asked.posterior is None:
+        _refuse_undrawn(roles)
     if not roles.parameters:
         return _of_records(model, roles, columns, asked)
     driven = _driven(roles)
@@ -283,6 +285,27 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if roles.fixed:
         return _with_draws(model, structure, columns, asked)
     return density_network(roles, _reading(roles, driven, None, ""))
+
+
+def _refuse_undrawn(roles: Roles) -> None:
+    """Refuse a model all of whose columns lie below a parameter that has no law: nothing could be said of any table.
+
+    Raises
+    ------
+    NetworkError
+    """
+    undrawn = {v.name: reason for v in roles.parameters if (reason := unsupported(v)) is not None}
+    below: set[str] = set()
+    for name, variable in roles.structure.variables.items():  # parents come first
+        if name in undrawn or not below.isdisjoint(variable.parents):
+            below.add(name)
+    if undrawn and roles.own and roles.own <= below:
+        name, reason = next(iter(undrawn.items()))
+        raise NetworkError(
+            "every parameter above the columns needs a distribution that can be drawn",
+            found=f"{name!r}: {reason}",
+            remedy="Correct the model, or pass draws of all parameters given public data by posterior=.",
+        )
 
 
 def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:
@@ -437,10 +460,18 @@ def _reading(
         elif variable.name in roles.own:
             column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
             nodes.append(column)
-    functions, identity = roles.structure.functions, identity_of(roles)
-    dims = {name: own for name, own in roles.structure.dims.items() if any(own)}
+    axes = dict(roles.structure.axes)
+    for column, elements in roles.columns.items():
+        if elements[0][0] in roles.own and len(roles.structure.variables[elements[0][0]].shape) > 1:
+            # the columns of a table are those of its last dimension
+            axes[column.partition("[")[0]] = roles.structure.axes[elements[0][0]][-1:]
     return ImportReport(
-        nodes=tuple(nodes), columns=driven, laws=laws or {}, identity=identity, functions=functions, dims=dims
+        nodes=tuple(nodes),
+        columns=driven,
+        laws=laws or {},
+        identity=identity_of(roles),
+        functions=roles.structure.functions,
+        axes=axes,
     )
 
 

@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, type_text
+from bnpriv.checks import listing, near_first, type_text
+from bnpriv.core.networks.base import ImportReport
 from bnpriv.digest import sha256
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import is_black_box
@@ -164,7 +165,9 @@ def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[
         raise NetworkError("columns must be names", found=type_text(columns), remedy="Pass a list of them.")
     sources = cast("Mapping[str, str]", columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     found: dict[str, tuple[Element, ...]] = {}
-    for column, source in sources.items():
+    reading = ImportReport(axes=structure.axes)
+    for column, said in sources.items():
+        source = reading.own_name(said)
         if source in structure.variables:
             variable = structure.variables[source]
             if not structure.is_column(source) and variable.size > 1:
@@ -182,7 +185,7 @@ def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[
             raise NetworkError(
                 f"column {column!r} must name a random variable of the model, or an element of one",
                 found=repr(source),
-                remedy=f"The random variables are {listing(structure.variables)}.",
+                remedy=f"The random variables are {listing(near_first(source, structure.variables), 10)}.",
             )
         if twice := held.keys() & found.keys():
             raise NetworkError(
@@ -259,6 +262,8 @@ def _parts(roots: Sequence[Any]) -> Iterator[str | bytes]:
 def _code(op: Any) -> bytes:
     """Return what tells an operation of the user's from others of its name: its code, and where it is in memory."""
     function = getattr(op, "_FromFunctionOp__fn", None)
+    if is_black_box(op):
+        return repr((_PROCESS, id(op))).encode()
     if function is None and type(op).__module__.split(".")[0] in ("pytensor", "pymc", "abc"):
         return b""
     code = getattr(function or cast(Any, type(op)).perform, "__code__", None)

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.util import find_spec
 from inspect import getattr_static
 from itertools import product
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -15,6 +16,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
+from bnpriv.core.networks.base import Axes
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import (
     compiled,
@@ -23,6 +25,7 @@ from bnpriv.io.pymc.backend import (
     is_basic,
     is_black_box,
     is_custom,
+    is_drawn,
     is_library,
     is_measurable,
     is_plain,
@@ -648,19 +651,27 @@ def fixed(expression: Any) -> FloatArray | None:
     return np.asarray(compiled([], in_double([expression], ())[0])(), dtype=np.float64)
 
 
-_REFUSED = {
-    "Flat": "an improper prior has no distribution",
-    "HalfFlat": "an improper prior has no distribution",
-    "Simulator": "a simulator has no density",
+IMPROPER = {
+    "FlatRV": "Flat is improper, it has no distribution; write pymc.Normal with a wide sigma",
+    "HalfFlatRV": "HalfFlat is improper, it has no distribution; write pymc.HalfNormal with a wide sigma",
+    "ICARRV": "ICAR is improper, it has no distribution; write pymc.CAR with alpha below 1, as alpha=0.99",
 }
+"""Laws that are none, and what to write instead, by PyTensor's names."""
 
 
 def unsupported(variable: Variable) -> str | None:
-    """Return why neither densities nor draws of a variable can be had, or None if they can."""
-    if variable.law in _REFUSED:
-        return _REFUSED[variable.law]
-    if is_black_box(variable.rv.owner.op):
-        return "a custom distribution without dist= is not supported"
+    """Return why neither densities nor draws of a variable can be had, and what to write; None if they can."""
+    # the laws that it is made of count too, such as the first step of a walk
+    for each in (variable.rv, *_parts([variable.rv])):
+        op = each.owner.op
+        if each.name in variable.parents:
+            continue
+        if type(op).__name__ in IMPROPER and not is_custom(op):
+            return IMPROPER[type(op).__name__]
+        if is_black_box(op) and not is_drawn(op):
+            return "a CustomDist of which only a log density is known cannot be drawn; give it random= or dist="
+        if type(op).__name__ == "PolyaGammaRV" and find_spec("polyagamma") is None:
+            return "PyMC draws PolyaGamma by the package polyagamma, which is not installed; install it"
     return None
 
 
@@ -698,6 +709,16 @@ class Structure:
         below = self.children[name]
         whole = all(self.variables[child].observed and self.is_column(child) for child in below)
         return not below or (self.variables[name].observed and whole)
+
+    @cached_property
+    def axes(self) -> Mapping[str, Axes]:
+        """Return the dimensions of every vector, and of Deterministics by their coordinates, with their labels."""
+        shapes = {name: variable.shape for name, variable in self.variables.items() if variable.shape}
+        for name in self.functions:
+            dims = [each for each in self.dims.get(name, ()) if each in self.coords]
+            if dims and len(dims) == len(self.dims[name]):
+                shapes[name] = tuple(len(self.coords[dim]) for dim in dims)
+        return {name: axes_of(self.coords, self.dims.get(name), shape) for name, shape in shapes.items()}
 
     def element(self, name: Element) -> str:
         """Return the name of an element."""
@@ -858,7 +879,8 @@ def _whole(model: Any) -> dict[str, Any]:
 def _is_joint(rv: Any, known: set[Any]) -> bool:
     """Return whether elements may depend on each other; what a distribution of the user's says of it is not trusted."""
     inside = [each for each in ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
-    return bool(rv.owner.op.ndim_supp) or any(is_custom(each.owner.op) for each in [rv, *inside])
+    users = (is_custom(each.owner.op) or is_black_box(each.owner.op) for each in [rv, *inside])
+    return bool(rv.owner.op.ndim_supp) or any(users)
 
 
 def _law(rv: Any) -> str:
@@ -870,16 +892,23 @@ def entry_names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...
     """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
     if not shape:
         return (name,)
-    dims: tuple[str | None, ...] = model.named_vars_to_dims.get(name) or (None,) * len(shape)
-    labels: list[list[str]] = [_labels(model, dim, size) for dim, size in zip(dims, shape, strict=True)]
+    axes = axes_of(model.coords, model.named_vars_to_dims.get(name), shape)
+    return tuple(f"{name}[{', '.join(place)}]" for place in product(*(labels for _, labels in axes)))
+
+
+def axes_of(
+    coords: Mapping[str, Sequence[object] | None], dims: Sequence[str | None] | None, shape: tuple[int, ...]
+) -> Axes:
+    """Return the dimensions of a vector with the labels of their entries."""
+    named = dims or (None,) * len(shape)
+    labels = [_labels((coords.get(dim) or ()) if dim else (), size) for dim, size in zip(named, shape, strict=True)]
     if len(shape) > 1:  # a comma in a label would read like the next dimension
         labels = [
             each if not any(", " in label for label in each) else [str(k) for k in range(len(each))] for each in labels
         ]
-    return tuple(f"{name}[{', '.join(place)}]" for place in product(*labels))
+    return tuple((dim or "", tuple(each)) for dim, each in zip(named, labels, strict=True))
 
 
-def _labels(model: Any, dim: str | None, size: int) -> list[str]:
-    coords: Sequence[object] = (model.coords.get(dim) or ()) if dim is not None else ()
+def _labels(coords: Sequence[object], size: int) -> list[str]:
     labels: list[str] = [str(label) for label in coords] if len(coords) == size else []
     return labels if len(set(labels)) == size else [str(k) for k in range(size)]

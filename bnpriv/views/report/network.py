@@ -70,12 +70,12 @@ def _own_model(report: Analysis, network: Network) -> tuple[Block, ...]:
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
     protected = [row.protected for row in report.attributes]
-    dims = {name: [*filter(None, reading.dims.get(name, ()))] for name in graph.nodes}
+    dims = {name: [dim for dim, _ in reading.axes.get(name, ()) if dim] for name in graph.nodes}
     notes = {name: f"by {and_text(named)}" for name, named in dims.items() if named}
     top = [min(row.columns[0].columns) for row in report.attributes if row.columns]
     notes |= dict.fromkeys(graph_nodes(graph, top), "tells most")
     notes |= dict.fromkeys(graph_nodes(graph, () if report.query is None else report.query.columns), "queried")
-    entries = {each: element_text(each, reading.dims).partition(", ")[2] for each in protected}
+    entries = {each: element_text(each, reading.axes).partition(", ")[2] for each in protected}
     notes |= {name: entry for each, entry in entries.items() if entry for name in graph_nodes(graph, [each])}
     roles = dict.fromkeys(graph.nodes, "plain") | dict.fromkeys(graph_nodes(graph, protected), "protected")
     title = "The model as it was declared"

@@ -60,7 +60,7 @@ def unseen_text(likely: LikelyInfluence) -> str:
 
 def spoken(network: Network | None, name: str) -> str:
     """Return the name of an attribute in words: an entry of an array by the names of its dimensions."""
-    return name if network is None else element_text(name, network.reading.dims)
+    return name if network is None else element_text(name, network.reading.axes)
 
 
 def but_for_delta(delta: float) -> str:
