@@ -68,7 +68,7 @@ class EstimatedInfluence:
     nats : float
         The largest over pairs, directions and models; nan where the draws do not tell it.
     low, high : float
-        The ends of an interval of `LEVEL`, in nats; `high` is nan where the draws set none.
+        The ends of an interval of `LEVEL`, in nats, each nan where the draws set none.
     pair : IntervalPair or None
         The pair about which most is told; None where nothing is known.
     draws : float
@@ -81,7 +81,7 @@ class EstimatedInfluence:
     protected: str
     delta: float
     nats: float = math.nan
-    low: float = 0.0
+    low: float = math.nan
     high: float = math.nan
     pair: IntervalPair | None = None
     draws: float = 0.0
@@ -89,8 +89,9 @@ class EstimatedInfluence:
 
     @property
     def rank(self) -> float:
-        """By which several are put in order: what is told, or is told at least."""
-        return self.low if math.isnan(self.nats) else self.nats
+        """By which several are put in order: what is told, or is told at least; below 0 where nothing is known."""
+        known = self.low if math.isnan(self.nats) else self.nats
+        return -1.0 if math.isnan(known) else known
 
 
 def estimated_influence(
@@ -159,9 +160,13 @@ def _larger(one: EstimatedInfluence, other: EstimatedInfluence) -> EstimatedInfl
     if one.pair is None and one.unknown is None:
         return other
     most = max(one, other, key=lambda each: (each.unknown is not None, each.rank))
-    nats, low = max(one.rank, other.rank), max(one.low, other.low)
-    ends = (math.nan, math.nan) if most.unknown is not None else (nats, max(one.high, other.high))
-    return replace(most, nats=ends[0], low=low, high=ends[1], draws=min(one.draws, other.draws))
+    low, draws = (
+        max((one.low, other.low), key=lambda end: -1.0 if math.isnan(end) else end),
+        min(one.draws, other.draws),
+    )
+    if most.unknown is not None:
+        return replace(most, low=low, draws=draws)
+    return replace(most, low=low, high=max(one.high, other.high), draws=draws)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -261,7 +266,7 @@ def _of_pair(sample: _Sample, pair: IntervalPair, nothing: EstimatedInfluence) -
     ]
     nats, low, high = (max(ends) for ends in zip(*both, strict=True))
     if math.isinf(high):
-        return replace(made, low=low, unknown=_unbounded(rarer))
+        return replace(made, low=low or math.nan, unknown=_unbounded(rarer))
     return replace(made, nats=nats, low=low, high=high)
 
 
@@ -269,7 +274,8 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
     more = f"Take about {math.ceil(draws * LEAST_EFFECTIVE / size):,} draws, or choose" if size else "Choose"
     return Refusal(
         required=f"draws in a secret must be worth {LEAST_EFFECTIVE} independent ones",
-        found=f"{protected} in {side}: {number_text(size)} of {draws:,}",
+        found=f"of {draws:,} draws those with {protected} in {side} are worth {number_text(size)}, where "
+        f"{LEAST_EFFECTIVE} are needed",
         remedy=f"{more} a wider interval.",
     )
 
@@ -323,9 +329,11 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
         if seen.shape[1] == 1:  # sums over a window, many times as fast as a tree
             order = others[np.argsort(places[others, 0], kind="stable")]
             ends = [np.searchsorted(places[order, 0], places[own, 0], side=side) for side in ("left", "right")]
-            start = np.clip((ends[0] + ends[1] - near) // 2, 0, max(0, len(order) - near))
+            middle = (ends[0] + ends[1]) // 2
+            # at an end the window is cut off, not moved: otherwise the farthest draws would look alike
+            start, stop = np.maximum(middle - near // 2, 0), np.minimum(middle + near - near // 2, len(order))
             sums = [np.concatenate(([0.0], np.cumsum(values[order]))) for values in (weights * first, weights)]
-            told = [total[np.minimum(start + near, len(order))] - total[start] for total in sums]
+            told = [total[stop] - total[start] for total in sums]
         else:
             chosen = others[np.asarray(cKDTree(places[others]).query(places[own], near)[1])]
             told = [values[chosen].sum(axis=1) for values in (weights * first, weights)]

@@ -31,7 +31,7 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget
@@ -438,7 +438,7 @@ def attribute_report(
         driven=tuple(_driven(cache)),
         likely=likely,
         estimated=estimated,
-        answer=_estimated_answer(subject, asked, pairs, delta),
+        answer=_estimated_answer(subject, protected, asked, pairs, delta),
     )
 
 
@@ -450,14 +450,18 @@ def _estimated(told: Influence, delta: float) -> EstimatedInfluence | None:
 
 
 def _estimated_answer(
-    subject: ReportTarget, asked: Influence | None, pairs: tuple[Pair, ...], delta: float
+    subject: ReportTarget, protected: str, asked: Influence | None, pairs: tuple[Pair, ...], delta: float
 ) -> EstimatedInfluence | None:
     """Return the same of the answer to a query, without noise."""
-    framework, query = subject.framework, subject.query
-    if asked is None or asked.unknown is None or framework is None or query is None or framework.independent:
+    framework, query, network = subject.framework, subject.query, subject.network
+    drawn = None if network is None else network.posterior_draws
+    read = drawn is not None and drawn.belief and subject.reads(protected)
+    if framework is None or query is None or notion_of(framework).independent(framework):
+        return None
+    if not read and (asked is None or asked.unknown is None):
         return None
     form = normal_form(query, framework.schema)
-    return kind_of(asked.network).estimated(asked.network, query.columns, asked.protected, pairs, delta, form)
+    return kind_of(network).estimated(network, query.columns, protected, pairs, delta, form)
 
 
 def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:

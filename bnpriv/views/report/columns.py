@@ -188,7 +188,7 @@ def _estimated_cell(found: EstimatedInfluence | None, influence: Influence) -> H
     """Return the cell of what is estimated, or known at least, or not at all."""
     network = influence.network
     column, about = (words.spoken(network, name) for name in (min(influence.columns), influence.protected))
-    if found is None or (found.unknown is not None and found.low <= 0):
+    if found is None or found.rank < 0:
         why = influence.unknown if found is None else found.unknown
         return HeatCell(text=DASH, level="none", title=f"{column}: not known{'' if why is None else f' ({why.found})'}")
     cell = heat_cell(found.rank, (column,))

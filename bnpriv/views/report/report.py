@@ -164,7 +164,7 @@ def _estimate(found: EstimatedInfluence | None) -> Json | None:
         return None
     return {
         "nats": json_number(found.nats),
-        "low": found.low,
+        "low": json_number(found.low),
         "high": json_number(found.high),
         "delta": found.delta,
         "draws": found.draws,

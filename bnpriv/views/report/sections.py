@@ -74,8 +74,8 @@ def belief_fact(report: Analysis) -> Fact:
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
     what, rarely = asked_text(report, row), rarely_text(row)
-    if row.asked is not None and math.isnan(row.told):
-        found = row.answer or row.estimated.get(row.asked.columns)
+    if math.isnan(row.told):
+        found = row.answer or (None if row.asked is None else row.estimated.get(row.asked.columns))
         if found is None or found.unknown is not None:
             return fact(question, f"How far all that {what} can tell moves the odds is {estimate_text(found)}.")
         delta = but_for_delta(found.delta)
@@ -286,7 +286,7 @@ def _observer(report: Analysis) -> str:
 def _leak(row: AttributeReport) -> Text:
     """Return which column tells most, and along which path."""
     direct = tuple(name for name, told in row.driven if told is None)
-    if direct:
+    if direct and not row.estimated:
         return Names(direct), " about ", Name(row.protected), ": driven by it directly, which tells everything."
     top = row.columns[0] if row.columns else row.asked
     if top is None or float(top) == 0:

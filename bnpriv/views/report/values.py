@@ -383,6 +383,8 @@ class AttributeReport:
     @property
     def told(self) -> float:
         """What all that the report asks about tells without noise, in nats; nan where no bound is known."""
+        if self.answer is not None:
+            return math.nan
         if self.is_queried:
             return math.inf
         return 0.0 if self.asked is None else known_nats(self.asked)
@@ -411,6 +413,8 @@ class AttributeReport:
     @property
     def told_first(self) -> float:
         """The same of all that the report asks about."""
+        if self.answer is not None:
+            return self.answer.nats
         return self.told if self.asked is None or self.is_queried else self.shown(self.asked)
 
     @property

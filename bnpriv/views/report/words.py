@@ -70,7 +70,7 @@ def but_for_delta(delta: float) -> str:
 
 def estimate_text(found: EstimatedInfluence | None) -> str:
     """Return what is estimated from draws, or how much at least where they set no upper end."""
-    if found is None or (found.unknown is not None and found.low <= 0):
+    if found is None or found.rank < 0:
         return "not known"
     if found.unknown is not None:
         least = f"{lower_text(math.exp(found.low), 3)} times ({lower_text(found.low)} nats)"
@@ -115,12 +115,11 @@ def headline(report: Analysis) -> Text:
 
 
 def _asked_headline(report: Analysis, query: Query) -> Text:
-    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried)
+    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried and row.answer is None)
     if read:
         return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
     most = report.worst
     assert most is not None
-    assert most.asked is not None
     name = name_text(most.protected)
     subject = query_text(query)
     told = most.told
@@ -129,6 +128,7 @@ def _asked_headline(report: Analysis, query: Query) -> Text:
         if most.answer is None:
             return "How far ", *subject, f" moves the odds about {about} is not known"
         return estimate_sentence(inline(subject), about, most.answer)
+    assert most.asked is not None
     if told == 0:
         return *subject, f" tells nothing about {_protected(report)}"
     if math.isinf(told):
@@ -203,7 +203,7 @@ def _columns_headline(report: Analysis) -> Text:
 def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence) -> Text:
     """Return which column tells most by draws, or that nothing is known."""
     about, found = name_text(spoken(report.network, row.protected)), row.estimated.get(told.columns)
-    if found is None or (found.unknown is not None and found.low <= 0):
+    if found is None or found.rank < 0:
         why = "" if found is None or found.unknown is None else f": {found.unknown.found}"
         return f"What other columns tell about {about} is not known{why}"
     (column,) = in_order(told.columns)[:1]
@@ -325,6 +325,8 @@ def path_text(edges: Iterable[tuple[str, str]]) -> str:
 
 def asked_text(report: Analysis, row: AttributeReport) -> str:
     """Return which columns the tables of edges and beliefs speak of."""
+    if row.answer is not None:
+        return "the answer without noise"
     if row.asked is None:
         return ""
     several = "columns" if len(row.asked.columns) > 1 else "column"
