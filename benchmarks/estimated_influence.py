@@ -5,8 +5,8 @@
 
 Every model draws a secret theta and what is seen; two intervals of theta are the secrets. The truth is the least
 epsilon at which no set of what is seen is more than exp(epsilon) times as probable, plus delta, under one secret as
-under the other: from the density of what is seen given either, by sums over grids. An upper end that the draws do not set
-covers, and is counted; bias and spread are those of the estimates that were told.
+under the other: from the density of what is seen given either, by sums over grids. An upper end that the draws do not
+set covers, and is counted; bias and spread are those of the estimates that were told.
 """
 
 from __future__ import annotations

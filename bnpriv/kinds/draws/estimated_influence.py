@@ -160,10 +160,8 @@ def _larger(one: EstimatedInfluence, other: EstimatedInfluence) -> EstimatedInfl
     if one.pair is None and one.unknown is None:
         return other
     most = max(one, other, key=lambda each: (each.unknown is not None, each.rank))
-    low, draws = (
-        max((one.low, other.low), key=lambda end: -1.0 if math.isnan(end) else end),
-        min(one.draws, other.draws),
-    )
+    low = max((one.low, other.low), key=lambda end: -1.0 if math.isnan(end) else end)
+    draws = min(one.draws, other.draws)
     if most.unknown is not None:
         return replace(most, low=low, draws=draws)
     return replace(most, low=low, high=max(one.high, other.high), draws=draws)

@@ -89,7 +89,8 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     row = report.worst
     told = () if row is None else row.columns[:MOST_BARS]
     small = report.network is not None and len(model_graph(report.network).nodes) <= MOST_WITH_BARS
-    if row is None or not small or len(told) < 2 or row.shown(told[0]) == 0:
+    known = row is not None and (not row.estimated or any(each.rank > 0 for each in row.estimated.values()))
+    if row is None or not small or not known or len(told) < 2 or row.shown(told[0]) == 0:
         return ()
     longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
     whose, guesses = name_text(words.spoken(report.network, row.protected)), [*row.estimated.values()]

@@ -77,7 +77,9 @@ def belief_fact(report: Analysis) -> Fact:
     if math.isnan(row.told):
         found = row.answer or (None if row.asked is None else row.estimated.get(row.asked.columns))
         if found is None or found.unknown is not None:
-            return fact(question, f"How far all that {what} can tell moves the odds is {estimate_text(found)}.")
+            seen = "columns by themselves" if row.answer is None else what
+            remedy = "" if found is None or found.unknown is None else f" {found.unknown.remedy}"
+            return fact(question, f"How far {seen} can move the odds is {estimate_text(found)}.{remedy}")
         delta = but_for_delta(found.delta)
         if found.nats == 0:
             return fact(question, f"The odds are not seen to move, {delta}, by all that {what} can tell.")
