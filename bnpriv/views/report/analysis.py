@@ -393,7 +393,10 @@ def attribute_report(
     every = kind_of(network).alike(network, protected)
     groups = [group for group in every if not network.reading.inner.issuperset(group)]
     alone = list(_alone(cache, groups))
-    estimated = {told.columns: found for told in alone if (found := _estimated(told, delta)) is not None}
+    # a bound at delta 0 and an estimate at another do not rank together: estimates where there are no bounds
+    bounded = any(told.unknown is None for told in alone)
+    guesses = [] if bounded else [_estimated(told, delta) for told in alone]
+    estimated = {found.columns: found for found in guesses if found is not None}
     alike = {group[0]: group for group in groups[: len(alone)]}
     chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
     likely = (
@@ -443,9 +446,7 @@ def attribute_report(
 
 
 def _estimated(told: Influence, delta: float) -> EstimatedInfluence | None:
-    """Return what columns of which no bound is known tell by draws; None where a bound is known or nothing is drawn."""
-    if told.unknown is None:
-        return None
+    """Return what columns of which no bound is known tell by draws; None where nothing is drawn."""
     return kind_of(told.network).estimated(told.network, told.columns, told.protected, told.pairs, delta)
 
 

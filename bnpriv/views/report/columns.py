@@ -223,18 +223,21 @@ def _estimates(row: AttributeReport) -> Table:
     """Return what the most telling columns tell by draws, with intervals and what they rest on."""
     network, found = row.columns[0].network, list(row.estimated.values())
     ranked = [row.estimated[told.columns] for told in row.columns if told.columns in row.estimated]
+    reasons = Counter(each.unknown for each in ranked if each.unknown is not None)
+    often = [why for why, count in reasons.items() if count > 1]  # said once, below the table
     rows = [
         (
             (Name(words.spoken(network, min(each.columns))),),
             words.estimate_text(each),
-            words.interval_text(each) if each.unknown is None else each.unknown.found,
+            words.interval_text(each) if each.unknown is None else "" if each.unknown in often else each.unknown.found,
             number_text(each.draws),
         )
         for each in ranked[:MOST_ROWS]
     ]
     left = max(0, len(ranked) - MOST_ROWS) + row.left
+    more = [f"{'All' if reasons[why] == len(ranked) else f'{reasons[why]} of these'}: {why.found}." for why in often]
     inner = len(network.reading.inner - {row.protected})
-    more = [f"{left} more, which tell no more{', or were not looked at' if row.left else ''}."] if left else []
+    more += [f"{left} more, which tell no more{', or were not looked at' if row.left else ''}."] if left else []
     more += [f"{inner} entries that matter through a listed function alone are left out."] if inner else []
     return Table(
         caption=f"What single columns tell about {name_text(words.spoken(network, row.protected))}, estimated from "

@@ -355,7 +355,7 @@ class AttributeReport:
         What every one of `columns`, and `asked`, tells but for a chance, by its columns; empty where the models were
         not learned from public records.
     estimated : mapping from frozenset of str to EstimatedInfluence
-        What those of them tell at a chance delta, by draws, of which no bound is known.
+        What each of `columns` tells at a chance delta, by draws, where no bound is known of any.
     answer : EstimatedInfluence or None
         The same of the answer to the query, without noise; None without a query, or where a bound is known.
     """

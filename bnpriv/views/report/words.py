@@ -179,8 +179,10 @@ def _columns_headline(report: Analysis) -> Text:
         return Name(most.protected), " is the only attribute of the network"
     if most.told == 0 and most.most <= 0:
         return f"No other column tells anything by itself about {_protected(report)}"
-    told = most.columns[0] if most.columns else most.asked
+    known = [each for each in most.columns if each.unknown is None]
+    told = known[0] if known else most.columns[0] if most.columns else most.asked
     assert told is not None
+    among = "Of all columns " if len(known) in (0, len(most.columns)) else "Of the columns of which it is known "
     (column,) = in_order(told.columns)[:1]
     about = name_text(most.protected)
     if told.unknown is not None:
@@ -196,8 +198,8 @@ def _columns_headline(report: Analysis) -> Text:
         bound = "by a bound, because its tables are too large"
         return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
     if math.isinf(float(told)) and not of_states(told):
-        return "Of all columns ", Name(column), f" tells most: it {endless_text(told)}"
-    return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
+        return among, Name(column), f" tells most: it {endless_text(told)}"
+    return among, Name(column), f" tells most about {about}: {moved}"
 
 
 def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence) -> Text:
