@@ -117,6 +117,10 @@ class NetworkKind(Overrides):
         """The edges of the models, each with the number of models that have it."""
         return dict.fromkeys(network.graph.edges, network.models)
 
+    def graph_of(self, network: Any, model: int) -> Any:
+        """The graph of one model."""
+        return network.graph
+
     # what columns tell
 
     def influence(self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any]) -> Any:
@@ -186,7 +190,7 @@ class NetworkKind(Overrides):
 
     def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
         """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
-        return loaded("bnpriv.core.influence.finite:rows_one_by_one")(network, chosen)
+        return loaded("bnpriv.kinds.junction.rows:rows_one_by_one")(network, chosen)
 
     def lower_bound(
         self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bnpriv.bound import Kind
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
@@ -52,6 +52,7 @@ from bnpriv.text import (
     width,
     wrapped,
 )
+from bnpriv.views.words import edge_shares
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -102,9 +103,11 @@ def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, 
     graph = model_graph(network)
     if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
+    shares = shown_edges(network)
     drawing = Drawing(
         nodes=graph.nodes,
-        edges=graph.edges,
+        edges=tuple(shares),
+        shares=shares,
         roles=dict.fromkeys(graph_nodes(graph, protected), "protected"),
         title="The network",
         desc=f"{network_text(network)}. Protected attributes have a double border.",
@@ -117,20 +120,34 @@ def model_graph(network: Network) -> Graph:
     return Graph(network.reading.own_graph) if network.reading.own_graph else network.graph
 
 
+def shown_edges(network: Network) -> Mapping[tuple[str, str], str]:
+    """Return the edges that are shown, each with the share of the models that have it where some have not."""
+    return dict.fromkeys(model_graph(network).edges, "") if network.reading.own_graph else edge_shares(network)
+
+
 def network_document(network: Network) -> Document:
     """Return what a network is, drawn where it is small enough to be read."""
     text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
-    drawing = Drawing(nodes=graph.nodes, edges=graph.edges, title="The network", desc=f"{text}.")
+    shares = shown_edges(network)
+    drawing = Drawing(nodes=graph.nodes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}.")
+    some = {edge: share for edge, share in shares.items() if share}
+    table = Table(
+        caption="Edges that some models have and others have not",
+        header=("edge", "models"),
+        rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
+    )
     drawn = (Figure(graph_html(drawing)),) if 1 < len(graph.nodes) <= MOST_DRAWN else ()
     foretold = kind_of(network).foretold(network)
-    facts = (fact("Attributes", (Names(network.attributes),)),) if not drawn else ()
+    facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
+    facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
+    facts += [fact("What a secret needs", foretold)] if foretold else []
     return Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
-        answer=drawn,
-        facts=(*facts, *((fact("What a secret needs", foretold),) if foretold else ())),
+        answer=(*drawn, *((table,) if some else ())),
+        facts=tuple(facts),
         data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
     )
 
@@ -168,7 +185,7 @@ def network_text(network: Network) -> str:
     graph, word = model_graph(network), "variable" if network.reading.own_graph else "attribute"
     attributes, edges = (
         f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-        for number, word in ((len(graph.nodes), word), (len(graph.edges), "edge"))
+        for number, word in ((len(graph.nodes), word), (len(shown_edges(network)), "edge"))
     )
     return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -84,6 +83,10 @@ class ImportReport:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
+    latent : frozenset of str
+        Attributes that the model says nobody observes: no table has a column of them.
+    notes : tuple of str
+        What was changed in reading, and what is assumed, in sentences.
     axes : mapping from str to Axes
         For every vector its dimensions with the labels of their entries.
     own_graph : mapping from str to tuple of str
@@ -99,6 +102,8 @@ class ImportReport:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
+    latent: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
     own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     inner: frozenset[str] = frozenset()
@@ -114,35 +119,8 @@ class ImportReport:
         >>> [reading.own_name(name) for name in ("theta[1]", "theta[school=Choate]", "theta['Choate']", "mu")]
         ['theta[Deerfield]', 'theta[Choate]', 'theta[Choate]', 'mu']
         """
-        stem, _, rest = name.partition("[") if isinstance(name, str) else (name, "", "")
-        axes, inside = self.axes.get(stem, ()), rest.removesuffix("]")
-        dims, parts = [dim for dim, _ in axes], [inside] if len(axes) == 1 else inside.split(", ")
-        parts = parts if len(parts) == len(axes) else inside.split(",")
-        if inside == rest or len(parts) != len(axes):
-            return name
-        found: dict[int, str | None] = {}
-        for place, part in enumerate(parts):
-            dim, _, label = part.partition("=")
-            named = dim.strip() in dims and bool(label) and part not in axes[place][1]
-            axis = dims.index(dim.strip()) if named else place
-            found[axis] = _label(label if named else part, axes[axis][1])
-        known = [found.get(axis) for axis in range(len(axes))]
-        return name if None in known else f"{stem}[{', '.join(map(str, known))}]"
-
-
-def _label(said: str, labels: tuple[str, ...]) -> str | None:
-    """The label that is meant: as it is, in quotes or between blanks, or by its place; None if there is none."""
-    plain = said.strip().strip("'\"")
-    if said in labels or plain in labels:
-        return said if said in labels else plain
-    by_place = plain.isdecimal() and int(plain) < len(labels) and not any(map(_is_number, labels))
-    return labels[int(plain)] if by_place else None
-
-
-def _is_number(label: str) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(label))
-    return False
+        stem = name.partition("[")[0] if isinstance(name, str) else ""
+        return service("names.own")(self.axes[stem], name) if stem in self.axes else name
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
@@ -250,6 +228,8 @@ class Posterior:
         Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
     records : int or None
         How many public records there were; None where nobody said.
+    graphs : int or None
+        In how many resamples of the public table the graphs were found; None where one graph was given or found.
 
     Notes
     -----
@@ -273,6 +253,7 @@ class Posterior:
     of: int | None = field(default=None, repr=False)
     in_file: bool = field(default=False, repr=False)
     records: int | None = field(default=None, repr=False)
+    graphs: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
         """The share of the posterior that may lie above the largest of the draws, at a given confidence.
@@ -308,7 +289,8 @@ class Posterior:
         """The models an adversary may believe in, as a phrase."""
         if self.belief:
             return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
-        return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
+        how = "drawn from a posterior" if self.graphs is None else f"of graphs found in {self.graphs:,} resamples"
+        return f"any of the {self.draws:,} models {how} (public data: {self.source})"
 
     def fitted_sentence(self, what: str) -> str:
         """The sentence that nothing is known beyond the draws about anything fitted to them."""
@@ -338,6 +320,11 @@ class Posterior:
                 f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
                 "model of all that has none, of which the public data must tell through what has; somebody who knows "
                 "one of the other parameters holds another distribution."
+            )
+        if self.graphs is not None:
+            return (
+                f"The graphs were found in {self.graphs:,} resamples of the public table, which is an estimate and no "
+                "posterior: nothing is known about models that were not drawn."
             )
         if not self.independent:
             return (
@@ -509,7 +496,7 @@ def columns_identity(reading: ImportReport) -> bytes:
 
 REMEDIES = {
     "pgmpy": "Copy it with bnpriv.from_pgmpy(model).",
-    "pyagrum": 'Save it with model.saveBIF("model.bif"), and read that with bnpriv.read_network("model.bif").',
+    "pyagrum": "Copy it with bnpriv.from_pyagrum(bn).",
     "pymc": "Read it with bnpriv.from_pymc(model).",
     "networkx": "A graph has no probabilities: add them with DiscreteNetwork.from_tables(tables, parents=...).",
 }

@@ -741,7 +741,8 @@ def structure_of(model: Any) -> Structure:
     """
     library = pymc()
     if not isinstance(model, library.Model):
-        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy="Pass the model.")
+        remedy = "Call model.build() first." if hasattr(model, "backend") else "Pass the model."
+        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy=remedy)
     if model.potentials:
         raise NetworkError(
             "a model must be a product of conditional distributions",

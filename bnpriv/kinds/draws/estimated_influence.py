@@ -281,7 +281,7 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
 def _unbounded(size: float) -> Refusal:
     return Refusal(
         required="draws of one secret must be met where those of the other lie, to bound what is told",
-        found=f"too few of the {number_text(size)} in the rarer one",
+        found=f"of the {number_text(size)} in the rarer one too few lie where those of the other do",
         remedy="Take more draws, or choose secrets that are closer together.",
     )
 

@@ -31,7 +31,7 @@ from bnpriv.text import (
 )
 from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
-from bnpriv.views.cards import model_graph
+from bnpriv.views.cards import model_graph, shown_edges
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
@@ -279,7 +279,7 @@ def setting_text(report: Analysis) -> str:
         return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
     graph = model_graph(network)
-    count = len(graph.edges)
+    count = len(shown_edges(network))
     edges = "1 edge" if count == 1 else f"{count} edges"
     nodes, word = len(graph.nodes), "variable" if network.reading.own_graph else "attribute"
     attributes = f"1 {word}" if nodes == 1 else f"{nodes} {word}s"
@@ -294,6 +294,8 @@ def models_text(network: Network) -> str:
         return f"the distribution of {drawn.draws:,} draws from a posterior"
     if drawn is not None:
         models = "1 model" if network.models == 1 else f"{network.models:,} models"
+        if drawn.graphs is not None:
+            return f"{models} of {drawn.graphs:,} resamples of a public table"
         return f"{models} drawn from a posterior"
     return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
 
