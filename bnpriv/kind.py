@@ -142,9 +142,12 @@ class NetworkKind(Overrides):
         return LARGEST_ALONE
 
     def estimated(
-        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float, form: Any = None
     ) -> Any:
-        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn.
+
+        With the normal form of a query what its answer tells, without noise.
+        """
         return None
 
     def explain(self, influence: Any) -> str:
