@@ -26,8 +26,7 @@ from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.influence.ratios import joint_law
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import from_weights
+from bnpriv.core.networks.discrete import DiscreteNetwork, from_weights
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import kind_of

@@ -242,7 +242,7 @@ def test_models_asked_in_the_graph_of_another_one_are_found(monkeypatch) -> None
 
 def test_attributes_in_the_order_of_another_network_are_found(monkeypatch) -> None:
     monkeypatch.setattr(
-        "bnpriv.core.networks.model_class._aligned",
+        "bnpriv.kinds.graphs._aligned",
         lambda network, table, axes, first: np.broadcast_to(
             table.aligned(axes), (network.models, *table.aligned(axes).shape[1:])
         ),
