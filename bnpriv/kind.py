@@ -187,7 +187,7 @@ class NetworkKind(Overrides):
 
     def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
         """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
-        return loaded("bnpriv.core.influence.finite:rows_one_by_one")(network, chosen)
+        return loaded("bnpriv.kinds.junction.rows:rows_one_by_one")(network, chosen)
 
     def lower_bound(
         self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]

@@ -56,7 +56,7 @@ _REGRESSIONS = (
     "PyMC, and read that with bnpriv.from_pymc(model)."
 )
 _NORMAL_ERRORS = "The errors of the structural equations are taken to be normal, and all means to be 0."
-OTHERS: Mapping[str, str] = {
+_OTHERS: Mapping[str, str] = {
     "FunctionalBayesianNetwork": f"Its distributions are functions of pyro. {_WRITE}",
     "SEMAlg": _REGRESSIONS,
     "DAG": _GRAPH,
@@ -83,10 +83,11 @@ def _named(nodes: Iterable[Any], names: Names | None) -> dict[Any, str]:
     if not known:
         raise NetworkError("a network needs an attribute", found="no nodes", remedy="Add nodes and their tables.")
     if isinstance(names, Mapping):
-        strange = [node for node in names if node not in known]
+        given = dict(cast("Mapping[Any, object]", names))
+        strange = [node for node in given if node not in known]
         if strange:
             raise NetworkError("names= must be of nodes", found=_shown(strange[0]), remedy="Check the spelling.")
-        called = {node: names.get(node, node) for node in known}
+        called: dict[Any, object] = {node: given.get(node, node) for node in known}
     else:
         called = {node: node if names is None else names(node) for node in known}
     wrong = [node for node, name in called.items() if not isinstance(name, str) or not name.strip()]
@@ -117,7 +118,7 @@ def _refuse_others(given: Sequence[object], read: Sequence[Any]) -> None:
     raise NetworkError(
         f"from_pgmpy reads {kinds}, or a list of one of them",
         found="an empty list" if not given else "several of these" if strange is None else type_text(strange),
-        remedy=next((OTHERS[name] for name in classes if name in OTHERS), usual),
+        remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), usual),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import NetworkError
 from bnpriv.io.networks.formats import network_of
 
-OTHERS = {
+_OTHERS = {
     "InfluenceDiagram": "An influence diagram has decisions and utilities: give every decision a probability table, "
     "leave out the utilities, and pass the BayesNet of what is left.",
     "MarkovRandomField": "Its factors are no conditional probabilities: declare a BayesNet.",
@@ -22,7 +22,7 @@ OTHERS = {
 }
 """For classes of pyAgrum that are not read, the way that works."""
 
-WHOLE, NUMERICAL = (2, 4), 3
+_WHOLE, _NUMERICAL = (2, 4), 3
 """pyAgrum's types of variables whose labels are whole numbers (integer, range), or other numbers."""
 
 
@@ -66,7 +66,7 @@ def from_pyagrum(bn: Any, level: Level | None = None, *, normalize: bool = False
         raise NetworkError(
             "from_pyagrum reads a pyagrum.BayesNet",
             found=type_text(bn),
-            remedy=next((OTHERS[name] for name in classes if name in OTHERS), "Pass the network itself."),
+            remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), "Pass the network itself."),
         )
     variables = {variable.name(): variable for variable in map(bn.variable, sorted(bn.nodes()))}
     states = {name: _states(variable) for name, variable in variables.items()}
@@ -76,15 +76,14 @@ def from_pyagrum(bn: Any, level: Level | None = None, *, normalize: bool = False
         axes = list(table.names)[::-1]  # an array of pyAgrum has its variables the other way round
         parents[name] = [axis for axis in axes if axis != name]
         tables[name] = np.moveaxis(np.array(table.toarray(), dtype=np.float64), axes.index(name), 0)
-    network = network_of((tables, states, parents), level, normalize, None)
-    assert isinstance(network, DiscreteNetwork)  # no rows are missing by leave
-    return network
+    # no rows are missing by leave, and so there are no intervals
+    return cast(DiscreteNetwork, network_of((tables, states, parents), level, normalize, None))
 
 
 def _states(variable: Any) -> tuple[State, ...]:
     labels = tuple(map(str, variable.labels()))
-    if variable.varType() in WHOLE:
+    if variable.varType() in _WHOLE:
         return tuple(map(int, labels))
-    if variable.varType() == NUMERICAL:
+    if variable.varType() == _NUMERICAL:
         return tuple(float(variable.numerical(k)) for k in range(len(labels)))
     return labels

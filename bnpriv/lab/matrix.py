@@ -13,11 +13,11 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text, whole
-from bnpriv.core.influence.finite import InfluenceRows
 from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.kinds.junction.rows import InfluenceRows
 from bnpriv.progress import progress
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture

@@ -139,11 +139,13 @@ def too_few_draws(evidence: Laws, delta: float, epsilon: float) -> Refusal | Non
     error = missed(sampling.draws, share, ratio)
     if error * (1 + DELTA_MARGIN) < delta:
         return None
+    needed = draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)
     return Refusal(
         required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
         f"below delta, {full_text(delta)}",
         found=_found(error, evidence),
-        remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
+        remedy=_more_draws(needed),
+        headline=f"{sampling.draws:,} tables drawn under each secret where {needed:,} are needed for a confidence",
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -113,35 +112,8 @@ class ImportReport:
         >>> [reading.own_name(name) for name in ("theta[1]", "theta[school=Choate]", "theta['Choate']", "mu")]
         ['theta[Deerfield]', 'theta[Choate]', 'theta[Choate]', 'mu']
         """
-        stem, _, rest = name.partition("[") if isinstance(name, str) else (name, "", "")
-        axes, inside = self.axes.get(stem, ()), rest.removesuffix("]")
-        dims, parts = [dim for dim, _ in axes], [inside] if len(axes) == 1 else inside.split(", ")
-        parts = parts if len(parts) == len(axes) else inside.split(",")
-        if inside == rest or len(parts) != len(axes):
-            return name
-        found: dict[int, str | None] = {}
-        for place, part in enumerate(parts):
-            dim, _, label = part.partition("=")
-            named = dim.strip() in dims and bool(label) and part not in axes[place][1]
-            axis = dims.index(dim.strip()) if named else place
-            found[axis] = _label(label if named else part, axes[axis][1])
-        known = [found.get(axis) for axis in range(len(axes))]
-        return name if None in known else f"{stem}[{', '.join(map(str, known))}]"
-
-
-def _label(said: str, labels: tuple[str, ...]) -> str | None:
-    """The label that is meant: as it is, in quotes or between blanks, or by its place; None if there is none."""
-    plain = said.strip().strip("'\"")
-    if said in labels or plain in labels:
-        return said if said in labels else plain
-    by_place = plain.isdecimal() and int(plain) < len(labels) and not any(map(_is_number, labels))
-    return labels[int(plain)] if by_place else None
-
-
-def _is_number(label: str) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(label))
-    return False
+        stem = name.partition("[")[0] if isinstance(name, str) else ""
+        return service("names.own")(self.axes[stem], name) if stem in self.axes else name
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:

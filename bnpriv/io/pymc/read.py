@@ -228,7 +228,7 @@ class AskedDraws:
 
     Parameters
     ----------
-    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array, later Draws
+    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array, later TakenDraws
         None for the model with its priors.
     thin : int
     fix : iterable of str, optional
