@@ -115,7 +115,8 @@ class NetworkKind(Overrides):
 
     def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
         """The edges of the models, each with the number of models that have it."""
-        return dict.fromkeys(network.graph.edges, network.models)
+        models: int = network.models
+        return dict.fromkeys(network.graph.edges, models)
 
     def graph_of(self, network: Any, model: int) -> Any:
         """The graph of one model."""

@@ -237,7 +237,7 @@ def _gathered(network: GraphsNetwork, asked: frozenset[str], found: Sequence[Inf
     first, values = found[0], np.concatenate([each.values for each in found])
     values.flags.writeable = False
     model = worst_place(values)[0] if values.size else 0
-    worst = found[_place(network, model)[0]]
+    worst = found[_place(network, model)]
     bounded = next((each for each in found if each.kind != "exact"), first)
     return replace(
         first,
@@ -256,16 +256,14 @@ def _gathered(network: GraphsNetwork, asked: frozenset[str], found: Sequence[Inf
     )
 
 
-def _place(network: GraphsNetwork, model: int) -> tuple[int, int]:
-    """The place of the member that holds a model, and the model's index in it."""
-    ends = np.cumsum([member.models for member in network.members])
-    place = int(np.searchsorted(ends, model, side="right"))
-    return place, model - int(ends[place]) + network.members[place].models
+def _place(network: GraphsNetwork, model: int) -> int:
+    """The place of the member that holds a model."""
+    return network.members.index(network.of_model(model)[0])
 
 
 def _worst(influence: Influence) -> Influence:
     """The influence in the member that attains it."""
-    place, _ = _place(cast(GraphsNetwork, influence.network), influence.model)
+    place = _place(cast(GraphsNetwork, influence.network), influence.model)
     return cast("tuple[Influence, ...]", influence.details)[place]
 
 
@@ -292,7 +290,7 @@ def _losses(influence: Influence) -> Losses:
 
 def _explain(influence: Influence) -> str:
     """The most telling assignment in words, in the graph of the model under which it is."""
-    place = _place(cast(GraphsNetwork, influence.network), influence.model)[0]
+    place = _place(cast(GraphsNetwork, influence.network), influence.model)
     found = explain_tables(_worst(influence))
     where = f"Model {influence.model}, in graph {place + 1} of {len(influence.details)}:"
     return found if influence.pair is None else f"{where}\n{found}"
@@ -337,15 +335,15 @@ def _rows(network: GraphsNetwork, chosen: Mapping[str, Declared | None], workers
 def _lower_bound(
     network: GraphsNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
 ) -> AtLeast:
-    place, model = _place(network, model)
-    return lower_bound(network.members[place], protected, pair, model, columns)
+    part, model = network.of_model(model)
+    return lower_bound(part, protected, pair, model, columns)
 
 
 def _tree_choice(
     network: GraphsNetwork, protected: str, pair: Any, model: int, costs: Mapping[str, float], most: float
 ) -> TreeChoice | None:
-    place, model = _place(network, model)
-    return tree_choice(network.members[place], protected, pair, model, costs, most)
+    part, model = network.of_model(model)
+    return tree_choice(part, protected, pair, model, costs, most)
 
 
 def _gradient(influence: Influence) -> InfluenceGradient | Refusal:
@@ -379,8 +377,13 @@ def _edges(network: GraphsNetwork) -> dict[tuple[str, str], int]:
     return found
 
 
+def _graph_of(network: GraphsNetwork, model: int) -> Graph:
+    return network.of_model(model)[0].graph
+
+
+_WAYS: dict[str, Any] = {**vars(FINITE_KIND)}
 GRAPHS_KIND = NetworkKind(
-    **vars(FINITE_KIND)
+    **_WAYS
     | {
         "influence": _influence,
         "losses": _losses,
@@ -394,6 +397,6 @@ GRAPHS_KIND = NetworkKind(
         "gradient": _gradient,
         "edge_removal": _edge_removal,
         "edges": _edges,
-        "graph_of": lambda network, model: network.of_model(model)[0].graph,
+        "graph_of": _graph_of,
     }
 )

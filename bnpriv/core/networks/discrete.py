@@ -207,6 +207,11 @@ class FiniteNetwork(Network, Protocol):
         """The tables of every model as they were declared; empty if they were not, or a file cannot hold them."""
         ...
 
+    @property
+    def parts(self) -> tuple[FiniteNetwork, ...]:
+        """The networks of one graph each that it stands for, with its models in their order."""
+        ...
+
     def laws(self, attribute: str) -> tuple[FloatArray, ...]:
         """The numbers of the table of an attribute."""
         ...
