@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
-from bnpriv.core.frozen import ReadOnly
+from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.core.influence.finite import (
     AtLeast,
@@ -29,7 +31,8 @@ from bnpriv.core.influence.finite import (
 from bnpriv.core.influence.losses import Losses
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.influence.tree_choice import TreeChoice, tree_choice
-from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork
+from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
+from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.networks.model_class import model_class
@@ -144,7 +147,7 @@ def _conditional(network: DiscreteNetwork, family: tuple[str, ...]) -> LogTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GraphsNetwork(DiscreteNetwork):
+class GraphsNetwork(FiniteMethods):
     """A model class Theta of networks with different edges over the same attributes and states.
 
     Build it with `bnpriv.model_class`. Its ``graph`` is the common graph: what is separated there is so in every model.
@@ -153,19 +156,44 @@ class GraphsNetwork(DiscreteNetwork):
     ----------
     members : tuple of DiscreteNetwork
         In the order of the models, each with the models of one graph; all with the same states in the same order.
-    graph, states, tables, level, models, posterior_draws, reading, forward, unfixed
-        As of `DiscreteNetwork`; `tables` are made from the members.
+    graph, states, level, posterior_draws, reading
+        As of `DiscreteNetwork`.
     """
 
     kind = "bnpriv.kinds.graphs:GRAPHS_KIND"
 
-    members: tuple[DiscreteNetwork, ...] = field(default=())
+    graph: Graph
+    states: Mapping[str, tuple[State, ...]]
+    level: Level
+    members: tuple[DiscreteNetwork, ...]
+    posterior_draws: Posterior | None = None
+    reading: ImportReport = NOTHING_READ
+    kept: Cache = field(default_factory=Cache, init=False, compare=False)
+    forward = unfixed = None
 
     def __post_init__(self) -> None:
         members = tuple(
             replace(each, states=self.states, level=self.level, reading=self.reading) for each in self.members
         )
-        vars(self).update(states=ReadOnly(self.states), members=members, tables=CommonTables(self.graph, members))
+        vars(self).update(states=ReadOnly(self.states), members=members)
+
+    @cached_property
+    def tables(self) -> Mapping[str, LogTable]:
+        """The tables of all models along the common graph."""
+        return CommonTables(self.graph, self.members)
+
+    @property
+    def models(self) -> int:
+        """Number of models in Theta."""
+        return sum(member.models for member in self.members)
+
+    def probabilities(self, attribute: str) -> FloatArray:
+        """P(attribute | parents in the common graph), of shape (models, states, *states of the parents)."""
+        return np.exp(self.tables[self.require(attribute)].values)
+
+    def laws(self, attribute: str) -> tuple[FloatArray, ...]:
+        """The log table of an attribute along the common graph."""
+        return (self.tables[attribute].values,)
 
     @property
     def parts(self) -> tuple[DiscreteNetwork, ...]:
@@ -212,9 +240,7 @@ def of_graphs(members: Sequence[DiscreteNetwork]) -> GraphsNetwork:
     return GraphsNetwork(
         graph=common_graph([member.graph for member in members]),
         states=first.states,
-        tables={},
         level=first.level,
-        models=sum(member.models for member in members),
         reading=first.reading,
         members=tuple(members),
     )
