@@ -105,8 +105,8 @@ class NetworkKind(Overrides):
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None
 
-    def unfixed(self, network: Any) -> Any:
-        """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
+    def unfixed(self, network: Any, protected: Iterable[object]) -> Any:
+        """The network in which protected parameters, or functions of some, have laws of their own; None if none has."""
         return None
 
     # what columns tell

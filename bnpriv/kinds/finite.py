@@ -24,7 +24,7 @@ def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
 FINITE_KIND = NetworkKind(
     exact_tables=True,
     forward=attrgetter("forward"),
-    unfixed=attrgetter("unfixed"),
+    unfixed=lambda network, protected: network.unfixed and network.unfixed.protecting(protected),
     influence="bnpriv.core.influence.finite:finite_influence",
     losses="bnpriv.core.influence.finite:influence_losses",
     explain="bnpriv.core.influence.finite:explain_tables",

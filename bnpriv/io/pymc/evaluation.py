@@ -249,6 +249,8 @@ class Evaluation:
         return bool(self._is_none(np.asarray(drawn)).any())
 
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
+        if self.variable.is_function:
+            return self.parameters(points, count)[0]
         function, generators = self._draw
         reseed(generators, random)
         if not self.variable.is_plain and not self.variable.is_basic:

@@ -113,6 +113,8 @@ class Parameter:
         Why it has no law at all, so that nothing below it can be reckoned with; empty if it has one.
     without_atoms : bool
         Whether it is known to take every value with probability zero; it is where it has a density.
+    varies_with : tuple of str
+        Of a function of parameters those that vary with it where all others are given; empty for a random number.
     """
 
     name: str
@@ -124,11 +126,25 @@ class Parameter:
     alike: str = ""
     refused: str = ""
     without_atoms: bool = False
+    varies_with: tuple[str, ...] = ()
 
     @property
     def is_continuous(self) -> bool:
         """Return whether it is known to take every value with probability zero."""
         return self.states is None and (self.without_atoms or self.log_density is not None)
+
+
+class Functions(Protocol):
+    """Functions of parameters that a model has names for."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of what they are computed by."""
+        ...
+
+    def __call__(self, names: Iterable[object]) -> Mapping[str, Parameter]:
+        """Return those that are named, as parameters below those that they are computed from."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +193,8 @@ class DensityNetwork(NetworkMethods):
         How laws of answers are learned from draws.
     drawn : ParameterDraws, optional
         Draws of a posterior, and how they are read; None for the model with its priors.
+    functions : Functions, optional
+        Of the parameters, which are parameters too once they are protected.
 
     Raises
     ------
@@ -192,6 +210,7 @@ class DensityNetwork(NetworkMethods):
     reading: ImportReport = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
     drawn: ParameterDraws | None = None
+    functions: Functions | None = field(default=None, compare=False, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -255,6 +274,9 @@ class DensityNetwork(NetworkMethods):
     def identity(self) -> bytes:
         """Return the model's hash and how it is drawn from, for a hash."""
         own = repr(("densities", self.model_hash, self.sampling)).encode()
+        made = sorted((each.name, each.varies_with) for each in self.parameters.values() if each.varies_with)
+        if made and self.functions is not None:
+            own += repr((made, self.functions.identity)).encode()
         return columns_identity(self.reading) + own + (b"" if self.drawn is None else self.drawn.identity())
 
     def simulate(
@@ -296,6 +318,12 @@ class DensityNetwork(NetworkMethods):
             found = self.simulator(forward, draws, seed=seed, given=taken, records=records)
         return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
 
+    def protecting(self, names: Iterable[object]) -> DensityNetwork:
+        """Return the network in which functions of parameters that are named are parameters, below the others."""
+        asked = [name for name in names if name not in self.parameters]
+        made = {} if self.functions is None or not asked else self.functions(asked)
+        return replace(self, parameters={**self.parameters, **made}) if made else self
+
     def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
         """Return whether to set a parameter is to condition on it.
 
@@ -321,7 +349,9 @@ class DensityNetwork(NetworkMethods):
         columns : frozenset of str
         """
         above = self.graph.ancestral(drivers(self, columns))
-        return frozenset({protected} | {each for each in above if protected in self.graph.ancestral((each,))})
+        loose = self.parameters[protected].varies_with or (protected,)
+        below = {each for each in above if not self.graph.ancestral((each,)).isdisjoint(loose)}
+        return frozenset({protected, *loose} | below)
 
     def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
         """Return the other parameters in groups of which every member tells the same about a protected one.
@@ -673,6 +703,7 @@ def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pair
 
 DENSITY_KIND = NetworkKind(
     forward=attrgetter("forward"),
+    unfixed=DensityNetwork.protecting,
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",
