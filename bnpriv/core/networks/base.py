@@ -146,7 +146,8 @@ class ImportReport:
         own = next(each for each in self.nodes if each.name.partition("[")[0] == secret.partition("[")[0])
         if node.treatment == "refused" or own.secret:
             return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
-        return node if own.treatment == node.treatment == "exact" else replace(node, treatment="draws")
+        exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
+        return node if exact else replace(node, treatment="draws")
 
 
 def _label(said: str, labels: tuple[str, ...]) -> str | None:

@@ -308,6 +308,7 @@ LIKELIHOOD = (
     "It stands for data: declare these as observed, by the distribution whose log density it is, or by "
     "pymc.CustomDist with dist=."
 )
+OF_COLUMN = "Declare the column by the distribution that it has together with it, as pymc.CustomDist with dist=."
 PRIOR = (
     "It depends on parameters alone. Where it is a prior, declare the numbers in which it is simple, and these "
     "parameters as Deterministics of them, as mean = pymc.Beta(...), size = pymc.Pareto(...), a = mean * size; where "
@@ -315,7 +316,7 @@ PRIOR = (
 )
 
 
-def replaces(potential: Any, known: Collection[Any]) -> str:
+def replaces(potential: Any, known: Collection[Any], *, of_column: bool = False) -> str:
     """Return what to declare in place of a Potential, by the operations that it is made of.
 
     Parameters
@@ -323,6 +324,8 @@ def replaces(potential: Any, known: Collection[Any]) -> str:
     potential : TensorVariable
     known : collection of TensorVariable
         The random variables of the model.
+    of_column : bool
+        Whether it depends on a column of the table.
     """
     above = ancestors([potential], known)
     own = [each for each in above if each in known]
@@ -333,6 +336,8 @@ def replaces(potential: Any, known: Collection[Any]) -> str:
         return CONDITION
     if kinds & _PROBABILITIES:
         return CUT_OFF if _value(potential, own, 0.5) > 0 else BEYOND
+    if of_column:
+        return OF_COLUMN
     return LIKELIHOOD if any(map(_is_data, above)) else PRIOR
 
 

@@ -94,7 +94,7 @@ _ANALYTIC = frozenset(
     {"ArcTan", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1", "Sigmoid", "Sin", "Sinh", "Softplus", "Sqr", "Tanh"}
 )
 _RATIONAL = frozenset({"Add", "Sub", "Mul", "Neg", "Identity", "TrueDiv"})
-_INCREASING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh"})
+_INCREASING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh", "ViewOp"})
 
 
 def is_analytic(root: Any, stops: Collection[Any]) -> bool:
@@ -106,7 +106,7 @@ def is_analytic(root: Any, stops: Collection[Any]) -> bool:
     stops : collection of TensorVariable
         What may vary; nothing else random is above the expression.
     """
-    while root.owner is not None and type(getattr(root.owner.op, "scalar_op", None)).__name__ in _INCREASING:
+    while root.owner is not None and type(getattr(root.owner.op, "scalar_op", root.owner.op)).__name__ in _INCREASING:
         root = root.owner.inputs[0]
     ends, ratios, known = set(stops), set[Any](), set[Any]()
     for here in ancestors([root], ends, values=True):

@@ -304,12 +304,13 @@ def _check_potentials(model: Any, structure: Structure, columns: Columns, *, dra
     ------
     NetworkError
     """
-    for variable in structure.variables.values():
-        if variable.changed:
-            queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
-            above = variable.name if variable.name in queried and structure.is_column(variable.name) else ""
-            if above or not drawn:
-                refuse_potential(model, variable.changed, above, drawn=drawn)
+    changed = {variable.name: variable.changed for variable in structure.variables.values() if variable.changed}
+    if not changed:
+        return
+    queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
+    column = next((name for name in changed if name in queried and structure.is_column(name)), "")
+    if column or not drawn:
+        refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
 
 
 def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:
@@ -365,13 +366,14 @@ def _discrete(
     # without columns that its variables drive, a variable may be a parameter or a column of one record
     reading = replace(reading, level_assumed=not driven)
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
         posterior_draws=posterior_of(roles, asked.posterior),
-        reading=reading,
+        reading=_with_secrets(reading, unfixed),
         forward=forward,
-        unfixed=_unfixed(model, roles.structure, columns, asked, forward),
+        unfixed=unfixed,
     )
 
 
@@ -390,7 +392,19 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
             raise
         return _with_draws(model, roles.structure, columns, asked)
     drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
-    return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
+    return replace(network, posterior_draws=drawn, reading=_with_secrets(reading, unfixed), unfixed=unfixed)
+
+
+def _with_secrets(reading: ImportReport, unfixed: DensityNetwork | None) -> ImportReport:
+    """Return a reading that says of what is fixed, and of functions, whether they can be protected where it is not."""
+    told = {} if unfixed is None else {node.name: node.secret for node in unfixed.reading.nodes}
+    nodes = (
+        replace(node, secret=node.secret or told.get(node.name, "it is fixed by fix=, or no column is drawn below it"))
+        if node.role in ("fixed", "function")
+        else node
+        for node in reading.nodes
+    )
+    return replace(reading, nodes=tuple(nodes))
 
 
 def _with_draws(
@@ -436,11 +450,12 @@ def _linear(
         tables = roles.models * models_that_fit(roles).tables
     reading = _reading(roles, driven, "exact", why, tables=tables, normal=normal)
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return gaussian_network(roles).read_as(
-        reading,
+        _with_secrets(reading, unfixed),
         posterior_draws=posterior_of(roles, asked.posterior),
         forward=forward,
-        unfixed=_unfixed(model, roles.structure, columns, asked, forward),
+        unfixed=unfixed,
         normal_columns=normal,
     )
 
@@ -474,10 +489,8 @@ def _reading(
         elif variable.name in roles.fixed:
             nodes.append(_node(variable, "fixed", "exact", f"fixed to {roles.models:,} draws of a posterior"))
         elif variable.name in roles.own:
-            column = (
-                _column(roles, variable, driven, exact, tables) if driven else _node(variable, "column", "exact", why)
-            )
-            nodes += [column] if column.columns or not driven else ()
+            column = _column(roles, variable, driven, exact, why, tables)
+            nodes += [column] if column.columns else ()
     nodes += [_function(roles, name) for name in roles.structure.expressions if name not in roles.own]
     axes = dict(roles.structure.axes)
     for column, elements in roles.columns.items():
@@ -515,9 +528,11 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
 
 
 def _column(
-    roles: Roles, variable: Variable, driven: dict[str, tuple[str, ...]], exact: Collection[str], tables: int
+    roles: Roles, variable: Variable, driven: dict[str, tuple[str, ...]], exact: Collection[str], why: str, tables: int
 ) -> NodeReading:
     held = tuple(column for column, elements in roles.columns.items() if elements[0][0] == variable.name)
+    if not driven:
+        return replace(_node(variable, "column", "exact", why), columns=held)
     above = sorted({name for column in held for name in driven[column]})
     shown = f"driven by {listing(above) if len(above) <= 4 else f'{len(above)} parameters'}"
     refused, seconds = unsupported(variable), 0.0

@@ -788,8 +788,8 @@ class Structure:
         return {name: frozenset(found) for name, found in below.items()}
 
     def is_column(self, name: str) -> bool:
-        """Return whether a variable can be a column: nothing depends on it, or it is observed like all that does."""
-        below = self.children[name]
+        """Return whether a variable can be a column: nothing random depends on it, or it is observed like what does."""
+        below = [each for each in self.children[name] if not self.variables[each].is_function]
         whole = all(self.variables[child].observed and self.is_column(child) for child in below)
         return not below or (self.variables[name].observed and whole)
 
@@ -906,29 +906,27 @@ def changed_by_potentials(model: Any) -> dict[str, str]:
     return found
 
 
-def refuse_potential(model: Any, name: str, above: str, *, drawn: bool) -> None:
+def refuse_potential(model: Any, name: str, column: str) -> None:
     """Refuse a Potential that changes a law, with the distribution that says the same.
 
     Parameters
     ----------
     model : pymc.Model
     name : str
-    above : str
-        What of a table it is above, empty if only parameters are above it.
-    drawn : bool
-        Whether there are draws of a posterior, which know what it says of parameters.
+    column : str
+        A column that it depends on, empty if on none: then draws of a posterior hold all that it says.
 
     Raises
     ------
     NetworkError
     """
     potential = next(each for each in model.potentials if each.name == name)
-    remedy = replaces(potential, model.basic_RVs)
-    if not above and not drawn:
+    remedy = replaces(potential, model.basic_RVs, of_column=bool(column))
+    if not column:
         remedy += " Or pass draws of all that is above it by posterior=, which hold it."
     raise NetworkError(
         "a model must be a product of conditional distributions",
-        found=f"the Potential {name!r}" + (f", which depends on the column {above!r}" if above else ""),
+        found=f"the Potential {name!r}" + (f", which depends on the column {column!r}" if column else ""),
         remedy=remedy,
     )
 

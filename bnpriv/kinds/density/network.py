@@ -546,12 +546,15 @@ def refuse_unknown(network: Network, name: object) -> None:
         return
     stem, entries = name.partition("[")[0], [each for each in network.attributes if each.startswith(f"{name}[")]
     if network.reading.functions & {name, stem}:
+        axes = network.reading.axes.get(stem, ())
+        entry = f"{stem}[{', '.join(labels[0] for _, labels in axes)}]" if axes else f"{stem}[0]"
+        why = next((node.secret for node in network.reading.nodes if node.name == stem and node.secret), "")
         raise SecretError(
-            "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {name!r} of a model that is read otherwise",
-            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
-            f"{name!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
-            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
+            "a function of parameters can be protected by one of its numbers, in a model that draws columns from what "
+            "it is computed from",
+            found=f"the Deterministic {name!r}" + (f": {why}" if why else ""),
+            remedy=f"Name an entry if it is a vector, as {entry!r}, declare the columns in the model, and leave out "
+            f"fix=. Or protect a parameter: {listing(network.attributes, 6)}.",
         )
     if stem in {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}:
         raise SecretError(
