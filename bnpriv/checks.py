@@ -199,15 +199,22 @@ def near_first(value: object, allowed: Iterable[str]) -> list[str]:
 
 def _near(value: object, choices: Sequence[object], most: int, cutoff: float) -> list[str]:
     """The names that are alike, the closest first; where a vector is named, its entries by what stands in brackets."""
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher
 
     if not isinstance(value, str) or len(value) > MOST_COMPARED_LETTERS:
         return []
+    stem, bracket, _ = value.partition("[")
+    if bracket and stem in choices:
+        return [stem]
     entries = _entries(value, choices)
     names = [each for each in entries or choices if isinstance(each, str) and len(each) <= MOST_COMPARED_LETTERS]
-    skipped = value.index("[") if entries and "[" in value else 0
-    lowered = {name.lower()[skipped:]: name for name in reversed(names[:MOST_COMPARED])}
-    return [lowered[near] for near in get_close_matches(value.lower()[skipped:], lowered, n=most, cutoff=cutoff)]
+    skipped = len(stem) if entries else 0
+    matcher, alike = SequenceMatcher(b=value.lower()[skipped:]), dict[str, float]()
+    for name in names[:MOST_COMPARED]:
+        matcher.set_seq1(name.lower()[skipped:])
+        if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= cutoff and matcher.ratio() >= cutoff:
+            alike[name] = matcher.ratio()
+    return sorted(alike, key=lambda name: -alike[name])[:most]
 
 
 def _entries(value: object, choices: Sequence[object]) -> list[str]:

@@ -121,7 +121,9 @@ class SizeError(BnprivError, MemoryError):
 
 
 class RefusedError(BnprivError):
-    """A mechanism does not support what was asked of it."""
+    """A mechanism does not support what was asked of it; `headline` is what a plan says of it first, if anything."""
+
+    headline: str = ""
 
 
 class CertificateError(BnprivError, ValueError):
@@ -157,20 +159,27 @@ class Refusal:
     ----------
     required, found, remedy : str
         The parts of the message.
+    headline : str
+        What is said before all else where this keeps the better mechanisms out; empty where it is a reason among
+        others.
     """
 
     required: str
     found: str
     remedy: str
+    headline: str = ""
 
     @classmethod
     def of(cls, error: BnprivError) -> Refusal:
         """What an exception says as a refusal."""
-        return cls(required=error.required, found=error.found, remedy=error.remedy)
+        said = error.headline if isinstance(error, RefusedError) else ""
+        return cls(required=error.required, found=error.found, remedy=error.remedy, headline=said)
 
     def error(self) -> RefusedError:
         """The exception that says the same."""
-        return RefusedError(self.required, found=self.found, remedy=self.remedy)
+        error = RefusedError(self.required, found=self.found, remedy=self.remedy)
+        error.headline = self.headline
+        return error
 
     def __str__(self) -> str:
         return str(self.error())

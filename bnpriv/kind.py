@@ -101,6 +101,10 @@ class NetworkKind(Overrides):
         """Which models a network stands for, where that is more than it counts; empty where it counts all."""
         return ""
 
+    def foretold(self, network: Any) -> str:
+        """What can be said of secrets before any is declared, such as how many draws they take; empty if nothing."""
+        return ""
+
     def forward(self, network: Any) -> Any:
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None
@@ -108,6 +112,10 @@ class NetworkKind(Overrides):
     def unfixed(self, network: Any, protected: Iterable[object]) -> Any:
         """The network in which protected parameters, or functions of some, have laws of their own; None if none has."""
         return None
+
+    def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
+        """The edges of the models, each with the number of models that have it."""
+        return dict.fromkeys(network.graph.edges, network.models)
 
     # what columns tell
 
@@ -128,6 +136,12 @@ class NetworkKind(Overrides):
             If a table would be too large.
         """
         return LARGEST_ALONE
+
+    def estimated(
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+    ) -> Any:
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        return None
 
     def explain(self, influence: Any) -> str:
         """In words what attains an influence, or how it was found; by default how much is told."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Protocol, TypeVar, cast, final
@@ -17,7 +18,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
-from bnpriv.errors import SecretError
+from bnpriv.errors import QueryError, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
 
@@ -317,7 +318,7 @@ class Interval:
     Parameters
     ----------
     low, high : float
-        Both finite; equal for a single value.
+        Equal for a single value; one of them infinite for an interval without an end.
     """
 
     low: float
@@ -440,7 +441,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     Parameters
     ----------
     *chosen : tuple of two sides
-        A side is ``(low, high)``, or a single value.
+        A side is ``(low, high)``, one of which may be infinite, or a single value.
 
     Returns
     -------
@@ -449,7 +450,7 @@ def intervals(*chosen: tuple[Bounds, Bounds]) -> IntervalPairs:
     Raises
     ------
     SecretError
-        If there is no pair, a side is no finite interval, or the sides of a pair meet.
+        If there is no pair, a side is no interval or the whole line, or the sides of a pair meet.
 
     Notes
     -----
@@ -534,8 +535,12 @@ def _interval(given: object) -> Interval:
     ends = list(cast("Iterable[object]", given)) if isinstance(given, (tuple, list)) else [given, given]
     if len(ends) != 2:
         raise SecretError("an interval has two ends", found=str(len(ends)), remedy="Write (30, 40).")
-    low, high = (checks.number("an end", end, error=SecretError) for end in ends)
-    if not low <= high or not math.isfinite(high - low):
+    # one end may be infinite, in its own direction
+    finite = [end for end, way in zip(ends, (-math.inf, math.inf), strict=True) if end != way] or ends
+    for end in finite:
+        checks.number("an end", end, error=SecretError)
+    low, high = (float(cast(float, end)) for end in ends)
+    if not low <= high or (len(finite) == 2 and math.isinf(high - low)):
         raise SecretError("an interval needs low <= high", found=f"{low:g} and {high:g}", remedy="Turn it round.")
     return Interval(low, high)
 
@@ -761,6 +766,30 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
                 found="one",
                 remedy="Protect another attribute: one state has nothing to hide.",
             )
+    return found
+
+
+def by_own_names(network: Network, query: Query, declared: Collection[str] = ()) -> Query:
+    """A query that names columns as a network does; what has no text stays as it is, and what is `declared`."""
+    own = {name: network.reading.own_name(name) for name in query.columns if name not in declared}
+    renamed: Query = query
+    if any(name != found for name, found in own.items()):
+        with suppress(QueryError):
+            renamed = service("query.renamed")(query, own)
+    return renamed
+
+
+def own_secrets(network: Network, declared: Collection[str], protect: Mapping[str, Secret]) -> dict[str, Secret]:
+    """Properties of columns, by the names that these have in a network."""
+    found: dict[str, Secret] = {}
+    for name, secret in protect.items():
+        own = name if name in declared else network.reading.own_name(name)
+        if own in found:
+            raise SecretError(
+                "every protected column must come once", found=listing(protect), remedy="Leave out one of its names."
+            )
+        asked = by_own_names(network, secret.property, declared) if isinstance(secret, Secret) else None
+        found[own] = secret if asked is None or asked is secret.property else replace(secret, property=asked)
     return found
 
 

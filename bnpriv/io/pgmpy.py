@@ -247,6 +247,7 @@ def to_pgmpy(network: DiscreteNetwork, model: int = 0) -> DiscreteBayesianNetwor
     with quiet():
         from pgmpy.factors.discrete import TabularCPD
         from pgmpy.models import DiscreteBayesianNetwork
+    network, which = network.of_model(which)
     made: Any = DiscreteBayesianNetwork()
     made.add_nodes_from(network.attributes)
     made.add_edges_from(network.graph.edges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -25,6 +25,7 @@ from bnpriv.text import visible
 
 QUERY_EXAMPLE = 'Write for example count(height > 170 & gender == "f").'
 JOIN = "Join conditions with & and |, negate with ~, and write numbers without separators."
+BRACKETS = "Edges stand behind a comma, histogram(age, [0, 18, 65]); entries without quotes, mean(score[algebra])."
 BETWEEN_BACKTICKS = "Put a name that is no identifier between backticks."
 
 SIGNS = {
@@ -184,11 +185,12 @@ def of_column(text: str) -> str:
 # The words of a query's text: names, numbers, strings and symbols, each with its place.
 # --------------------------------------------------------------------------------------------------
 
-TokenKind = Literal["name", "quoted", "date", "number", "string", "symbol", "end"]
+TokenKind = Literal["entry", "name", "quoted", "date", "number", "string", "symbol", "end"]
 
 TOKEN = re.compile(
     r"""
-    (?P<name>   [A-Za-z_][A-Za-z0-9_]* )
+    (?P<entry>  (?!in\[) [A-Za-z_][A-Za-z0-9_]* \[ (?!\s*['"]) [^\[\]"`]+ \] )
+  | (?P<name>   [A-Za-z_][A-Za-z0-9_]* )
   | (?P<quoted> ` (?:[^`]|``)+ ` )
   | (?P<date> [0-9]{4}-[0-9]{2}-[0-9]{2} )
   | (?P<number> -? (?: [0-9]+ (?:\.[0-9]*)? | \.[0-9]+ ) (?:[eE][+-]?[0-9]+)? )
@@ -197,6 +199,9 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+LIST = re.compile(r"(?:\s*(?:-?\.?[0-9][-+.0-9eE]*|true|false)\s*[,\]])+")
+"""What follows the bracket of a list of numbers or days."""
+
 SPACE = re.compile(r"\s*")
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
@@ -278,7 +283,8 @@ def unescaped(token: Token) -> str:
 #     constant   = number | date | string | "true" | "false"
 #     date       = year "-" month "-" day, which counts as days since 1970-01-01
 #     weight     = number [ "/" number ]
-#     column     = identifier | "`" any characters, a backtick doubled "`"
+#     column     = identifier | entry | "`" any characters, a backtick doubled "`"
+#     entry      = identifier "[" any characters but brackets "]", which of an axis are no list
 #     string     = characters between double or single quotes; a backslash before a backslash or a quote
 # --------------------------------------------------------------------------------------------------
 
@@ -321,31 +327,53 @@ def parse_query(text: str) -> Query:
             found=f"{len(text):,}",
             remedy="Build the query in Python, with bnpriv.count and the others.",
         )
-    # the words of a text, and its end
+    return _Parser(text, {}).whole()
+
+
+def renamed(query: Query, names: Mapping[str, str]) -> Query:
+    """Return a query with other names of columns.
+
+    Raises
+    ------
+    QueryError
+        If it has no text, as one that is a function.
+
+    Examples
+    --------
+    >>> str(renamed(parse_query("mean(score[0])"), {"score[0]": "score[algebra]"}))
+    'mean(`score[algebra]`)'
+    """
+    return _Parser(str(query), names).whole()
+
+
+def _words(text: str, start: int, end: int) -> list[Token]:
+    """The words of a part of a text."""
     tokens: list[Token] = []
-    place = _skip(text, 0)
-    while place < len(text):
+    place = _skip(text, start)
+    while place < end:
         match = TOKEN.match(text, place)
         if match is None:
             refuse("a name, a number, a string or a symbol of the grammar", text[place], place, of_sign(text, place))
         tokens.append(Token(cast("TokenKind", match.lastgroup), match.group(), place))
         place = _skip(text, match.end())
-    tokens.append(Token("end", "", len(text)))
-    parser = _Parser(text, tokens)
-    query = parser.query()
-    if parser.next.kind != "end":
-        parser.refuse("nothing more", "Join queries with stack(..., ...).")
-    return query
+    return tokens
 
 
 class _Parser:
     """Reads tokens from left to right; one method per rule of the grammar."""
 
-    def __init__(self, text: str, tokens: list[Token]) -> None:
+    def __init__(self, text: str, names: Mapping[str, str]) -> None:
         self.text = text
-        self.tokens = tokens
+        self.names = names
+        self.tokens = [*_words(text, 0, len(text)), Token("end", "", len(text))]
         self.place = 0
         self.open = 0
+
+    def whole(self) -> Query:
+        query = self.query()
+        if self.next.kind != "end":
+            self.refuse("nothing more", "Join queries with stack(..., ...).")
+        return query
 
     @property
     def next(self) -> Token:
@@ -419,7 +447,7 @@ class _Parser:
         self.enter()
         self.expect("(")
         query = rules[name]()
-        self.expect(")", of_more(name) if self.at(",") else QUERY_EXAMPLE)
+        self.expect(")", of_more(name) if self.at(",") else BRACKETS if self.at("[") else QUERY_EXAMPLE)
         self.open -= 1
         if self.at("-"):
             self.place += 1
@@ -438,6 +466,13 @@ class _Parser:
         return CountBy(predicate=query.predicate, axes=tuple(axes))
 
     def axis(self) -> CrossedColumn:
+        """A column, and the list behind it where there is one: of numbers it is no entry of a vector here."""
+        token = self.next
+        name, _, inside = token.text.partition("[")
+        if token.kind == "entry" and LIST.fullmatch(inside) and self.tokens[self.place + 1].text != "[":
+            start, end = token.position + len(name), token.position + len(token.text)
+            alone = Token("name", name, token.position)
+            self.tokens[self.place : self.place + 1] = [alone, *_words(self.text, start, end)]
         return self.column(), self.constants() if self.at("[") else None
 
     def crosstab(self) -> Query:
@@ -466,16 +501,14 @@ class _Parser:
 
     def weights(self) -> dict[str, Fraction]:
         found: dict[str, Fraction] = {}
-        for token, weight in self.many(self.weighted):
-            name = name_of(token)
+        for (token, name), weight in self.many(self.weighted):
             if name in found:
                 refuse("each column once", token.text, token.position, "Add the weights up.")
             found[name] = weight
         return found
 
-    def weighted(self) -> tuple[Token, Fraction]:
-        token = self.next
-        self.column()
+    def weighted(self) -> tuple[tuple[Token, str], Fraction]:
+        token = self.next, self.column()
         self.expect(":", "Give every column a weight, as in linear(height: 0.5, sat: 2).")
         weight = fraction(self.number())
         if not self.at("/"):
@@ -564,7 +597,7 @@ class _Parser:
 
     def column(self) -> str:
         token = self.next
-        if token.kind not in ("name", "quoted") or token.text == "in":
+        if token.kind not in ("entry", "name", "quoted") or token.text == "in":
             self.refuse("the name of a column", of_column(token.text))
         self.place += 1
-        return name_of(token)
+        return self.names.get(name_of(token), name_of(token))

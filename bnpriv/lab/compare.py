@@ -13,11 +13,10 @@ import numpy as np
 from bnpriv import checks
 from bnpriv.checks import listing
 from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.networks.base import Network, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.kind import kind_of, notion_of
@@ -250,8 +249,7 @@ def compare(
     both = (framework_a, framework_b)
     for framework in both:
         require_framework(framework)
-    own = own_query(framework_a) if query is None else None
-    query, epsilon = as_query(query) if own is None else own, checks.epsilon(epsilon)
+    query, epsilon = require_query(framework_a, query), checks.epsilon(epsilon)
     for framework in both:
         refusal = impossibility(framework)
         if refusal is not None:

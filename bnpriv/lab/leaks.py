@@ -11,12 +11,12 @@ from bnpriv.checks import closest, member
 from bnpriv.core.evidence.possible import impossibility
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.protected import pairs_secret
-from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.frameworks.question import Framework, require_query
 from bnpriv.core.influence.base import Influence, influence_of
 from bnpriv.core.networks.base import Level, Network, drivers, modelled, require_network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
-from bnpriv.core.secrets import usual_pairs
+from bnpriv.core.secrets import by_own_names, usual_pairs
 from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import is_framework
 from bnpriv.kinds.report_target import ReportTarget, subject_of
@@ -350,11 +350,12 @@ def leaks(model: Network | Framework, query: Query | str) -> Leaks:
     >>> [(row.attribute, round(row.nats, 3)) for row in found.rows][:2]
     [('height', inf), ('weight', 2.032)]
     """
-    query = as_query(query)
     if is_framework(model):
         subject = subject_of(cast("Framework", model), None)
+        query = require_query(cast("Framework", model), query)
     else:
         require_network(model)
+        query = by_own_names(cast("Network", model), as_query(query))
         subject = ReportTarget(network=cast("Network", model), secrets={}, protected=(), source=None)
     network, framework = subject.network, subject.framework
     refusal = subject.without if network is None else subject.covers(query.columns)

@@ -20,11 +20,11 @@ from bnpriv.core.evidence.constraints import Constraint, RecordPair, log_ratio
 from bnpriv.core.evidence.dataset import OTHERS, cells_of, class_laws, class_query, constraints_of, moves
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.evidence.records import rounding_of
-from bnpriv.core.frameworks.question import Framework, require_framework
+from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.tight import record_loss
 from bnpriv.core.noise import Laplace, NoNoise
-from bnpriv.core.queries.asked import as_query, stack
+from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.secrets import Secret
@@ -432,7 +432,7 @@ def compare_with_public(
     False
     """
     require_framework(framework, query)
-    asked = as_query(query)
+    asked = require_query(framework, query)
     found = plan(framework, asked, epsilon, delta)
     return compared(framework, public, asked, next(iter(found), None))
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from bnpriv import checks
 from bnpriv.core.frameworks import guarantee as odds
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError
 from bnpriv.mechanisms.plan import Plan, plan
@@ -234,8 +233,7 @@ def tradeoff(
     From epsilon 0.5 on the answer is released without noise; at 0.1 it still is coarse.
     """
     require_framework(framework, query)
-    own = own_query(framework) if query is None else None
-    query = as_query(query) if own is None else own
+    query = require_query(framework, query)
     if not isinstance(epsilons, Iterable):
         raise ParameterError("epsilons is a list", found=checks.type_text(epsilons), remedy="Pass [0.1, 0.5, 1.0].")
     asked = tuple(sorted({checks.epsilon(epsilon) for epsilon in epsilons}))

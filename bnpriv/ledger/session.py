@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, cast, final
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import rounded_up
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework, require_query
 from bnpriv.core.interrupts import NOTHING_CHARGED, noting
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.noise import Sampler
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.release import Release, release
 from bnpriv.errors import ParameterError
@@ -341,7 +340,7 @@ class Session(Uncopied, Shown):
                 "a price needs an epsilon", found="none", remedy="Pass epsilon, or use ask(error=...)."
             )
         with progress("choosing a mechanism"):
-            return Price(cost=chooser.at_epsilon(_query(query), epsilon, delta, mechanism))
+            return Price(cost=chooser.at_epsilon(asked_of(self.framework, query), epsilon, delta, mechanism))
 
     def plan(self, queries: Sequence[Query | str], budget: float | None = None) -> BudgetSplit:
         """Split a budget over many questions, so that the sum of their errors, as shares of their ranges, is least.
@@ -454,7 +453,7 @@ class Session(Uncopied, Shown):
         spent = self._spent(accountant := self.accountant)
         most = self._account.budget.epsilon - spent
         wanted = most if budget is None else Budget(budget).epsilon
-        asked = [as_query(query) for query in _several(queries)]
+        asked = [require_query(self.framework, query) for query in _several(queries)]
         return accountant, asked, spent + min(most, wanted), self._account.budget
 
     def next_costs(self, calibrations: Sequence[Calibration]) -> NextCosts:
@@ -583,7 +582,7 @@ class Session(Uncopied, Shown):
             )
         chooser = Chooser(accountant=self._account.before(key), budget=self._account.budget)
         if epsilon is not None:
-            return chooser.at_epsilon(_query(query), epsilon, delta, mechanism).calibration
+            return chooser.at_epsilon(asked_of(self.framework, query), epsilon, delta, mechanism).calibration
         return self._asked(chooser, query, _accuracy(error, probability), delta, mechanism).calibration
 
     def _asked(
@@ -595,8 +594,8 @@ class Session(Uncopied, Shown):
         mechanism: Mechanism | None,
     ) -> Price:
         require_framework(self.framework, query)
-        own = own_query(self.framework) if query is None else None
-        cost: ReleaseCost = chooser.at_error(as_query(query) if own is None else own, accuracy, delta, mechanism)
+        asked = require_query(self.framework, query)
+        cost: ReleaseCost = chooser.at_error(asked, accuracy, delta, mechanism)
         return Price(cost=cost, accuracy=accuracy)
 
 
@@ -610,10 +609,6 @@ def _several(queries: object) -> Sequence[Query | str]:
         found="one text" if isinstance(queries, str) else checks.type_text(queries),
         remedy='Pass for example ["mean(height)", "mean(weight)"].',
     )
-
-
-def _query(query: Query | str | None) -> Query | None:
-    return None if query is None else as_query(query)
 
 
 def _accuracy(error: object, probability: object) -> AskedAccuracy:

@@ -20,7 +20,7 @@ from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.influence.base import Influence, influence_of
 from bnpriv.core.mechanisms.certificate import Decision, total_beyond_text
 from bnpriv.core.networks.base import Network
-from bnpriv.core.networks.discrete import IntervalNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.noise import Laplace, NoNoise
 from bnpriv.core.secrets import SecretPair
@@ -382,9 +382,17 @@ def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decis
             influence = evidence.influence(query.columns - near, name)
         except SizeError:
             continue
-        counts = tuple(counted_tables(network, name, influence.frontier, cast(SecretPair, p)) for p in influence.pairs)
+        counts = tuple(_counted(network, name, influence.frontier, cast(SecretPair, p)) for p in influence.pairs)
         spent = up(moved / calibration.scale) if moved else 0.0
         yield _Candidate(influence=influence, spent=spent, counts=counts, by_intervals=near in close)
+
+
+def _counted(network: Network, name: str, border: tuple[str, ...], pair: SecretPair) -> Counter[str]:
+    """How often tables enter at most, over the graphs of the models."""
+    found = Counter[str]()
+    for part in cast(DiscreteNetwork, network).parts:
+        found |= counted_tables(part, name, part.graph.frontier(name, border), pair)
+    return found
 
 
 def _near_sets(evidence: Influences, columns: frozenset[str], decision: Decision) -> Iterator[frozenset[str]]:
@@ -403,8 +411,9 @@ def _around(influence: Influence, factor: float, most: int) -> FloatArray:
     network, pairs = influence.network, cast("tuple[SecretPair, ...]", influence.pairs)
     rows: list[FloatArray] = []
     for model in range(network.models):
+        part, index = cast(DiscreteNetwork, network).of_model(model)
         found = interval_bounds(
-            within_factor(network, factor, model),
+            within_factor(part, factor, index),
             influence.protected,
             influence.frontier,
             pairs,

@@ -9,14 +9,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from bnpriv import checks
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.column import ColumnMechanism, large_delta_refusal
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.mechanisms.chain import MarkovChainMechanism
@@ -125,6 +124,13 @@ class Plan(Shown):
         if not self.calibrations:
             raise self.refusals[0][1].error()
         return self.calibrations[0]
+
+    @property
+    def too_few(self) -> str:
+        """How many draws lack for the mechanisms that compare distributions; empty where none lack, or need be told."""
+        if self.calibrations and self.calibrations[0].expected_error == 0:
+            return ""
+        return next((why.headline for _, why in self.refusals if why.headline), "")
 
     def __iter__(self) -> Iterator[Calibration]:
         """Iterate over the calibrations, least expected error first; `to_pandas` has a row for each."""
@@ -293,8 +299,7 @@ def plan(
             found=checks.type_text(session),
             remedy="Open one: bp.Session(framework, data).",
         )
-    own = own_query(framework) if query is None else None
-    asked = as_query(query) if own is None else own
+    asked = require_query(framework, query)
     with progress("calibrating every mechanism"):
         tried = _calibrated((each for each in STANDARD if each.concerns(framework)), framework, asked, epsilon, delta)
         compared = _calibrated(baselines, framework, asked, epsilon, delta)

@@ -150,6 +150,9 @@ def _column(column: Column) -> Json:
 
 def _network(network: DiscreteNetwork, names: Iterable[str]) -> Json:
     """Return the part of a network that decides the law of some columns: what drives them, and its ancestors."""
+    if len(network.parts) > 1:  # each graph by itself
+        parts = [_network(part, names) for part in network.parts]
+        return {"models": network.models, "driven": parts[0]["driven"], "nodes": {}, "graphs": parts}
     driven = {name: list(above) for name, above in network.reading.columns.items() if name in set(names)}
     todo = [node for name in names for node in driven.get(name, [name]) if node in network.states]
     kept: set[str] = set()

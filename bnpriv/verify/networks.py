@@ -200,10 +200,20 @@ def _blocks(text: str) -> list[tuple[str, defaultdict[str, list[str]]]]:
 
 
 class Nodes:
-    """States, parents and tables: for every node and model a dict from (own state, *parents' states) to a mass."""
+    """States, parents and tables: for every node and model a dict from (own state, *parents' states) to a mass.
+
+    Where models have graphs of their own, `parts` are those of one graph each, in the order of the models.
+    """
 
     def __init__(self, facts: Any) -> None:
         self.models, self.nodes, self.driven = facts["models"], facts["nodes"], facts["driven"]
+        self.parts = [Nodes(each) for each in facts.get("graphs", ())]
+        if self.parts:
+            require(sum(part.models for part in self.parts) == self.models, "the number of models")
+            self.states = {name: states for part in self.parts for name, states in part.states.items()}
+            known = all(self.states[name] == states for part in self.parts for name, states in part.states.items())
+            require(known, "states in two orders")
+            return
         self.states = {name: node["states"] for name, node in self.nodes.items()}
         self.axes = {name: (name, *node["parents"]) for name, node in self.nodes.items()}
         self.tables = {name: [self.table(name, each) for each in node["logs"]] for name, node in self.nodes.items()}
@@ -222,8 +232,21 @@ class Nodes:
         cells = product(*(range(len(self.states[each])) for each in self.axes[name]))
         return {cell: p / sums[k % width] for k, (cell, p) in enumerate(zip(cells, masses, strict=True)) if p}
 
-    def labelled(self, name: str, theta: int) -> Law:
-        """A table whose cells are named by attributes and states, in whatever order these are declared."""
+    def of(self, theta: int) -> tuple[Nodes, int]:
+        """The part that holds a model, and its number there."""
+        for part in self.parts:
+            if theta < part.models:
+                return part, theta
+            theta -= part.models
+        return self, theta
+
+    def labelled(self, name: str, theta: int) -> Law | None:
+        """A table whose cells are named by attributes and states in any order; None where the model lacks the node."""
+        if self.parts:
+            part, theta = self.of(theta)
+            return part.labelled(name, theta)
+        if name not in self.states:
+            return None
         named = ((zip(self.axes[name], cell, strict=True), p) for cell, p in self.at(name, theta).items())
         return {frozenset((each, str(self.states[each][k])) for each, k in pairs): p for pairs, p in named}
 
@@ -238,6 +261,9 @@ class Nodes:
 
     def joint(self, names: Sequence[str], theta: int, spend: Any) -> Law:
         """Return P(states of `names`), without cells of mass 0: node by node, keeping what is still needed."""
+        if self.parts:
+            part, theta = self.of(theta)
+            return part.joint(names, theta, spend)
         order, live, cells = list[str](), list[str](), summed()
         self.above(names, order)
         cells[()] = ONE

@@ -718,11 +718,15 @@ RELEASE_BEST = "Next: bp.release(plan.best, data), in the shell bnpriv release; 
 def plan_document(found: Plan) -> doc.Document:
     """The comparison of a plan, and the document of its best calibration."""
     if not found.calibrations:
-        headline = "No mechanism supports this query"
+        none = "No mechanism supports this query"
         return doc.Document(
-            kind="plan", headline=headline, sections=(_comparison(found),), data=later(lambda: _plan_data(found))
+            kind="plan",
+            headline=found.too_few or none,
+            lead=f"{none}." if found.too_few else "",
+            sections=(_comparison(found),),
+            data=later(lambda: _plan_data(found)),
         )
-    best = calibration_document(found.calibrations[0])
+    best = after_lack(calibration_document(found.calibrations[0]), found.too_few)
 
     def sections() -> tuple[Section, ...]:
         ahead = () if found.closer is None else (found.closer.section,)
@@ -733,12 +737,21 @@ def plan_document(found: Plan) -> doc.Document:
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
-        short=short_lines(found.best, next_step(found.best, RELEASE_BEST)),
+        short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST)),
         answer=later(lambda: best.answer),
         facts=later(lambda: best.facts),
         sections=later(sections),
         data=later(lambda: _plan_data(found)),
     )
+
+
+def after_lack(made: doc.Document, lack: str) -> doc.Document:
+    """A document that says first what the better mechanisms lack, where they do, and then what it would say."""
+    if not lack:
+        return made
+    found = (*doc.parts_of(made.headline), ".")
+    *short, _ = made.short  # what to do next stands in front
+    return replace(made, headline=lack, lead=(*found, " ", *doc.parts_of(made.lead)), short=(found, *short))
 
 
 def _comparison(found: Plan) -> Section:

@@ -14,6 +14,7 @@ from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
+from bnpriv.kind import kind_of
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.document import (
     Block,
@@ -109,12 +110,14 @@ def network_document(network: Network) -> Document:
     kind, _, size = text.partition(": ")
     drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
     drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    foretold = kind_of(network).foretold(network)
+    facts = (fact("Attributes", (Names(network.attributes),)),) if not drawn else ()
     return Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
         answer=drawn,
-        facts=(fact("Attributes", (Names(network.attributes),)),) if not drawn else (),
+        facts=(*facts, *((fact("What a secret needs", foretold),) if foretold else ())),
         data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
     )
 

@@ -160,7 +160,7 @@ def influence_document(influence: Influence) -> Document:
         data={
             "columns": sorted(influence.columns),
             "protected": influence.protected,
-            "nats": json_number(nats),
+            "nats": None if influence.unknown is not None else json_number(nats),
             "kind": influence.kind,
             "pair": None if influence.pair is None else str(influence.pair),
             "model": influence.model,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -51,9 +52,8 @@ def test_half_the_sensitivity(monkeypatch) -> None:
 def test_one_direction_only(monkeypatch) -> None:
     real = ratios_module.RatioTables.ratios
 
-    def forward(self, pair: SecretPair):
-        ordered = pair if min(map(str, pair.first)) < min(map(str, pair.second)) else pair.reverse
-        return real(self, ordered)
+    def forward(self, pairs: Sequence[SecretPair]):
+        return real(self, [min(pair, pair.reverse, key=lambda each: min(map(str, each.first))) for pair in pairs])
 
     monkeypatch.setattr(ratios_module.RatioTables, "ratios", forward)
     assert killed()
@@ -70,7 +70,7 @@ def test_joint_instead_of_conditional(monkeypatch) -> None:
 
 def test_log10(monkeypatch) -> None:
     real = ratios_module.RatioTables.ratios
-    monkeypatch.setattr(ratios_module.RatioTables, "ratios", lambda self, pair: real(self, pair) / math.log(10))
+    monkeypatch.setattr(ratios_module.RatioTables, "ratios", lambda self, pairs: real(self, pairs) / math.log(10))
     assert killed()
 
 
@@ -87,14 +87,14 @@ def test_least_over_protected_attributes(monkeypatch) -> None:
 
 
 def test_mean_influence(monkeypatch) -> None:
-    real = ratios_module.RatioTables.cells
+    real = ratios_module.log_ratios
 
-    def mean(self, table, pair):
-        ratios = real(self, table, pair)
+    def mean(above, below):
+        ratios = real(above, below)
         finite = np.where(np.isfinite(ratios), ratios, 0.0)
-        return finite.mean(axis=1, keepdims=True)
+        return finite.mean(axis=2, keepdims=True)
 
-    monkeypatch.setattr(ratios_module.RatioTables, "cells", mean)
+    monkeypatch.setattr(ratios_module, "log_ratios", mean)
     assert killed()
 
 

@@ -83,6 +83,27 @@ class Departure:
         return up(float(lengths(self.moves[:, np.newaxis], norm)[0]), 2 * self.moves.size + 8)
 
 
+class SecretIntervals(Protocol):
+    """What is known of a secret in one of two intervals, and of an answer that moves with it."""
+
+    @property
+    def distance(self) -> float:
+        """How many deviations of the secret apart the values are that the two laws belong to."""
+        ...
+
+    def loss(self, scale: float) -> float:
+        """The largest log ratio of the answer's densities with Laplace noise on every number, rounded up."""
+        ...
+
+    def gaussian_delta(self, mu: float, epsilon: float) -> float:
+        """The curve with Gaussian noise, for an answer that moves by `mu` deviations with one of the secret."""
+        ...
+
+    def laplace_delta(self, gap: float, deviation: float, scale: float, epsilon: float) -> float:
+        """The curve of one number with Laplace noise, if it moves by `gap` with one deviation of the secret."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LawPair:
     """The laws of the answer given the two secrets of a pair; both directions count.
@@ -103,6 +124,8 @@ class LawPair:
         How they were learned from draws; None for laws that were computed.
     departure : Departure, optional
         What the answers of a table owe to normal laws; None where the laws are those of the answer.
+    intervals : SecretIntervals, optional
+        How the secret lies in two intervals, where the laws are those under the two values that are the farthest apart.
     """
 
     pair: str
@@ -113,6 +136,7 @@ class LawPair:
     kind: Kind = "exact"
     sampled: DrawFacts | None = None
     departure: Departure | None = None
+    intervals: SecretIntervals | None = None
 
     @property
     def free(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, law_kind
 from bnpriv.core.columns import State
-from bnpriv.core.distributions import Atoms, binomial_logs
+from bnpriv.core.distributions import LARGEST, Atoms, binomial_logs
 from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, LawPair
 from bnpriv.core.evidence.records import (
     MOST_STEPS,
@@ -184,7 +184,8 @@ class Counts:
         """The numbers of counting records for each value of a secret that the property can take."""
         found: set[int] = set()
         for each in [side] if isinstance(side, Interval) else map(number_of, side):
-            low, high = (each.low, each.high) if isinstance(each, Interval) else (each, each)
+            ends = (each.low, each.high) if isinstance(each, Interval) else (each, each)
+            low, high = (min(max(end, -LARGEST), LARGEST) for end in ends)
             # all counts whose value rounds to a number are within one unit in its last place
             first = (Fraction(low) - Fraction(math.ulp(low)) - self.low) / self.unit
             last = (Fraction(high) + Fraction(math.ulp(high)) - self.low) / self.unit

@@ -17,7 +17,7 @@ from bnpriv.core.networks.base import Forward, Network, forward_of, require_netw
 from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
-from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, own_secrets
 from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
@@ -113,7 +113,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
                 found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
-        object.__setattr__(self, "protect", ReadOnly(self.protect))
+        object.__setattr__(self, "protect", ReadOnly(own_secrets(self.network, self.schema.columns, self.protect)))
         for name, secret in self.protect.items():
             _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())

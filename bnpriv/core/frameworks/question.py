@@ -10,7 +10,9 @@ from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import foreign_remedy
+from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
+from bnpriv.core.secrets import by_own_names
 from bnpriv.errors import FrameworkError
 from bnpriv.kind import is_framework, notion_of
 
@@ -69,6 +71,32 @@ def _remedy(framework: object) -> str:
     build = "Build one, for example DistributionalAttributePrivacy(network, schema, protect, source=...)."
     foreign = foreign_remedy(framework)
     return f"{foreign} {build}" if foreign else build
+
+
+def asked_of(framework: Framework, query: Query | str | None) -> Query | None:
+    """The query that is asked of a framework, by the names that its network has; where none is, its own.
+
+    Raises
+    ------
+    QueryError
+        If it is no query, or a text outside the grammar.
+    """
+    return own_query(framework) if query is None else require_query(framework, query)
+
+
+def require_query(framework: Framework, query: Query | str | None) -> Query:
+    """The same where there must be one.
+
+    Raises
+    ------
+    QueryError
+        If there is none, it is no query, or a text outside the grammar.
+    """
+    own = own_query(framework) if query is None else None
+    asked = as_query(query) if own is None else own
+    for network in notion_of(framework).networks(framework)[:1]:
+        asked = by_own_names(network, asked, framework.schema.columns)
+    return asked
 
 
 def own_query(framework: object) -> Query | None:

@@ -193,7 +193,8 @@ class Influence(HasCard):
             If `epsilon` is no number above 0.
         """
         level = checks.epsilon(epsilon)
-        losses = self.losses
+        # noise takes what is not known for everything; to say so would make a finding of it
+        losses = self.losses if self.unknown is None else self.unknown
         if isinstance(losses, Refusal):
             return losses
         # without noise both curves agree; for normal laws the Gaussian one has a closed form
@@ -285,6 +286,7 @@ class Influence(HasCard):
 
     def __repr__(self) -> str:
         told = f"{float(self):.6g} nats" if self.mu is None else f"mu = {number_text(self.mu)}"
+        told = told if self.unknown is None else "not known"
         ended = "" if self.settled else ", not settled"
         return visible(f"Influence({set_text(self.columns)} on {self.protected}: {told}, {self.kind}{ended})")
 
@@ -317,6 +319,8 @@ def told_text(influence: Influence) -> str:
     """How much is told about what, as the end of a sentence that begins with the columns."""
     verb, told, name = tells(influence.columns), float(influence), name_text(influence.protected)
     bound = influence.kind == "certified"
+    if influence.unknown is not None:
+        return f"may tell anything about {name}: how much is not known"
     if math.isinf(told):
         if influence.pair is not None and math.isinf(influence.pair.farthest):
             return f"{'may' if bound else 'can'} rule out a secret of {name} altogether"

@@ -151,7 +151,7 @@ def finite_influence(
     # only the frontier counts: given it, the other columns are independent of the protected attribute
     border = network.graph.frontier(protected, asked)
     tables = RatioTables.of(network, protected, border, pairs, most_work)
-    values = np.stack([np.broadcast_to(tables.ratios(pair), network.models) for pair in pairs], axis=1)
+    values = np.broadcast_to(tables.ratios(pairs), (network.models, len(pairs)))
     # rounded up by the error of all sums; never below 0, which the largest log ratio of two laws cannot be; an infinite
     # ratio comes from a declared zero, and is exact
     if border:
@@ -267,21 +267,20 @@ def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -
     SizeError
         If there would be more than `MOST_LOSSES` cells.
     """
-    rows = [_row(tables, pair, models * len(pairs)) for pair in pairs]
-
-    def stacked(part: Callable[[tuple[FloatArray, FloatArray]], FloatArray]) -> FloatArray:
-        whole = [np.broadcast_to(part(row), (models, part(row).shape[1])) for row in rows]
-        return np.stack(whole, axis=1)
-
-    above, below = stacked(lambda row: row[0]), stacked(lambda row: row[1])
+    number: dict[tuple[frozenset[State], bool], int] = {}
+    first = [number.setdefault((pair.first, pair.is_point), len(number)) for pair in pairs]
+    second = [number.setdefault((pair.second, pair.is_point), len(number)) for pair in pairs]
+    found = [_law(tables, secret, point, models * len(pairs)) for secret, point in number]
+    laws = np.stack([np.broadcast_to(law, (models, law.shape[1])) for law in found], axis=1)
     # ratios and masses are both rounded up, since a larger loss or a larger mass only raises the divergence
+    masses = np.where(np.isneginf(laws), 0.0, np.exp(laws + tables.error + 2.0**-49))
     with np.errstate(invalid="ignore"):
-        ratios = np.where(np.isneginf(above), -np.inf, above - below + tables.error)
-    possible = [~(tables.impossible(tables.side(p.first)) | tables.impossible(tables.side(p.second))) for p in pairs]
+        ratios = laws[:, first] - laws[:, second] + tables.error
+    ratios[np.isneginf(laws)[:, first]] = 0.0
     return Losses(
-        ratios=np.where(np.isneginf(ratios), 0.0, ratios),
-        masses=np.where(np.isneginf(above), 0.0, np.exp(above + tables.error + 2.0**-49)),
-        possible=np.stack([np.broadcast_to(each, models) for each in possible], axis=1),
+        ratios=ratios,
+        masses=masses[:, first],
+        possible=np.broadcast_to(tables.possible(pairs), (models, len(pairs))),
     )
 
 
@@ -303,18 +302,17 @@ def _too_many(found: str) -> SizeError:
     )
 
 
-def _row(tables: RatioTables, pair: SecretPair, rows: int) -> tuple[FloatArray, FloatArray]:
-    """The logs of P(cell | first) and P(cell | second), of shape (models, cells of all parts together)."""
-    parts = tables.tables(pair)
+def _law(tables: RatioTables, secret: frozenset[State], point: bool, rows: int) -> FloatArray:
+    """The logs of P(cell | secret), of shape (models, cells of all parts together)."""
+    parts = tables.tables(point)
     cells = math.prod(math.prod(table.values.shape[2:]) for table in parts or ())
     if parts is None or cells * rows > MOST_LOSSES:
         raise _too_many("a larger table" if parts is None else rough_text(cells * rows))
-    above = below = np.zeros((1, 1))
+    law = np.zeros((1, 1))
     for table in parts:
         flat = table.values.reshape(*table.values.shape[:2], -1)
-        above = _outer(above, tables.given(flat, tables.side(pair.first)))
-        below = _outer(below, tables.given(flat, tables.side(pair.second)))
-    return above, below
+        law = _outer(law, tables.given(flat, tables.side(secret)))
+    return law
 
 
 def _outer(left: FloatArray, right: FloatArray) -> FloatArray:

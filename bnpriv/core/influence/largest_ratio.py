@@ -5,8 +5,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -443,8 +445,9 @@ def largest_ratios(
             sides=asked,
             left=most_work // network.models,
         )
-        if not search.run():
-            return None
+        with one_thread():
+            if not search.run():
+                return None
         searches.append(search)
     return LargestRatios(
         columns=columns,
@@ -453,6 +456,14 @@ def largest_ratios(
         chosen=np.stack([search.chosen for search in searches]),
         is_exact=all(search.closed for search in searches),
     )
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Linear algebra of small matrices without threads, which wait for each other longer than they work."""
+    import threadpoolctl
+
+    library: Any = threadpoolctl  # without types
+    return library.threadpool_limits(limits=1, user_api="blas")
 
 
 @dataclass(kw_only=True, eq=False)

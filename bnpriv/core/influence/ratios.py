@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +48,23 @@ def joint_law(network: DiscreteNetwork, attributes: Sequence[str], *, most_cells
     kept: dict[tuple[str, ...], LogTable] = network.kept.table("joint laws")
     names = tuple(attributes)
     if most_cells != MOST_TABLE_CELLS:  # cached tables were made under the usual limit, which another may not allow
-        return marginal(_needed(network, names), names, most_cells=most_cells)
+        return _joined(network, names, most_cells)
     if names not in kept:
-        found = marginal(_needed(network, names), names)
+        found = _joined(network, names, most_cells)
         if found.values.size > MOST_CELLS_KEPT or len(kept) >= MOST_LAWS:
             return found
         kept[names] = found
     return kept[names]
+
+
+def _joined(network: DiscreteNetwork, names: tuple[str, ...], most_cells: int) -> LogTable:
+    """The joint law of all models, each in its own graph."""
+    found = [marginal(_needed(part, names), names, most_cells=most_cells) for part in network.parts]
+    if len(found) == 1:
+        return found[0]
+    sizes = (part.models for part in network.parts)
+    each = [np.broadcast_to(t.values, (n, *t.values.shape[1:])) for t, n in zip(found, sizes, strict=True)]
+    return LogTable(axes=names, values=np.concatenate(each), error=max(table.error for table in found))
 
 
 def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
@@ -62,7 +72,8 @@ def joint_size(network: DiscreteNetwork, attributes: Sequence[str]) -> Size:
     sizes: dict[tuple[str, ...], Size] = network.kept.table("sizes of joint laws")
     names = tuple(attributes)
     if names not in sizes:
-        found = elimination(_needed(network, names), names)[1]
+        each = [elimination(_needed(part, names), names)[1] for part in network.parts]
+        found = Size(max(size.largest for size in each), sum(size.work for size in each))
         if len(sizes) >= MOST_SIZES:
             return found
         sizes[names] = found
@@ -83,6 +94,10 @@ MOST_SEPARATORS = 10
 
 MOST_SEPARATOR_WORK = 2**20
 """The most cells of the tables on the way to a separator's influence."""
+
+
+MOST_RATIOS = 2**18
+"""The most log ratios that are held at once, unless those of a single pair are more."""
 
 
 def independent_parts(graph: Graph, protected: str, columns: Sequence[str]) -> list[tuple[str, ...]]:
@@ -169,7 +184,7 @@ class PartBound:
                 total = total + _largest(self.above, first, second) - base
         total = np.where(np.isnan(total), np.inf, total)
         pair = SecretPair(frozenset({tables.states[first]}), frozenset({tables.states[second]}))
-        apart = [each.ratios(pair) + each.error for each in self.separators]
+        apart = [each.ratios((pair,))[:, 0] + each.error for each in self.separators]
         # a separator tells no less than what is behind it: each of these is an upper bound by itself
         return np.minimum.reduce([np.asarray(each) for each in np.broadcast_arrays(total, *apart, *found)])
 
@@ -268,29 +283,55 @@ class RatioTables:
         """The cells that the bounded parts' tables would have and may have, in words; empty if no part is bounded."""
         return " and ".join(dict.fromkeys(part.too_large for part in self.bounded))
 
-    def tables(self, pair: SecretPair) -> tuple[LogTable, ...] | None:
-        """The tables whose log ratios add up for `pair`; None if they do not tell everything."""
-        return self.for_points if pair.is_point and not self.bounded else self.for_sets
+    def tables(self, point: bool) -> tuple[LogTable, ...] | None:
+        """The tables whose log ratios add up for pairs of single states, or others; None if they do not tell all."""
+        return self.for_points if point and not self.bounded else self.for_sets
 
     def is_exact(self, pairs: Sequence[SecretPair]) -> bool:
         """Whether no bound stands in for an exact value in any of `pairs`."""
         found = all(part.is_exact for part in self.bounded)
         return all(found if pair.is_point else self.for_sets is not None for pair in pairs)
 
-    def ratios(self, pair: SecretPair) -> FloatArray:
-        """The influence per model; -inf where a secret has probability zero."""
-        tables = self.for_points if pair.is_point else self.for_sets
-        if tables is None:
+    def ratios(self, pairs: Sequence[SecretPair]) -> FloatArray:
+        """The influence, of shape (models, pairs); -inf where a secret has probability zero."""
+        if self.for_sets is None:
             # a mixture tells at most as much as the most telling pair of its members
-            singles = [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second]
-            return np.maximum.reduce([np.asarray(self.ratios(single)) for single in singles])
-        first, second = self.side(pair.first), self.side(pair.second)
+            members = [
+                [SecretPair(frozenset({a}), frozenset({b})) for a in pair.first for b in pair.second] for pair in pairs
+            ]
+            singles = {single: k for k, single in enumerate(dict.fromkeys(chain.from_iterable(members)))}
+            told = self._summed(self.for_points, tuple(singles))
+            return np.stack([told[:, [singles[single] for single in each]].max(axis=1) for each in members], axis=1)
+        if self.for_sets == self.for_points:
+            return self._summed(self.for_points, pairs)
+        points = [pair.is_point for pair in pairs]
+        return np.where(points, self._summed(self.for_points, pairs), self._summed(self.for_sets, pairs))
+
+    def _summed(self, tables: Sequence[LogTable], pairs: Sequence[SecretPair]) -> FloatArray:
         # given one state the parts are independent: the largest sum of log ratios is the sum of the largest
-        total = sum((self.cells(table, pair).max(axis=1) for table in tables), np.zeros(1))
-        for part in self.bounded if pair.is_point else ():
+        total = sum((self.largest(table, pairs) for table in tables), np.zeros((1, len(pairs))))
+        for part in self.bounded:  # only for single states
+            places = [(int(self.side(pair.first)[0]), int(self.side(pair.second)[0])) for pair in pairs]
+            told = np.broadcast_arrays(*(part.ratios(self, first, second) for first, second in places))
             # both laws of a part sum to one, so that its largest log ratio is at least 0
-            total = total + np.maximum(part.ratios(self, int(first[0]), int(second[0])), 0.0)
-        return np.where(self.impossible(first) | self.impossible(second), -np.inf, total)
+            total = total + np.maximum(np.stack(told, axis=1), 0.0)
+        return np.where(self.possible(pairs), total, -np.inf)
+
+    def largest(self, table: LogTable, pairs: Sequence[SecretPair]) -> FloatArray:
+        """The largest log ratio over the cells of one table, of shape (models, pairs); each secret is read once."""
+        laws, first, second = self.given_secrets(table, pairs)
+        step = max(1, MOST_RATIOS // (laws.shape[0] * laws.shape[2]))
+        parts = (slice(k, k + step) for k in range(0, len(pairs), step))
+        found = [log_ratios(laws[:, first[part]], laws[:, second[part]]).max(axis=2) for part in parts]
+        return np.concatenate(found, axis=1)
+
+    def given_secrets(
+        self, table: LogTable, pairs: Sequence[SecretPair]
+    ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+        """The values log P(cell | secret), of shape (models, secrets, cells), and which secrets the pairs have."""
+        secrets, first, second = _numbered(pairs)
+        flat = table.values.reshape(*table.values.shape[:2], -1)
+        return np.stack([self.given(flat, self.side(secret)) for secret in secrets], axis=1), first, second
 
     def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
         """An assignment that attains the influence, by positions of states; empty if none is known."""
@@ -298,25 +339,17 @@ class RatioTables:
             return {}
         found: dict[str, int] = {}
         for table in self.for_points if pair.is_point else self.for_sets or ():
-            ratio = self.cells(table, pair)
-            cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1)]))
+            laws, first, second = self.given_secrets(table, (pair,))
+            ratio = log_ratios(laws[:, first], laws[:, second])
+            cell = int(np.argmax(ratio[min(model, ratio.shape[0] - 1), 0]))
             index = np.unravel_index(cell, table.values.shape[2:])
             found |= {name: int(place) for name, place in zip(table.axes[1:], index, strict=True)}
-        first, second = (int(self.side(secret)[0]) for secret in (pair.first, pair.second))
+        above, below = (int(self.side(secret)[0]) for secret in (pair.first, pair.second))
         for part in self.bounded if pair.is_point else ():
             if part.searched is not None:
-                chosen = part.searched.chosen[model, first, second]
+                chosen = part.searched.chosen[model, above, below]
                 found |= {name: int(place) for name, place in zip(part.searched.columns, chosen, strict=True)}
         return found
-
-    def cells(self, table: LogTable, pair: SecretPair) -> FloatArray:
-        """Log ratios of P(q | first) to P(q | second), of shape (models, cells of q); -inf where P(q | first) = 0."""
-        flat = table.values.reshape(*table.values.shape[:2], -1)
-        above = self.given(flat, self.side(pair.first))
-        below = self.given(flat, self.side(pair.second))
-        with np.errstate(invalid="ignore"):
-            # cells that the first secret never shows leave no constraint: the reverse pair counts them
-            return np.where(np.isneginf(above), -np.inf, above - below)
 
     def side(self, secret: frozenset[State]) -> NDArray[np.intp]:
         """The positions of a secret's states."""
@@ -329,9 +362,12 @@ class RatioTables:
                 return flat[:, side[0]] - self.prior.values[:, side]
             return log_sum_exp(flat[:, side], 1) - log_sum_exp(self.prior.values[:, side], 1)[:, np.newaxis]
 
-    def impossible(self, side: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """For every model, whether a secret has probability zero."""
-        return np.asarray(np.isneginf(self.prior.values[:, side]).all(axis=1))
+    def possible(self, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
+        """Whether both secrets have a positive probability, of shape (models, pairs)."""
+        secrets, first, second = _numbered(pairs)
+        never = np.isneginf(self.prior.values)
+        possible = np.stack([~never[:, self.side(secret)].all(axis=1) for secret in secrets], axis=1)
+        return possible[:, first] & possible[:, second]
 
     @cached_property
     def error(self) -> float:
@@ -341,6 +377,25 @@ class RatioTables:
             total += 2 * (table.error + self.prior.error)
             total += UNIT_ROUNDOFF * (8 * _finite(table) + 8 * table.values.shape[1] + 64)
         return total
+
+
+def log_ratios(above: FloatArray, below: FloatArray) -> FloatArray:
+    """The log ratios of two laws, cell by cell; -inf where the first is 0.
+
+    Such cells leave no constraint: the reverse pair counts them.
+    """
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isneginf(above), -np.inf, above - below)
+
+
+def _numbered(
+    pairs: Sequence[SecretPair],
+) -> tuple[tuple[frozenset[State], ...], NDArray[np.intp], NDArray[np.intp]]:
+    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second."""
+    number: dict[frozenset[State], int] = {}
+    places = [number.setdefault(side, len(number)) for pair in pairs for side in (pair.first, pair.second)]
+    both = np.array(places, dtype=np.intp).reshape(-1, 2)
+    return tuple(number), both[:, 0], both[:, 1]
 
 
 def _sides(states: Sequence[State], pairs: Sequence[SecretPair]) -> list[tuple[int, int]]:

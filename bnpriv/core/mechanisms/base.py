@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast, final, overlo
 
 from bnpriv import checks
 from bnpriv.bound import Bound, Kind, weakest
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, asked_of, require_framework
 from bnpriv.core.mechanisms.certificate import (
     Certificate,
     Released,
@@ -23,7 +23,6 @@ from bnpriv.core.mechanisms.certificate import (
 )
 from bnpriv.core.mechanisms.weights import Found, PartWeights, shaped, weights_refusal
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise, Sampler
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.digest import digest, first_digest
@@ -473,8 +472,7 @@ def _question(
     """The query, epsilon and delta, all arguments checked."""
     _require_instance(mechanism)
     require_framework(framework, query)
-    asked = own_query(framework) if query is None else as_query(query)
-    return asked, checks.epsilon(epsilon), checks.delta(delta)
+    return asked_of(framework, query), checks.epsilon(epsilon), checks.delta(delta)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

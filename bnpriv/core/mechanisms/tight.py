@@ -80,7 +80,7 @@ def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
             found="a normal distribution",
             remedy="Use Laplace noise.",
         )
-    if noise == "laplace" and pairs[0].first.dimension > 1:
+    if noise == "laplace" and pairs[0].first.dimension > 1 and any(pair.intervals is None for pair in pairs):
         return Refusal(
             required="several normal numbers at once are calibrated with Gaussian noise",
             found="Laplace noise",
@@ -90,7 +90,7 @@ def normal_refusal(pairs: Sequence[LawPair], noise: str) -> Refusal | None:
 
 
 def normal_decision(
-    constraint: Constraint, pairs: Sequence[LawPair], noise: str, epsilon: float, delta: float
+    constraint: Constraint, pairs: Sequence[LawPair], noise: str, epsilon: float, delta: float, floor: float
 ) -> tuple[LawDecision, bool]:
     """The decision from normal laws, and whether it spends delta.
 
@@ -101,14 +101,18 @@ def normal_decision(
         Its pairs of normal laws, each with one covariance.
     noise : {"laplace", "gaussian"}
     epsilon, delta : float
+    floor : float
+        What other constraints need: pairs of intervals for which it is enough are not searched further.
 
     Returns
     -------
     LawDecision, bool
     """
-    found = [
-        _gaussian(pair, epsilon, delta) if noise == "gaussian" else _laplace(pair, epsilon, delta) for pair in pairs
-    ]
+    least = _gaussian if noise == "gaussian" else _laplace
+    found: list[tuple[float, bool]] = []
+    for pair in pairs:
+        found.append(least(pair, epsilon, delta, floor))
+        floor = max(floor, found[-1][0])
     worst = max(range(len(pairs)), key=lambda k: found[k][0])
     decision = LawDecision.of(
         pairs[worst],
@@ -122,7 +126,7 @@ def normal_decision(
     return decision, any(spends for _, spends in found)
 
 
-def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
+def _gaussian(pair: LawPair, epsilon: float, delta: float, floor: float) -> tuple[float, bool]:
     """The least deviation of Gaussian noise: by the curve, or by how far apart answers can be."""
     gap, covariance = _gap(pair), normals_of(pair)[0].covariance
     identity, clamped = np.eye(len(gap)), clamped_of(pair, epsilon)
@@ -134,53 +138,80 @@ def _gaussian(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]
             return math.inf
         if scale == 0 and pair.departure is None:
             return gaussian_delta(mu, epsilon)  # rounding an answer reveals no more about it
-        return _moved(pair.rounding, scale, epsilon, lambda level: gaussian_delta(mu, level)) + clamped
+        return _moved(pair, mu, scale, epsilon) + clamped
 
     far = distance_of(pair, 2).upper
     if loss(0.0) <= delta:
         return 0.0, True
+    if pair.intervals is not None and floor > 0 and loss(floor) <= delta:
+        return floor, True
     enough = (far + pair.rounding) / gaussian_mu(epsilon, delta) * (1 + 2.0**-48)
-    return min(enough, least_scale(loss, delta, enough or pair.rounding)), True
+    guess = enough if enough < math.inf else float(np.linalg.norm(gap))
+    return min(enough, least_scale(loss, delta, guess or pair.rounding, _precision(pair))), True
 
 
-def _moved(rounding: float, scale: float, epsilon: float, curve: Callable[[float], float]) -> float:
-    """The curve at epsilon of answers that are each moved by half of `rounding` before Gaussian noise."""
-    if rounding == 0:
-        return curve(epsilon)
+def _precision(pair: LawPair) -> float:
+    """The relative precision of a scale: curves of secrets in intervals are slow."""
+    return PRECISION if pair.intervals is None else GAUSSIAN_PRECISION
+
+
+def _moved(pair: LawPair, mu: float, scale: float, epsilon: float) -> float:
+    """The curve at epsilon of answers that are each moved by half of a rounding before Gaussian noise.
+
+    Their means are `mu` deviations apart under the two values that the laws of the pair belong to.
+    """
     if scale == 0:
-        return math.inf
-    best = math.inf
-    for share in SHARES_OF_EPSILON:
-        lost = share * epsilon
-        missing = gaussian_delta(rounding / 2 / scale * (1 + 2.0**-50), lost)
+        return math.inf if pair.rounding else gaussian_delta(mu, epsilon)
+
+    def moved(lost: float, curve: Callable[[float, float], float], mu: float) -> float:
+        missing = gaussian_delta(pair.rounding / 2 / scale * (1 + 2.0**-50), lost)
         ratio = math.exp(min(epsilon - lost, 700.0))
         # the triangle inequality in three steps: moved to unmoved, one secret to the other, unmoved to moved
-        best = min(best, missing * (1 + ratio) + math.exp(min(lost, 700.0)) * curve(epsilon - 2 * lost))
+        return missing * (1 + ratio) + math.exp(min(lost, 700.0)) * curve(mu, epsilon - 2 * lost)
+
+    shares = [share * epsilon for share in SHARES_OF_EPSILON] if pair.rounding else [0.0]
+    best, lost = min((moved(lost, gaussian_delta, mu), lost) for lost in shares)
+    inside = pair.intervals
+    if inside is not None:
+        best = min(best, moved(lost, inside.gaussian_delta, mu / inside.distance * (1 + 2.0**-50)))
     return best * (1 + 2.0**-48)
 
 
-def _laplace(pair: LawPair, epsilon: float, delta: float) -> tuple[float, bool]:
-    """The least scale of Laplace noise for one number; without delta the scale for the distance."""
-    far = distance_of(pair, 1).upper
+def _laplace(pair: LawPair, epsilon: float, delta: float, floor: float) -> tuple[float, bool]:
+    """The least scale of Laplace noise; without delta, and for several numbers, that of the pure loss."""
+    far, inside = distance_of(pair, 1).upper, pair.intervals
     pure = (far + pair.rounding) / epsilon * (1 + 2.0**-48)
-    if delta == 0 or far == 0:
+    if inside is not None:
+
+        def told(scale: float) -> float:
+            return inside.loss(scale) + _rounding_loss(pair.rounding, scale)
+
+        pure = min(pure, least_scale(told, epsilon, pure if pure < math.inf else pair.rounding / epsilon))
+    gap = _gap(pair)
+    if delta == 0 or far == 0 or gap.size > 1:
         return pure, False
-    gap, clamped = abs(float(_gap(pair)[0])) * (1 + 2.0**-50), clamped_of(pair, epsilon)
+    apart, clamped = abs(float(gap[0])) * (1 + 2.0**-50), clamped_of(pair, epsilon)
     deviation = math.sqrt(float(normals_of(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
+
+    def curve(scale: float, epsilon: float) -> float:
+        if inside is None or scale == 0 or apart == 0:
+            return normal_with_laplace_delta(apart, deviation, scale, epsilon)
+        return inside.laplace_delta(apart / inside.distance * (1 + 2.0**-50), deviation, scale, epsilon)
 
     def loss(scale: float) -> float:
         if scale == 0:
-            free = pair.departure is None
-            return normal_with_laplace_delta(gap, deviation, 0.0, epsilon) if free else math.inf
+            return curve(0.0, epsilon) if pair.departure is None else math.inf
         spent = pair.rounding / scale
         if spent >= epsilon:
             return math.inf
         # rounding multiplies each density by at most exp(spent / 2)
-        return math.exp(spent / 2) * normal_with_laplace_delta(gap, deviation, scale, epsilon - spent) + clamped
+        return math.exp(spent / 2) * curve(scale, epsilon - spent) + clamped
 
     if not loss(pure) <= delta:
         return pure, False
-    scale = min(pure, least_scale(loss, delta, pure))
+    if inside is not None and 0 < floor < pure and loss(floor) <= delta:
+        return floor, True
+    scale = min(pure, least_scale(loss, delta, pure, _precision(pair)))
     return scale, scale < pure
 
 
@@ -351,14 +382,15 @@ class _TightSearch:
     delta: float
     rounding: float
     used_delta: bool = False
+    floor: float = 0.0
 
     def decide(self, constraint: Constraint) -> LawDecision:
         """The decision for one constraint."""
         constraint = coarse_enough(constraint, self.noise)
         if are_normal(constraint.pairs):
             pairs = cast("Sequence[LawPair]", constraint.pairs)
-            decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta)
-            self.used_delta |= spends
+            decision, spends = normal_decision(constraint, pairs, self.noise, self.epsilon, self.delta, self.floor)
+            self.used_delta, self.floor = self.used_delta or spends, max(self.floor, decision.scale)
             return decision
         found: list[tuple[LawDecision, bool]] = []
         record = constraint.record

@@ -215,6 +215,19 @@ class FiniteNetwork(Network, Protocol):
 class FiniteMethods(NetworkMethods):
     """Methods of a network of tables, exact or by intervals."""
 
+    @property
+    def parts(self) -> tuple[Self, ...]:
+        """The networks of one graph each that it stands for, with its models in their order; mostly itself alone."""
+        return (self,)
+
+    def of_model(self, model: int) -> tuple[Self, int]:
+        """The part that holds one of the models, with that model's index in it."""
+        for part in self.parts:
+            if model < (models := cast(Any, part).models):
+                return part, model
+            model -= models
+        raise AssertionError("no such model")
+
     def of_level(self, level: Level) -> Self:
         """The same network with a declared meaning of its nodes.
 

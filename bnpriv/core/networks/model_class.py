@@ -1,10 +1,11 @@
-"""Model classes: several networks on one graph, and what needs exact tables."""
+"""Model classes: several networks on one graph or on several, and what needs exact tables."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import cast
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.typing import ArrayLike
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, type_text
 from bnpriv.core.columns import State
-from bnpriv.core.networks.base import Level, Network, level_of, require_network
+from bnpriv.core.networks.base import ImportReport, Level, Network, level_of, require_network
 from bnpriv.core.networks.declared import declared_tables
 from bnpriv.core.networks.discrete import DiscreteNetwork, of_tables
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.graph import Parents
 from bnpriv.errors import NetworkError
 from bnpriv.kind import kind_of
+from bnpriv.services import service
 
 # --------------------------------------------------------------------------------------------------
 # Networks from computed weights, and the refusal of networks without exact tables.
@@ -108,14 +110,14 @@ def no_tables(network: Network, what: str) -> NetworkError:
 
 
 # --------------------------------------------------------------------------------------------------
-# Joining networks into one model class: attributes, parents and states are matched by name.
+# Joining networks into one model class: attributes and states are matched by name.
 # --------------------------------------------------------------------------------------------------
 
-_REMEDY = "A model class is one graph with several sets of tables."
+_REMEDY = "Models of one class speak of the same attributes, with the same states."
 
 
 def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = ()) -> DiscreteNetwork:
-    """Join networks that differ only in their numbers into one model class Theta.
+    """Join networks of the same attributes into one model class Theta, whatever their graphs.
 
     Parameters
     ----------
@@ -127,14 +129,15 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     Returns
     -------
     DiscreteNetwork
-        With attributes, parents and states in the order of the first network. A table on which all agree is kept once;
-        networks with the same numbers throughout are one model.
+        With states in the order of the first network. Of one graph, a table on which all agree is kept once, and
+        networks with the same numbers throughout are one model. Of several graphs, each model keeps its own: ``parts``
+        has them, and ``graph`` is one whose separations hold in all of them.
 
     Raises
     ------
     NetworkError
-        If there is no network, or they differ in level, attributes, parents or states; the message names the first
-        difference; or if one is given by intervals, or holds draws from a posterior beside others.
+        If there is no network, or they differ in level, attributes or states; the message names the first difference;
+        or if one is given by intervals, or holds draws from a posterior beside others.
 
     Examples
     --------
@@ -143,6 +146,15 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
     >>> second = DiscreteNetwork.from_tables({"income": [0.1, 0.9]}, states={"income": ["high", "low"]})
     >>> model_class([first, second]).probabilities("income").round(3).tolist()
     [[0.6, 0.4], [0.9, 0.1]]
+
+    Two experts, two graphs:
+
+    >>> states = {"smokes": [0, 1], "ill": [0, 1]}
+    >>> apart = DiscreteNetwork.from_tables({"smokes": [0.7, 0.3], "ill": [0.8, 0.2]}, states=states)
+    >>> tables = {"smokes": [0.7, 0.3], "ill": [[0.9, 0.6], [0.1, 0.4]]}
+    >>> joined = DiscreteNetwork.from_tables(tables, states=states, parents={"ill": ["smokes"]})
+    >>> model_class([apart, joined])
+    GraphsNetwork(attributes=2, graphs=2, models=2, level='parameters')
     """
     if not isinstance(networks, Iterable):
         raise NetworkError(
@@ -167,8 +179,6 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         )
     for network, label in zip(networks[1:], names[1:], strict=True):
         _check_same(first, network, names[0], label)
-    tables = {name: _joined(first, networks, name) for name in first.tables}
-    models = max(table.values.shape[0] for table in tables.values())
     # the laws of columns may differ between models: declare them in the framework
     reading = replace(
         first.reading,
@@ -176,8 +186,21 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         identity=" ".join(network.reading.identity for network in networks).strip(),
         level_assumed=any(network.reading.level_assumed for network in networks),
     )
+    several = groupby(
+        (part for network in networks for part in network.parts), lambda part: frozenset(part.graph.edges)
+    )
+    parts = [_of_one_graph(first, list(alike), reading) for _, alike in several]
+    return parts[0] if len(parts) == 1 else cast(DiscreteNetwork, service("network.of_graphs")(parts))
+
+
+def _of_one_graph(
+    first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], reading: ImportReport
+) -> DiscreteNetwork:
+    """Networks of one graph as one, with states in the order of `first`."""
+    tables = {name: _joined(first, networks, name) for name in networks[0].attributes}
+    models = max(table.values.shape[0] for table in tables.values())
     return DiscreteNetwork(
-        graph=first.graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading
+        graph=networks[0].graph, states=first.states, tables=tables, level=first.level, models=models, reading=reading
     )
 
 
@@ -206,13 +229,6 @@ def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, labe
             remedy=_REMEDY,
         )
     for name in first.attributes:
-        here, there = first.graph.parents[name], other.graph.parents[name]
-        if set(here) != set(there):
-            raise NetworkError(
-                f"{name!r} must have the same parents in all networks, {_listed(here)} as in {known}",
-                found=f"{_listed(there)} in {label}",
-                remedy=_REMEDY,
-            )
         if set(map(state_key, first.states[name])) != set(map(state_key, other.states[name])):
             raise NetworkError(
                 f"{name!r} must have the same states in all networks, {listing(first.states[name])} as in {known}",
@@ -223,7 +239,7 @@ def _check_same(first: DiscreteNetwork, other: DiscreteNetwork, known: str, labe
 
 def _joined(first: DiscreteNetwork, networks: Sequence[DiscreteNetwork], name: str) -> LogTable:
     """Stack one attribute's tables of all models, or keep one where all are the same."""
-    axes = first.tables[name].axes
+    axes = networks[0].tables[name].axes
     held = [(network, network.tables[name]) for network in networks]
     stacked = np.concatenate([_aligned(network, table, axes, first) for network, table in held])
     # files are written from what was declared, if all of it is known
@@ -250,7 +266,3 @@ def _aligned(network: DiscreteNetwork, table: LogTable, axes: Sequence[str], fir
 def state_key(state: State) -> tuple[str, str]:
     """A key that tells 1, 1.0, True and "1" apart, which are equal or print alike."""
     return type(state).__name__, repr(state)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return listing(names) if names else "none"

@@ -247,10 +247,9 @@ def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
         )
     return [
         [
-            WrittenTable(
-                name=name, states=network.states[name], parents=network.graph.parents[name], numbers=tables[name]
-            )
-            for name in network.attributes
+            WrittenTable(name=name, states=part.states[name], parents=part.graph.parents[name], numbers=tables[name])
+            for name in part.attributes
         ]
-        for tables in network.declared
+        for part in network.parts
+        for tables in part.declared
     ]

@@ -177,11 +177,18 @@ def generator() -> Any:
     return _module("pytensor.compile.sharedvalue").shared(np.random.default_rng(0))
 
 
-def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int) -> Any:
-    """Return what a function of arrays in double precision makes of expressions, an array with so many axes."""
-    kinds = [tensor().TensorType(dtype="float64", shape=(None,) * n) for n in (*(each.ndim for each in inputs), axes)]
+def from_arrays(function: Callable[..., FloatArray], inputs: list[Any], axes: int, kind: str = "float64") -> Any:
+    """Return what a function of arrays in double precision makes of expressions: an array of a type, so many axes."""
+    pt, dtypes = tensor(), [*("float64" for _ in inputs), kind]
+    shapes = [(None,) * n for n in (*(each.ndim for each in inputs), axes)]
+    kinds = [pt.TensorType(dtype=dtype, shape=shape) for dtype, shape in zip(dtypes, shapes, strict=True)]
     made = _module("pytensor.compile.ops").wrap_py(kinds[:-1], kinds[-1:])(function)
-    return made(*(tensor().cast(each, "float64") for each in inputs))
+    return made(*(pt.cast(each, "float64") for each in inputs))
+
+
+def dense(array: Any) -> Any:
+    """Return an expression for a matrix, which may be sparse, as one that is not."""
+    return _module("pytensor.sparse").dense_from_sparse(array) if hasattr(array.type, "format") else array
 
 
 def check() -> Any:
@@ -218,7 +225,14 @@ def is_custom(op: Any) -> bool:
 
 def is_black_box(op: Any) -> bool:
     """Return whether an operation draws from a distribution of which there are functions only, no expression."""
-    return is_custom(op) and isinstance(op, random_variables())
+    return is_simulator(op) or (is_custom(op) and isinstance(op, random_variables()))
+
+
+def is_drawn(op: Any) -> bool:
+    """Return whether a distribution of which there are functions only has one that draws."""
+    held = getattr(op, "fn", None) or getattr(op, "_random_fn", None)
+    # PyMC puts a function in the place of one that it was not given, which says so
+    return held is not None and not getattr(held, "__qualname__", "").startswith("default_not_implemented.")
 
 
 _PLAIN_MODULES = ("pytensor.tensor.random.basic", "pymc.distributions.continuous", "pymc.distributions.discrete")

@@ -13,7 +13,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
 from bnpriv.core.networks.base import ImportReport
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.backend import is_custom, is_plain, is_random, random_variables, support
+from bnpriv.io.pymc.backend import is_black_box, is_custom, is_plain, is_random, random_variables, support
 from bnpriv.io.pymc.evaluation import Evaluation
 from bnpriv.io.pymc.expressions import MOVES, Element
 from bnpriv.io.pymc.finite import finite_states
@@ -46,7 +46,7 @@ _CONTINUOUS_IF_PARTS_ARE = frozenset(
 def has_no_atoms(rv: Any) -> bool:
     """Return whether a random variable is known to take every number with probability zero."""
     op = rv.owner.op
-    if not str(rv.dtype).startswith("float") or is_custom(op):
+    if not str(rv.dtype).startswith("float") or is_custom(op) or is_black_box(op):
         return False
     if isinstance(op, random_variables()) or is_plain(op):
         return True

@@ -151,6 +151,32 @@ DRAWN_AT_ONCE: Mapping[str, Callable[[Any, Any], Any]] = {"CategoricalRV": categ
 """Laws that PyTensor draws one after the other, by draws of all at once: of the parameter and the size."""
 
 
+def neighbours(given: Sequence[Any], size: Any) -> Any:
+    """Return draws of a conditional autoregression, which has the precision tau (D - alpha W).
+
+    PyMC's own draws have the square of its covariance; its density has not (seen in 5.28).
+    """
+    pt, (mean, near, *rest, valid) = backend.tensor(), given
+    shape = sizes(mean) if size is None else (*(size[k] for k in range(mean.ndim - 1)), mean.shape[-1])
+    shocks = pt.random.normal(0.0, 1.0, size=shape, rng=backend.generator())
+    checked = backend.check()(mean, pt.all(valid))
+    return backend.from_arrays(_field, [checked, near, *rest, shocks], mean.ndim)
+
+
+def _field(mean: FloatArray, near: FloatArray, alpha: FloatArray, tau: FloatArray, shocks: FloatArray) -> FloatArray:
+    matrix = near.reshape(near.shape[-2:])  # one for all points
+    root = 1 / np.sqrt(matrix.sum(axis=0))
+    values, vectors = np.linalg.eigh(root[:, np.newaxis] * matrix * root)
+    if bool((np.abs(alpha) >= 1).any()):
+        raise ValueError("alpha beyond 1")
+    precision = tau[..., np.newaxis] * (1 - alpha[..., np.newaxis] * values)
+    return mean + root * ((shocks / np.sqrt(precision)) @ vectors.T)
+
+
+FIELDS: Mapping[str, Callable[[Sequence[Any], Any], Any]] = {"CARRV": neighbours}
+"""Laws of vectors that PyMC draws one after the other, and not by their density: of the parameters and the size."""
+
+
 def _through(roots: Sequence[Any], known: Known, count: Any) -> list[Any]:
     """What stands for expressions at `count` points; `known` is filled on the way."""
     for here in ancestors(roots, known):
@@ -207,15 +233,17 @@ def _inside(node: Any, known: Known, count: Any) -> None:
 
 def _random(node: Any, known: Known, count: Any) -> Any:
     op, pt = node.op, backend.tensor()
-    if not (backend.is_basic(op) or backend.is_plain(op)):
+    if not (backend.is_basic(op) or backend.is_plain(op) or type(op).__name__ in FIELDS):
         raise NotImplementedError(type(op).__name__)
     own = op.dist_params(node)
-    first, *rest = (aligned(known[each], each, each.ndim) for each in own)
+    first, *rest = (aligned(backend.dense(known[each]), each, each.ndim) for each in own)
     # a part that depends on no point is drawn for each all the same
     given = [pt.broadcast_to(first, (count, *sizes(first)[1:])), *rest]
     size, sized = None, op.size_param(node)
     if hasattr(sized.type, "ndim"):
         size = pt.stack([count, *(known[sized][k] for k in range(sized.type.shape[0]))])
+    if type(op).__name__ in FIELDS:
+        return FIELDS[type(op).__name__](given, size)
     if type(op).__name__ in DRAWN_AT_ONCE:
         return DRAWN_AT_ONCE[type(op).__name__](given[0], size)
     return op.make_node(backend.generator(), size, *given).outputs[1]
@@ -231,11 +259,135 @@ def _apart(each: Any, stands: Any) -> Any:
 _PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {"AutoRegressiveRV": autoregressive, "GARCH11RV": volatile}
 
 
-def _truncated(node: Any, known: Known, count: Any) -> Any:
-    """Return draws of the law that is not truncated, for every entry the first that lies between the bounds.
+TRIED_FIRST = 20
+"""Draws of a law that is cut off that are tried before its distribution function is inverted."""
 
-    PyMC's own way, by the inverse of the distribution function, loses all digits where both bounds lie far out.
+Frozen = Callable[..., Any]
+
+SURVIVAL: Mapping[str, Frozen] = {
+    "BetaRV": lambda st, a, b: st.beta(a, b),
+    "BinomialRV": lambda st, n, p: st.binom(n, p),
+    "CauchyRV": lambda st, mid, scale: st.cauchy(mid, scale),
+    "ExponentialRV": lambda st, scale: st.expon(0, scale),
+    "GammaRV": lambda st, shape, scale: st.gamma(shape, 0, scale),
+    "GeometricRV": lambda st, p: st.geom(p),
+    "GumbelRV": lambda st, mid, scale: st.gumbel_r(mid, scale),
+    "HalfCauchyRV": lambda st, scale: st.halfcauchy(0, scale),
+    "HalfNormalRV": lambda st, start, scale: st.halfnorm(start, scale),
+    "InvGammaRV": lambda st, shape, scale: st.invgamma(shape, 0, scale),
+    "LaplaceRV": lambda st, mid, scale: st.laplace(mid, scale),
+    "LogisticRV": lambda st, mid, scale: st.logistic(mid, scale),
+    "LogNormalRV": lambda st, mid, spread: st.lognorm(spread, 0, np.exp(mid)),
+    "NegBinomialRV": lambda st, n, p: st.nbinom(n, p),
+    "ParetoRV": lambda st, shape, scale: st.pareto(shape, 0, scale),
+    "PoissonRV": lambda st, mean: st.poisson(mean),
+    "StudentTRV": lambda st, freedom, mid, scale: st.t(freedom, mid, scale),
+    "WeibullBetaRV": lambda st, shape, scale: st.weibull_min(shape, 0, scale),
+}
+"""Laws whose distribution function SciPy knows, and the chance beyond a number with all digits: by PyTensor's names.
+
+PyMC's own way to draw what is cut off, by the inverse of the distribution function, loses all digits far out.
+"""
+
+
+def _truncated(node: Any, known: Known, count: Any) -> Any:
+    """Return draws of a law that is cut off: for every entry the first draw that lies between the bounds.
+
+    What is rarely between them is drawn by the inverse of the distribution function, given that it is.
     """
+    pt, op = backend.tensor(), node.op.base_rv_op
+    *inputs, lower, upper = node.inputs
+    whole = op.make_node(*inputs)
+    if not backend.is_plain(op) or any(op.ndims_params):
+        return _truncated_whole(node, known, count)
+    own, sized = [*op.dist_params(whole), lower, upper], op.size_param(whole)
+    *made, size = _through([*own, sized], known, count)
+    axes = node.default_output().ndim
+    shape = (count, *(size[k] for k in range(axes)))
+    spread = [pt.broadcast_to(aligned(each, one, axes), shape) for each, one in zip(made, own, strict=True)]
+    kinds = [each.dtype for each in own]
+    vectors = [pt.vector(dtype=kind) for kind in kinds[:-2]]
+    drawn, generators = backend.own_generators(backend.of_parameters(op, vectors))
+    function = backend.compiled(vectors, drawn)
+
+    def draw(seed: FloatArray, *values: FloatArray) -> FloatArray:
+        random = np.random.default_rng(int(seed))
+        flat = [each.ravel() for each in values]
+
+        def again(rows: Any) -> FloatArray:
+            backend.reseed(generators, random)
+            chosen = (each[rows].astype(kind) for each, kind in zip(flat[:-2], kinds, strict=False))
+            return np.asarray(function(*chosen), dtype=np.float64)
+
+        *parameters, low, high = flat
+        found, rest = np.empty(low.size), np.arange(low.size)
+        law = SURVIVAL.get(type(op).__name__)
+        for _ in range(MOST_TRUNCATION_ROUNDS if law is None else TRIED_FIRST):
+            new = again(rest)
+            fits = (new >= low[rest]) & (new <= high[rest])
+            found[rest[fits]], rest = new[fits], rest[~fits]
+            if not len(rest):
+                break
+        if len(rest) and law is None:
+            raise NothingBetweenError("bounds that too few draws lie between")
+        if len(rest) and law is not None:
+            from scipy import stats
+
+            rare = law(stats, *(each[rest] for each in parameters))
+            found[rest] = between(rare, low[rest], high[rest], random.uniform(size=len(rest)), drawn.dtype)
+        return found.reshape(values[0].shape).astype(drawn.dtype)
+
+    seed = pt.random.integers(0, 2**31 - 1, rng=backend.generator())
+    return backend.from_arrays(draw, [seed, *spread], axes + 1, drawn.dtype)
+
+
+def between(law: Any, low: FloatArray, high: FloatArray, shares: FloatArray, kind: str) -> FloatArray:
+    """Return quantiles of laws given that they lie between bounds, by the tail in which no digits are lost.
+
+    Parameters
+    ----------
+    law : frozen distribution of SciPy's, of as many numbers
+    low, high : ndarray of shape (numbers,)
+        Both included.
+    shares : ndarray of shape (numbers,)
+        Between 0 and 1.
+    kind : str
+        The type of the numbers.
+
+    Raises
+    ------
+    NothingBetweenError
+        If the chance that one lies between its bounds is zero in double precision.
+    """
+    whole = not kind.startswith("float")
+    before = np.ceil(low) - 1 if whole else low
+    start, end = law.cdf(before), law.cdf(high)
+    beyond, left = law.sf(before), law.sf(high)
+    above = start > 0.5
+    mass = np.where(above, beyond - left, end - start)
+    if not bool((mass > 0).all()):
+        raise NothingBetweenError("bounds that too few draws lie between")
+    target = np.where(above, left + shares * mass, start + shares * mass)
+
+    def reached(x: FloatArray) -> Any:
+        return np.where(above, law.sf(x) <= target, law.cdf(x) >= target)
+
+    if not whole:
+        with np.errstate(all="ignore"):
+            found = np.where(above, law.isf(target), law.ppf(target))
+        return np.clip(found, low, high)
+    step, under, over = 1.0, before, np.ceil(low)
+    while not bool((done := reached(over) | (over >= high)).all()):
+        under, over, step = np.where(done, under, over), np.where(done, over, np.minimum(over + step, high)), 2 * step
+    while bool((over - under > 1).any()):
+        middle = np.floor((under + over) / 2)
+        hit = reached(middle)
+        under, over = np.where(hit, under, middle), np.where(hit, middle, over)
+    return over
+
+
+def _truncated_whole(node: Any, known: Known, count: Any) -> Any:
+    """Return draws of a law that is made of others and cut off, with all its parts anew."""
     pt, rv = backend.tensor(), node.default_output()
     *inputs, lower, upper = node.inputs
     given = [each for each in (*inputs, lower, upper) if hasattr(each.type, "ndim")]
@@ -259,11 +411,10 @@ def _truncated(node: Any, known: Known, count: Any) -> Any:
             typed = [each.astype(kind) for each, (_, kind) in zip(chosen, kinds, strict=True)]
             return function(int(many) if isinstance(rows, slice) else len(rows), *typed)
 
-        return _kept(again)
+        return _kept(again).astype(rv.dtype)
 
     seed = pt.random.integers(0, 2**31 - 1, rng=backend.generator())
-    made = backend.from_arrays(draw, [seed, count, *(known[each] for each in given)], whole.ndim + 1)
-    return pt.cast(made, rv.dtype)
+    return backend.from_arrays(draw, [seed, count, *(known[each] for each in given)], whole.ndim + 1, rv.dtype)
 
 
 def _kept(again: Callable[[Any], Any]) -> FloatArray:

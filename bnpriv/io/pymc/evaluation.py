@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import (
     compiled,
     cores_of,
+    is_black_box,
     of_many,
     of_parameters,
     own_generators,
@@ -25,7 +27,7 @@ from bnpriv.io.pymc.backend import (
 )
 from bnpriv.io.pymc.drawing import DRAWN_AT_ONCE, NothingBetweenError, batched, drawer_of
 from bnpriv.io.pymc.expressions import in_double
-from bnpriv.io.pymc.structure import Variable, given_order, in_order
+from bnpriv.io.pymc.structure import Variable, fixed, given_order, in_order
 
 Points = Mapping[str, FloatArray]
 """Values of variables, each with a leading axis for points."""
@@ -248,9 +250,45 @@ class Evaluation:
             return True
         return bool(self._is_none(np.asarray(drawn)).any())
 
+    def _by_function(self, points: Points, count: int, random: np.random.Generator) -> FloatArray:
+        """Return what a function of the user's draws, point by point: it need not know of more than one."""
+        rv, shape = self.variable.rv, self.variable.shape
+        sized = rv.owner.op.size_param(rv.owner)
+        own = fixed(sized) if hasattr(sized.type, "ndim") else None
+        size = None if own is None else tuple(map(int, own))
+        parameters, drawn = self.parameters(points, count), np.empty((count, *shape), dtype=rv.dtype)
+
+        def one(i: int, by: np.random.Generator) -> Any:
+            try:
+                # copies, as a function may write into what it is given
+                return np.asarray(rv.owner.op.rng_fn(by, *(np.array(each[i]) for each in parameters), size))
+            except Exception as error:  # whatever a function of the user's raises
+                raise self._wrong(f"{type(error).__name__}") from error
+
+        for i in range(count):
+            if i == 0:
+                start = copy.deepcopy(random)
+            found = one(i, random)
+            if found.shape != shape:
+                raise self._wrong(f"an array of shape {found.shape}, size being {size}")
+            if i == 0 and not np.array_equal(found, one(i, start), equal_nan=True):
+                raise self._wrong("other numbers from an equal rng")
+            drawn[i] = found
+        return drawn
+
+    def _wrong(self, found: str) -> NetworkError:
+        return NetworkError(
+            f"the function that draws {self.variable.name!r} must return numbers in the shape {self.variable.shape}, "
+            "and take all that is random from rng",
+            found=found,
+            remedy="Correct it: random(*parameters, rng, size), or fn(rng, *parameters, size) of a Simulator.",
+        )
+
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
         if self.variable.is_function:
             return self.parameters(points, count)[0]
+        if is_black_box(self.variable.rv.owner.op):
+            return self._by_function(points, count, random)
         function, generators = self._draw
         reseed(generators, random)
         if not self.variable.is_plain and not self.variable.is_basic:

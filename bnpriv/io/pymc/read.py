@@ -279,6 +279,8 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         refuse_lost(given, model, variables_of(asked.posterior))
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
+    if asked.posterior is None:
+        _refuse_undrawn(roles)
     if not roles.parameters:
         return _of_records(model, roles, columns, asked)
     driven = _driven(roles)
@@ -311,6 +313,27 @@ def _check_potentials(model: Any, structure: Structure, columns: Columns, *, dra
     column = next((name for name in changed if name in queried and structure.is_column(name)), "")
     if column or not drawn:
         refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
+
+
+def _refuse_undrawn(roles: Roles) -> None:
+    """Refuse a model all of whose columns lie below a parameter that has no law: nothing could be said of any table.
+
+    Raises
+    ------
+    NetworkError
+    """
+    undrawn = {v.name: reason for v in roles.parameters if (reason := unsupported(v)) is not None}
+    below: set[str] = set()
+    for name, variable in roles.structure.variables.items():  # parents come first
+        if name in undrawn or not below.isdisjoint(variable.parents):
+            below.add(name)
+    if undrawn and roles.own and roles.own <= below:
+        name, reason = next(iter(undrawn.items()))
+        raise NetworkError(
+            "every parameter above the columns needs a distribution that can be drawn",
+            found=f"{name!r}: {reason}",
+            remedy="Correct the model, or pass draws of all parameters given public data by posterior=.",
+        )
 
 
 def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[str, FloatArray]:

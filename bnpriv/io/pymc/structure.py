@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from inspect import getattr_static
 from itertools import product
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -24,6 +25,7 @@ from bnpriv.io.pymc.backend import (
     is_basic,
     is_black_box,
     is_custom,
+    is_drawn,
     is_library,
     is_measurable,
     is_plain,
@@ -682,21 +684,31 @@ def fixed(expression: Any) -> FloatArray | None:
     return np.asarray(compiled([], in_double([expression], ())[0])(), dtype=np.float64)
 
 
-_REFUSED = {
-    "Flat": "an improper prior has no distribution",
-    "HalfFlat": "an improper prior has no distribution",
-    "Simulator": "a simulator has no density",
+IMPROPER = {
+    "FlatRV": "Flat is improper, it has no distribution; write pymc.Normal with a wide sigma",
+    "HalfFlatRV": "HalfFlat is improper, it has no distribution; write pymc.HalfNormal with a wide sigma",
+    "ICARRV": "ICAR is improper, it has no distribution; write pymc.CAR with alpha below 1, as alpha=0.99",
 }
+"""Laws that are none, and what to write instead, by PyTensor's names."""
 
 
 def unsupported(variable: Variable) -> str | None:
-    """Return why neither densities nor draws of a variable can be had, or None if they can."""
+    """Return why neither densities nor draws of a variable can be had, and what to write; None if they can."""
     if variable.changed:
         return f"the Potential {variable.changed!r} changes its distribution"
-    if variable.law in _REFUSED:
-        return _REFUSED[variable.law]
-    if is_black_box(variable.rv.owner.op):
-        return "a custom distribution without dist= is not supported"
+    if variable.is_function:
+        return None
+    # the laws that it is made of count too, such as the first step of a walk
+    for each in (variable.rv, *_parts([variable.rv])):
+        op = each.owner.op
+        if each.name in variable.parents:
+            continue
+        if type(op).__name__ in IMPROPER and not is_custom(op):
+            return IMPROPER[type(op).__name__]
+        if is_black_box(op) and not is_drawn(op):
+            return "a CustomDist of which only a log density is known cannot be drawn; give it random= or dist="
+        if type(op).__name__ == "PolyaGammaRV" and find_spec("polyagamma") is None:
+            return "PyMC draws PolyaGamma by the package polyagamma, which is not installed; install it"
     return None
 
 
@@ -1017,7 +1029,8 @@ def _whole(model: Any) -> dict[str, Any]:
 def _is_joint(rv: Any, known: set[Any]) -> bool:
     """Return whether elements may depend on each other; what a distribution of the user's says of it is not trusted."""
     inside = [each for each in ancestors(rv.owner.inputs, known) if each not in known and each.owner is not None]
-    return bool(rv.owner.op.ndim_supp) or any(is_custom(each.owner.op) for each in [rv, *inside])
+    users = (is_custom(each.owner.op) or is_black_box(each.owner.op) for each in [rv, *inside])
+    return bool(rv.owner.op.ndim_supp) or any(users)
 
 
 def _law(rv: Any) -> str:

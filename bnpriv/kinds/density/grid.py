@@ -565,6 +565,10 @@ class QuadratureGrid:
         """The coordinates of the part of an interval where the protected parameter can well be."""
         scale = self.scale(self.protected)
         low, high = (float(t) for t in scale.coordinates(np.array([start, end])))
+        # an interval without an end is looked at as far as the parameter may well be, and as far again
+        least, most = self.reach(self.protected, 2 * DEPTH)
+        low = low if math.isfinite(low) else min(least, high - (most - least))
+        high = high if math.isfinite(high) else max(most, low + (most - least))
         t = between(scale, low, high, RANGE_POINTS).coordinates
         logs = self._profile(self.protected, t)
         likely = np.flatnonzero(logs >= np.max(logs) - 2 * DEPTH) if np.isfinite(np.max(logs)) else np.arange(t.size)

@@ -181,6 +181,9 @@ CURVE_DRAW_TOLERANCE = 1e-3
 CURVE_TOLERANCE = 3e-7
 """Change of the curve at which what is not seen is taken for finely enough cut."""
 
+IDLE_STEPS = 3
+"""Where so many steps move the curve by more than half of what the step before them did, it does not settle."""
+
 RoughDensities = dict[tuple[tuple[str, ...], int, int], tuple[FloatArray, FloatArray]]
 """Log densities given either secret: of what is seen, by the points of what is integrated out and of what is seen."""
 
@@ -243,7 +246,7 @@ def curve_of(grid: QuadratureGrid, border: Sequence[str], start: int = 0) -> Los
     def finer_at(step: int) -> Losses:
         return at(level, step) if step != 0 else losses
 
-    finer, second, losses = _until_stable(finer_at, 0)
+    finer, second, losses = _until_stable(finer_at, 0, max(change, CURVE_TOLERANCE))
     third = _moved(losses, at(level, finer, finest // 2))
     total = min(1.0, change + second + third)
     return LossCurve(losses=_with_lost(losses, total), change=total, settled=max(change, second) <= CURVE_TOLERANCE)
@@ -271,10 +274,13 @@ def _everything() -> Losses:
     )
 
 
-def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, Losses]:
+def _until_stable(
+    at: Callable[[int], Losses], start: int, tolerance: float = CURVE_TOLERANCE
+) -> tuple[int, float, Losses]:
     """The step at which losses moved no more, by how much they moved last, and the losses.
 
-    If the first step is too large the walk starts at 0.
+    If the first step is too large the walk starts at 0. It ends too where several steps in a row moved them about as
+    much, which finer grids, each far larger than the one before, would go on doing.
     """
     try:
         step, losses = start, at(start)
@@ -282,15 +288,18 @@ def _until_stable(at: Callable[[int], Losses], start: int) -> tuple[int, float, 
         if start == 0:
             raise
         step, losses = 0, at(0)
-    change = 1.0
-    while change > CURVE_TOLERANCE and step + 1 < max(CURVE_LEVELS, start + 2):
+    changes = [1.0]
+    while changes[-1] > tolerance and step + 1 < max(CURVE_LEVELS, start + 2):
         try:
             finer = at(step + 1)
         except SizeError:
-            change = _moved(at(step - 1), losses) if change == 1.0 else change
+            changes = [_moved(at(step - 1), losses)] if len(changes) == 1 else changes
             break
-        step, change, losses = step + 1, _moved(losses, finer), finer
-    return step, change, losses
+        changes.append(_moved(losses, finer))
+        step, losses = step + 1, finer
+        if len(changes) > IDLE_STEPS + 1 and min(changes[-IDLE_STEPS:]) > changes[-IDLE_STEPS - 1] / 2:
+            return step, max(changes[-IDLE_STEPS - 1 :]), losses
+    return step, changes[-1], losses
 
 
 def _moved(before: Losses, after: Losses) -> float:

@@ -39,6 +39,7 @@ from bnpriv.core.secrets import Apart, IntervalPair, Pair, Secret, chosen_interv
 from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
+from bnpriv.services import service
 
 MOST_DRAWS = 10_000_000
 MOST_DENSITY_CELLS = 100_000
@@ -324,6 +325,23 @@ class DensityNetwork(NetworkMethods):
         made = {} if self.functions is None or not asked else self.functions(asked)
         return replace(self, parameters={**self.parameters, **made}) if made else self
 
+    def draws_needed(self, name: str, low: float, high: float) -> int:
+        """Return how many draws of the posterior, such as there are, it takes to hide that a parameter is in a range.
+
+        Parameters
+        ----------
+        name : str
+        low, high : float
+            In the unit of the parameter, both included.
+
+        Raises
+        ------
+        NetworkError
+            If it is not read as a belief from draws of that parameter, or none of them is in the range.
+        """
+        found: int = service("draws.needed")(self, self.require(name), low, high)
+        return found
+
     def settable(self, name: str, fixed: frozenset[str] = frozenset()) -> bool:
         """Return whether to set a parameter is to condition on it.
 
@@ -545,7 +563,7 @@ def refuse_unknown(network: Network, name: object) -> None:
     if not isinstance(name, str):
         return
     stem, entries = name.partition("[")[0], [each for each in network.attributes if each.startswith(f"{name}[")]
-    if network.reading.functions & {name, stem}:
+    if network.reading.functions & {name, stem} and not any(each.startswith(f"{stem}[") for each in network.attributes):
         axes = network.reading.axes.get(stem, ())
         entry = f"{stem}[{', '.join(labels[0] for _, labels in axes)}]" if axes else f"{stem}[0]"
         why = next((node.secret for node in network.reading.nodes if node.name == stem and node.secret), "")
@@ -607,7 +625,8 @@ def require_property(name: str, secret: Secret, schema: Schema, forward: Forward
             remedy=f"Choose ranges that come up often enough, pairs={text or 'intervals(((30, 40), (50, 60)))'}, or "
             "values, pairs=pairs((40, 50)).",
         )
-    if not isinstance(secret.pairs, Apart | None) and any(math.isinf(pair.farthest) for pair in secret.pairs.chosen):
+    chosen = () if isinstance(secret.pairs, Apart | None) else secret.pairs.chosen
+    if any(math.isinf(pair.farthest) and not isinstance(pair, IntervalPair) for pair in chosen):
         raise SecretError(
             "values of a property are numbers", found="something else among the chosen ones", remedy="Give numbers."
         )
@@ -710,12 +729,14 @@ DENSITY_KIND = NetworkKind(
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",
+    estimated="bnpriv.kinds.draws.estimated_influence:reported_influence",
     explain="bnpriv.kinds.density.influence:explain_refinement",
     conditional="bnpriv.kinds.density.influence:density_conditional",
     budgeted="bnpriv.kinds.density.influence:unlimited_influence",
     unsupported=DensityNetwork.refusal,
     pairs=_pairs,
     usual_pairs=_usual_pairs,
+    foretold="bnpriv.kinds.draws.believed:foretold",
     protected_secret=_protected_secret,
     laws_of_parameters="bnpriv.kinds.draws.laws:laws_of_densities",
     sampler="bnpriv.lab.sampling.drawn:DensitySampler",

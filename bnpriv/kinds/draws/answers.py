@@ -206,7 +206,13 @@ def importance_points(
     parameter = network.parameters[name]
     density = parameter.log_density
     above = drawn.parameters.issuperset(parameter.parents)
-    if name in drawn.values or density is None or parameter.states is not None or not above or side.low == side.high:
+    if (
+        name in drawn.values
+        or density is None
+        or parameter.states is not None
+        or not above
+        or not 0 < side.high - side.low < math.inf
+    ):
         return None
     known: dict[tuple[str, Interval, int], RareDraws] = network.kept.table("rare")
     key = (name, side, seed)

@@ -11,12 +11,12 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.core.networks.base import drivers
 from bnpriv.core.secrets import Interval
-from bnpriv.errors import Refusal
+from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.answers import AnswerSampler, AnswerSource
 from bnpriv.kinds.draws.conditions import Condition, SecretSide, side_words
 from bnpriv.kinds.draws.parameter_draws import largest_shape, tail_shape
-from bnpriv.text import number_text
+from bnpriv.text import and_text, number_text, some_text, upper_percent
 
 LEAST_EFFECTIVE = 100
 """Independent draws that those of a posterior in a secret must be worth."""
@@ -79,6 +79,7 @@ def size_refusal(
             required=f"draws of the posterior in a secret must be worth {LEAST_EFFECTIVE} independent ones",
             found=f"{where}: {_worth(size)} of {drawn.draws:,}",
             remedy=_more(drawn.draws, size),
+            headline=_headline(where, drawn.draws, size, LEAST_EFFECTIVE),
         )
     decided = _tail_refusal(source, condition, side, where)
     if decided is not None:
@@ -96,6 +97,7 @@ def size_refusal(
             found=f"{where}: {_worth(size)} for {wanted:,} tables",
             remedy=f"Draw fewer tables: network.with_sampling(draws={math.floor(size)}, confidence={confidence:g}). "
             f"{_more(drawn.draws, size, wanted)}",
+            headline=_headline(where, drawn.draws, size, wanted),
         )
     return None
 
@@ -142,6 +144,17 @@ def _worth(size: float) -> str:
     return f"draws worth {number_text(size)}"
 
 
+def _headline(where: str, draws: int, size: float, wanted: int) -> str:
+    few = f"{math.floor(size):,} useful draw{'s' * (math.floor(size) != 1)}" if size else "No draw"
+    take = f"take {_take(draws, size, wanted):,} of the posterior" if size else "choose a more probable secret"
+    return f"{few} of {where} where {wanted:,} are needed: {take}"
+
+
+def _take(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> int:
+    """Return of how many draws so many of a secret would be useful, where of `draws` there are `size`."""
+    return math.ceil(draws * wanted / size)
+
+
 def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
     if size == 0:
         return (
@@ -149,9 +162,63 @@ def _more(draws: int, size: float, wanted: int = LEAST_EFFECTIVE) -> str:
             "wider there with log_weights=."
         )
     return (
-        f"Take about {math.ceil(draws * wanted / size):,} draws of the posterior, choose a wider interval, or pass "
+        f"Take about {_take(draws, size, wanted):,} draws of the posterior, choose a wider interval, or pass "
         "draws of a distribution that is wider there with log_weights=."
     )
+
+
+def draws_needed(network: DensityNetwork, name: str, low: float, high: float) -> int:
+    """Return how many draws of the posterior, such as there are, a secret takes: that a parameter is in a range.
+
+    Raises
+    ------
+    NetworkError
+        If it is not read as a belief from draws of that parameter, or none of them is in the range.
+    """
+    drawn = network.drawn
+    believed = drawn is not None and drawn.reading == "belief" and name in drawn.values
+    size = drawn.effective(name, low, high, _behind(network, _driving(network))) if drawn and believed else 0.0
+    if drawn is None or not size:
+        raise NetworkError(
+            "draws are counted in a range of a parameter of a belief that has some there",
+            found=f"none of {name!r} from {low:g} to {high:g}",
+            remedy='Read the model with reading="belief" and draws of it, or choose a wider range.',
+        )
+    return _take(drawn.draws, size)
+
+
+MOST_FORETOLD = 100
+"""Parameters of which it is foretold how much of the posterior a secret must hold: chains are long."""
+
+
+def foretold(network: DensityNetwork) -> str:
+    """Return how much of a posterior must lie in a secret, about, for its draws to be enough; empty without a belief.
+
+    A secret holds a share of the draws, of which as many are independent as of the parameter, and of those that drive
+    the columns, which are asked about.
+    """
+    drawn = network.drawn
+    if drawn is None or drawn.reading == "models":
+        return ""
+    names = [name for name in network.attributes if name in drawn.values][:MOST_FORETOLD]
+    behind = [name for name in names if name in _behind(network, _driving(network))]
+    every = drawn.size(np.arange(drawn.draws)) * min([1.0, drawn.weight_share, *map(drawn.share, behind)])
+    worth = {name: min(every, drawn.draws * drawn.share(name)) for name in names}
+    shares: dict[str, list[str]] = {}
+    for name in sorted(names, key=lambda name: -worth[name]):
+        enough = worth[name] >= LEAST_EFFECTIVE
+        share = upper_percent(LEAST_EFFECTIVE / worth[name]) if enough else "more than there are"
+        shares.setdefault(share, []).append(name)
+    told = [f"{share} ({some_text(members, 2)})" for share, members in shares.items()]
+    shown = and_text(told if len(told) < 4 else [*told[:2], told[-1]])
+    return (
+        f"{LEAST_EFFECTIVE} useful draws, that is of these {drawn.draws:,} about {shown}. "
+        "network.draws_needed(name, low, high) counts how many yours takes."
+    )
+
+
+def _driving(network: DensityNetwork) -> frozenset[str]:
+    return drivers(network, network.reading.columns)
 
 
 def shared_refusal(sources: Iterable[AnswerSource]) -> Refusal | None:

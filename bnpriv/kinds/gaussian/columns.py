@@ -24,7 +24,8 @@ from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
 from bnpriv.kinds.gaussian import normal
-from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn, farthest_values
+from bnpriv.kinds.gaussian.intervals import UNSEEN_MASS, NormalIntervals
+from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 
 # --------------------------------------------------------------------------------------------------
 # Of normal laws under many models those that ask for the most noise: the others need not be looked at.
@@ -42,8 +43,8 @@ def dominant_pairs(pairs: Sequence[LawPair]) -> dict[int, LawPair]:
 
     Of one number a pair asks for no more than another if its means are no further apart, its variance is no smaller,
     and clamping, moves and rounding are no larger; of several if the gap is the same up to rounding, and the covariance
-    is no smaller in any direction. What stands for others of several numbers is made a little harder than all of them
-    (docs/claims/belief.md).
+    is no smaller in any direction. Secrets in intervals are compared where they lie in them alike. What stands for
+    others of several numbers is made a little harder than all of them (docs/claims/belief.md).
     """
     if not pairs:
         return {}
@@ -57,11 +58,17 @@ def dominant_pairs(pairs: Sequence[LawPair]) -> dict[int, LawPair]:
             elif kept[above] is pairs[above]:
                 kept[above] = _harder(pairs[above])
         return dict(sorted(kept.items()))
-    facts = np.array([_hardness(pair) for pair in pairs])
-    _, first = np.unique(facts, axis=0, return_index=True)
-    rows = facts[first]
-    beaten = [bool(((rows >= row).all(axis=1) & (rows > row).any(axis=1)).any()) for row in rows]
-    return {int(k): pairs[k] for k, worse in sorted(zip(first, beaten, strict=True)) if not worse}
+    alike: dict[object, list[int]] = {}
+    for k, pair in enumerate(pairs):
+        alike.setdefault(pair.intervals, []).append(k)
+    kept = {}
+    for places in alike.values():
+        facts = np.array([_hardness(pairs[k]) for k in places])
+        _, first = np.unique(facts, axis=0, return_index=True)
+        rows = facts[first]
+        beaten = [bool(((rows >= row).all(axis=1) & (rows > row).any(axis=1)).any()) for row in rows]
+        kept |= {places[j]: pairs[places[j]] for j, worse in zip(first.tolist(), beaten, strict=True) if not worse}
+    return dict(sorted(kept.items()))
 
 
 def _hardness(pair: LawPair) -> list[float]:
@@ -81,8 +88,10 @@ def _gap(pair: LawPair) -> FloatArray:
 
 def _others(pair: LawPair) -> list[float]:
     """Return rounding, and the probability and the lengths of moves where records are clamped."""
-    departure = pair.departure
+    departure, inside = pair.departure, pair.intervals
     far = [0.0] * (1 + pair.first.dimension) if departure is None else [departure.mass, *departure.moves.tolist()]
+    if isinstance(inside, NormalIntervals):
+        far += [*inside.moves.tolist(), inside.shift, inside.spread]
     return [pair.rounding, *far]
 
 
@@ -91,7 +100,7 @@ def _outdoes(pair: LawPair, other: LawPair) -> bool:
     gap, covariance, larger = _gap(pair), _normal(pair).covariance, _normal(other).covariance
     if float(np.abs(_gap(other) - gap).sum()) > LIKE_GAP * float(np.abs(gap).sum()):
         return False
-    if any(a < b for a, b in zip(_others(pair), _others(other), strict=True)):
+    if pair.intervals != other.intervals or any(a < b for a, b in zip(_others(pair), _others(other), strict=True)):
         return False
     if not covariance.any():
         return True
@@ -194,23 +203,21 @@ class NormalColumnLaws(normal.LinearLaws):
         models = max([self.network.models, *lengths])
         below = [_Below.of(self.columns, model, self.form.schema.records) for model in range(models)]
         for secret in self.secrets:
-            pairs = [self._pair(secret, self._model(k), below[k]) for k in range(models)]
-            for k, pair in dominant_pairs(pairs).items():
-                yield Constraint(protected=secret.name, model=k, record=None, pairs=(pair,))
+            found: dict[int, list[LawPair]] = {}
+            for asked in secret.compared:
+                pairs = [self._pair(secret, asked, self._model(k), below[k]) for k in range(models)]
+                for k, pair in dominant_pairs(pairs).items():
+                    found.setdefault(k, []).append(pair)
+            for k in sorted(found):
+                yield Constraint(protected=secret.name, model=k, record=None, pairs=tuple(found[k]))
 
     def _model(self, k: int) -> int:
         """Return the model of the network that goes with a model of the columns: the only one, or the same."""
         return k if self.network.models > 1 else 0
 
-    def values(self, protected: str, model: int) -> tuple[float, float]:
-        """Return the two values of a secret that stand for all pairs of it."""
-        secret = next(each for each in self.secrets if each.name == protected)
-        place = self.network.attributes.index(protected)
-        return farthest_values(secret.farthest, float(self.network.mean[self._model(model), place]))
-
-    def _pair(self, secret: normal.NormalSecret, model: int, below: _Below) -> LawPair:
-        """Return the laws of the answer under the two values of a secret that are the farthest apart."""
-        matrix, pair = self.linear.matrix, secret.farthest
+    def _pair(self, secret: normal.NormalSecret, pair: Pair, model: int, below: _Below) -> LawPair:
+        """Return the laws of the answer under the two values of a pair of secrets that are the farthest apart."""
+        matrix = self.linear.matrix
         weights = np.array([float(name == secret.name) for name in self.network.attributes])
         fixed = secret.name if secret.name in below.drivers else None
         law = normal.translation(self.network, model, weights, below.drivers, fixed)
@@ -225,20 +232,23 @@ class NormalColumnLaws(normal.LinearLaws):
         slope = below.mean @ law.slope
         off = np.abs(below.mean) @ law.slope_error + below.error @ (np.abs(law.slope) + law.slope_error)
         off += SUMMED * np.abs(below.mean) @ np.abs(law.slope)
-        centres = [base + matrix @ slope * offset for offset in secret.offsets(law)]
+        offsets = secret.offsets(law, pair)
+        centres = [base + matrix @ slope * offset for offset in offsets]
         carried = np.abs(matrix) @ (np.abs(below.base) + np.abs(below.mean) @ np.abs(law.mean))
-        unsure = float((np.abs(matrix) @ off).sum()) * pair.farthest
+        unsure = float((np.abs(matrix) @ off).sum()) * abs(offsets[1] - offsets[0])
         unsure += 64 * UNIT_ROUNDOFF * float(sum(np.abs(each).sum() for each in (*centres, carried)))
-        moves = np.abs(matrix) @ np.array([self._moved(law, below, k)[1].mean() for k in range(len(below.columns))])
+        moved = [self._moved(law, below, k)[1].mean() for k in range(len(below.columns))]
+        moves = np.abs(matrix) @ np.array(moved) * (1 + SUMMED)
+        inside = secret.intervals(law, pair, moves)
+        mass = self._clamped(secret, pair, law, below, model, inside)
         return LawPair(
             pair=str(pair),
             first=Normal(centres[0], covariance),
             second=Normal(centres[1], covariance),
             rounding=up(self.rounding + unsure),
             kind="certified",
-            departure=Departure(
-                mass=_rounded_up(self._clamped(secret, law, below, model)), moves=moves * pair.farthest * (1 + SUMMED)
-            ),
+            departure=Departure(mass=_rounded_up(mass), moves=moves * pair.farthest),
+            intervals=inside,
         )
 
     def _covariance(self, law: normal.Translation, below: _Below) -> FloatArray:
@@ -266,8 +276,16 @@ class NormalColumnLaws(normal.LinearLaws):
         about += (8 * self.network.rounding + SUMMED) * (np.abs(slopes) @ law.spread[place])
         return np.hypot(about, column.deviation[0]) * (1 + SUMMED)
 
-    def _clamped(self, secret: normal.NormalSecret, law: normal.Translation, below: _Below, model: int) -> float:
-        """Return the largest probability, under a secret, that any record is clamped in any queried column."""
+    def _clamped(
+        self,
+        secret: normal.NormalSecret,
+        pair: Pair,
+        law: normal.Translation,
+        below: _Below,
+        model: int,
+        inside: NormalIntervals | None,
+    ) -> float:
+        """Return the largest probability, under a secret of a pair, that any record of a queried column is clamped."""
         from scipy.special import ndtr
 
         total, records = 0.0, self.form.schema.records
@@ -278,16 +296,19 @@ class NormalColumnLaws(normal.LinearLaws):
             centre = column.base[0] + slopes @ law.mean[place]
             spread = self._spread(below, k, law, model)
             lost = SUMMED * (np.abs(column.base[0]) + np.abs(slopes) @ np.abs(law.mean[place]))
-            worst = np.zeros(len(centre))
-            for offset in secret.reach(law):
+            found: list[FloatArray] = []
+            for offset in (0.0, *secret.reach(law, pair)):
                 at = centre + moved * offset
                 off = lost + (most - np.abs(moved)) * abs(offset) + SUMMED * most * (abs(offset) + abs(law.centre))
                 above, under = (bounds.upper - at - off) / spread, (at - bounds.lower - off) / spread
                 both = cast(FloatArray, ndtr(-above) + ndtr(-under))
-                tails = np.where(np.minimum(above, under) <= 0, 1.0, both)
-                worst = np.maximum(worst, tails)
+                found.append(np.where(np.minimum(above, under) <= 0, 1.0, both))
+            worst = np.max(found[1:], axis=0)
+            if inside is not None and inside.least_mass > 0:
+                # no more of what happens over all values of the secret can happen in one interval
+                worst = np.minimum(worst, found[0] / inside.least_mass)
             total += records * float(worst.mean())
-        return min(1.0, total * (1 + 1e-9))
+        return min(1.0, total * (1 + 1e-9) + (UNSEEN_MASS if math.isinf(pair.farthest) else 0.0))
 
 
 def _rounded_up(mass: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -25,6 +26,10 @@ from bnpriv.text import number_text, some_text
 
 LOG_OF_ZERO = -1e6
 """A log whose exponential is 0 in doubles, and no infinity that would spoil a product."""
+
+
+MOST_APART = 1e100
+"""Normal laws that are further apart are told apart as well to the last bit."""
 
 
 def laplace_normal_excess(mu: FloatArray, shift: FloatArray, epsilon: float) -> FloatArray:
@@ -57,6 +62,7 @@ def laplace_normal_excess(mu: FloatArray, shift: FloatArray, epsilon: float) -> 
     """
     from scipy.special import log_ndtr
 
+    mu = np.minimum(mu, MOST_APART)
     a, b, half = epsilon - shift, epsilon + shift, mu**2 / 2
     tilt = a / 2 - mu**2 / 8
     first = _power(log_ndtr((half - a) / mu), 0.0, up=True)
@@ -169,7 +175,10 @@ def gaussian_influence(
     asked = asked_columns(network, columns, protected)
     border = network.graph.frontier(protected, asked)
     farthest = np.array([pair.farthest for pair in pairs])
-    mahalanobis = _unit_distance(network, protected, border)[:, np.newaxis] * farthest * (1 + 4 * UNIT_ROUNDOFF)
+    unit = _unit_distance(network, protected, border)[:, np.newaxis]
+    # values of an interval without an end may be any distance apart, which tells nothing where nothing moves
+    mahalanobis = np.multiply(unit, farthest, out=np.zeros((len(unit), len(pairs))), where=unit > 0)
+    mahalanobis *= 1 + 4 * UNIT_ROUNDOFF
     values = np.where(mahalanobis > 0, np.inf, 0.0)
     mahalanobis.flags.writeable = values.flags.writeable = False
     model, k = worst_place(mahalanobis)
@@ -198,7 +207,10 @@ def two_normals(influence: Influence, name: str) -> TwoCurves:
     mean, covariance = network.mean[model], network.covariance[model]
     slope = covariance[i, j] / covariance[i, i]
     spread = float(np.sqrt(max(covariance[j, j] - slope * covariance[i, j], 0.0)))
-    secrets = farthest_values(pair, float(mean[i]))
+    # of an interval without an end a value is drawn that hardly any lie beyond
+    far = PLOTTED_DEVIATIONS * float(np.sqrt(covariance[i, i]))
+    ends = farthest_values(pair, float(mean[i]))
+    secrets = [end if math.isfinite(end) else float(mean[i]) + math.copysign(far, end) for end in ends]
     centres = [float(mean[j] + slope * (value - mean[i])) for value in secrets]
     values = np.linspace(
         min(centres) - PLOTTED_DEVIATIONS * spread, max(centres) + PLOTTED_DEVIATIONS * spread, CONDITIONAL_POINTS

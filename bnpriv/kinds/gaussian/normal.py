@@ -16,8 +16,9 @@ from bnpriv.core.evidence.constraints import ComputedLaws, Constraint, Departure
 from bnpriv.core.evidence.records import rounding_of
 from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
-from bnpriv.core.secrets import Pair, ValuesApart
+from bnpriv.core.secrets import Interval, IntervalPair, Pair, ValuesApart
 from bnpriv.errors import Refusal
+from bnpriv.kinds.gaussian.intervals import UNSEEN, UNSEEN_MASS, NormalIntervals, NormalSide
 from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values, value_range
 
 # --------------------------------------------------------------------------------------------------
@@ -49,6 +50,8 @@ class Translation:
         Of the numbers given the sum; the true one is at least this, as quadratic forms are ordered.
     spread : ndarray of shape (d,)
         Standard deviation of each number, whatever the sum is; rounded up.
+    error, centre_error : float
+        How far rounding may have taken the deviation of the sum off, as a share of it, and its mean.
     """
 
     centre: float
@@ -58,6 +61,8 @@ class Translation:
     slope_error: FloatArray
     covariance: FloatArray
     spread: FloatArray
+    error: float
+    centre_error: float
 
 
 def translation(
@@ -101,6 +106,8 @@ def translation(
         slope_error=slope_error,
         covariance=covariance,
         spread=lengths[1:] * (1 + error),
+        error=error,
+        centre_error=64 * len(weights) * UNIT_ROUNDOFF * float(np.abs(weights) @ np.abs(network.mean[model])),
     )
 
 
@@ -191,6 +198,11 @@ class LinearForm:
         return LinearForm(columns=self.columns, weights=rows, constant=self.constant)
 
 
+def are_intervals(pair: Pair) -> bool:
+    """Return whether the secrets of a pair are intervals, one of them at least of more than a single value."""
+    return isinstance(pair, IntervalPair) and not pair.is_point
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NormalSecret:
     """A protected number that is normal under every model.
@@ -217,24 +229,81 @@ class NormalSecret:
         """Return the pair whose values are the farthest apart."""
         return max(self.pairs, key=lambda pair: pair.farthest)
 
-    def reach(self, law: Translation) -> list[float]:
-        """Return how far from its mean the number may be under the secrets that count under a model, at the ends."""
-        found: list[float] = []
-        for pair in self.pairs:
-            if isinstance(pair, ValuesApart):
-                far = REACH * law.deviation + pair.farthest
-                found += [-far, far]
-            else:
-                ends = (end for side in (pair.first, pair.second) for end in value_range(side))
-                found += [end - law.centre - self.constant for end in ends]
+    @property
+    def compared(self) -> list[Pair]:
+        """Return the pairs of intervals, and of the others the one whose values are the farthest apart."""
+        wide = [pair for pair in self.pairs if are_intervals(pair)]
+        others = [pair for pair in self.pairs if not are_intervals(pair)]
+        return [*wide, *([max(others, key=lambda pair: pair.farthest)] if others else [])]
+
+    def reach(self, law: Translation, pair: Pair) -> list[float]:
+        """Return how far from its mean the number may be under the secrets of a pair that count, at the ends."""
+        if isinstance(pair, ValuesApart):
+            far = REACH * law.deviation + pair.farthest
+            return [-far, far]
+        return [end for side in self.sides(law, pair) for end in side]
+
+    def offsets(self, law: Translation, pair: Pair) -> tuple[float, float]:
+        """Return how far from its mean the two values of a pair are that are farthest apart."""
+        if isinstance(pair, ValuesApart):
+            # far from 0 a mean of the two values would lose their distance
+            return farthest_values(pair, 0.0)
+        (low, high), (other_low, other_high) = self.sides(law, pair)
+        return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
+
+    def sides(self, law: Translation, pair: Pair) -> list[tuple[float, float]]:
+        """Return how far from its mean the ends of both secrets are; of an unbounded one, of all but `UNSEEN_MASS`."""
+        at = law.centre + self.constant
+        found: list[tuple[float, float]] = []
+        for side in (pair.first, pair.second):
+            low, high = ((end - at) / law.deviation for end in value_range(side))
+            seen = NormalSide(low=low, high=high, start=low, end=high)
+            if math.isinf(seen.width):
+                seen = seen.counted(UNSEEN)
+            low, high = value_range(side)
+            low = low - at if math.isfinite(low) else seen.low * law.deviation
+            found.append((low, high - at if math.isfinite(high) else seen.high * law.deviation))
         return found
 
-    def offsets(self, law: Translation) -> tuple[float, float]:
-        """Return how far from its mean the two values are that are farthest apart."""
-        pair, at = self.farthest, law.centre + self.constant
-        # far from 0 a mean of the two values would lose their distance
-        first, second = farthest_values(pair, 0.0 if isinstance(pair, ValuesApart) else at)
-        return (first, second) if isinstance(pair, ValuesApart) else (first - at, second - at)
+    def intervals(self, law: Translation, pair: Pair, moves: FloatArray) -> NormalIntervals | None:
+        """Return how the number lies in two intervals; None where both are single values.
+
+        Parameters
+        ----------
+        law : Translation
+        pair : Pair
+        moves : ndarray of shape (d,)
+            How far each number of an answer moves at most when the secret grows by 1.
+
+        Returns
+        -------
+        NormalIntervals or None
+        """
+        if not are_intervals(pair):
+            return None
+        ends = sorted(value_range(side) for side in (pair.first, pair.second))
+        between, at, deviation = ends[0][1], law.centre + self.constant, law.deviation
+        lower, upper = (
+            NormalSide(
+                low=(low - at) / deviation,
+                high=(high - at) / deviation,
+                start=(low - between) / deviation,
+                end=(high - between) / deviation,
+            )
+            for low, high in ends
+        )
+        first, second = self.offsets(law, pair)
+        known = [abs(end) for side in ends for end in side if math.isfinite(end)]
+        off = law.centre_error + 8 * UNIT_ROUNDOFF * (max(known) + abs(law.centre) + abs(self.constant))
+        return NormalIntervals(
+            lower=lower,
+            upper=upper,
+            rising=second > first,
+            distance=abs(second - first) / deviation * (1 - 2.0**-50),
+            moves=moves * deviation,
+            shift=off / deviation,
+            spread=law.error,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -264,6 +333,18 @@ class LinearLaws(ComputedLaws):
     def dimension(self) -> int:
         """Return how many numbers the answer has."""
         return len(self.linear.weights)
+
+    def told_apart(self, protected: str, model: int, label: str) -> IntervalPair:
+        """Return the pair of secrets with these words; of values the two that are the farthest apart."""
+        secret = next(each for each in self.secrets if each.name == protected)
+        pair = next((each for each in secret.compared if str(each) == label), secret.farthest)
+        if isinstance(pair, IntervalPair):
+            return pair
+        means = self.network.mean[min(model, self.network.models - 1)].tolist()
+        known = zip(self.network.attributes, means, strict=True)
+        centre = secret.constant + sum(float(secret.weights.get(name, 0)) * mean for name, mean in known)
+        first, second = (Interval(value, value) for value in farthest_values(pair, centre))
+        return IntervalPair(first, second)
 
     @property
     def rounding(self) -> float:
@@ -299,12 +380,8 @@ class NormalLaws(LinearLaws):
     def _compared(self) -> Iterator[Constraint]:
         for secret in self.secrets:
             for model in range(self.network.models):
-                yield Constraint(protected=secret.name, model=model, record=None, pairs=(self._pair(secret, model),))
-
-    def values(self, protected: str, model: int) -> tuple[float, float]:
-        """Return the two values of a secret that stand for all pairs of it."""
-        secret = next(each for each in self.secrets if each.name == protected)
-        return farthest_values(secret.farthest, self._law(secret, model).centre + secret.constant)
+                pairs = tuple(self._pair(secret, pair, model) for pair in secret.compared)
+                yield Constraint(protected=secret.name, model=model, record=None, pairs=pairs)
 
     def _law(self, secret: NormalSecret, model: int) -> Translation:
         """Return how a secret moves the means of the queried columns."""
@@ -313,18 +390,19 @@ class NormalLaws(LinearLaws):
         law = translation(self.network, model, sums, self.linear.columns, fixed)
         return _of_means(law, self.form.schema.records) if self.own is None else law
 
-    def _pair(self, secret: NormalSecret, model: int) -> LawPair:
-        """Return the laws of the answer under the two secrets that are the farthest apart."""
-        law, pair = self._law(secret, model), secret.farthest
-        matrix = self.linear.matrix
+    def _pair(self, secret: NormalSecret, pair: Pair, model: int) -> LawPair:
+        """Return the laws of the answer under the two values of a pair of secrets that are the farthest apart."""
+        law, matrix = self._law(secret, model), self.linear.matrix
         base = matrix @ law.mean + np.array([float(shift) for shift in self.linear.constant])
-        centres = [base + matrix @ law.slope * offset for offset in secret.offsets(law)]
+        first, second = secret.offsets(law, pair)
+        centres = [base + matrix @ law.slope * offset for offset in (first, second)]
         covariance = self._covariance(law, secret, model)
         if self._independent(secret):
             law_of_both = Normal(base, covariance)
             return LawPair(pair=str(pair), first=law_of_both, second=law_of_both, rounding=0.0)
-        moves = np.abs(matrix) @ (np.abs(law.slope) + law.slope_error) * pair.farthest
-        unsure = float((np.abs(matrix) @ law.slope_error).sum()) * pair.farthest
+        moves = np.abs(matrix) @ (np.abs(law.slope) + law.slope_error) * (1 + 16 * len(law.slope) * UNIT_ROUNDOFF)
+        inside = secret.intervals(law, pair, moves)
+        unsure = float((np.abs(matrix) @ law.slope_error).sum()) * abs(second - first)
         unsure += 8 * UNIT_ROUNDOFF * float(sum(np.abs(centre).sum() for centre in centres))
         return LawPair(
             pair=str(pair),
@@ -332,10 +410,8 @@ class NormalLaws(LinearLaws):
             second=Normal(centres[1], covariance),
             rounding=up(self.rounding + unsure),
             kind="certified",
-            departure=Departure(
-                mass=self._clamped(secret, law, model),
-                moves=moves * (1 + 16 * len(self.linear.columns) * UNIT_ROUNDOFF),
-            ),
+            departure=Departure(mass=self._clamped(secret, pair, law, inside), moves=moves * pair.farthest),
+            intervals=inside,
         )
 
     def _independent(self, secret: NormalSecret) -> bool:
@@ -365,34 +441,39 @@ class NormalLaws(LinearLaws):
         """Return the variance of a record about the parameter of its column, for every queried column."""
         return np.array([0.0 if self.own is None else self.own[name] for name in self.linear.columns])
 
-    def _clamped(self, secret: NormalSecret, law: Translation, model: int) -> float:
-        """Return the largest probability, under a secret, that any record is clamped in any queried column."""
+    def _clamped(self, secret: NormalSecret, pair: Pair, law: Translation, inside: NormalIntervals | None) -> float:
+        """Return the largest probability, under a secret of a pair, that any record of a queried column is clamped."""
         from scipy.special import ndtr
 
-        total, means = 0.0, dict(zip(self.network.attributes, self.network.mean[model].tolist(), strict=True))
-        # the terms of the secret's mean may cancel what they carry
-        at = abs(secret.constant) + sum(abs(float(weight) * means[name]) for name, weight in secret.weights.items())
+        total = 0.0
         spread = np.sqrt(law.spread**2 + self._own) * (1 + 8 * UNIT_ROUNDOFF)
         for k, name in enumerate(self.linear.columns):
-            column, worst = numeric(name, self.form.schema), 0.0
-            for offset in secret.reach(law):
+            column, tails = numeric(name, self.form.schema), list[float]()
+            for offset in (0.0, *secret.reach(law, pair)):
                 centre = law.mean[k] + law.slope[k] * offset
-                lost = 64 * len(self.network.attributes) * UNIT_ROUNDOFF * (at + abs(offset))
+                lost = law.centre_error + 64 * UNIT_ROUNDOFF * (abs(secret.constant) + abs(offset))
                 off = abs(offset) * law.slope_error[k] + abs(law.slope[k]) * lost + 8 * UNIT_ROUNDOFF * abs(centre)
                 gaps = np.array([column.upper - centre - off, centre - column.lower - off]) / spread[k]
-                tails = cast(FloatArray, ndtr(-gaps))
-                worst = max(worst, 1.0 if gaps.min() <= 0 else float(tails.sum()))
+                tails.append(1.0 if gaps.min() <= 0 else float(cast(FloatArray, ndtr(-gaps)).sum()))
+            worst = max(tails[1:])
+            if inside is not None and inside.least_mass > 0:
+                # the first is that over all values of the secret, of which no more can lie in one interval
+                worst = min(worst, tails[0] / inside.least_mass)
             total += self.form.schema.records * worst
-        return min(1.0, total * (1 + 1e-9))
+        return min(1.0, total * (1 + 1e-9) + (UNSEEN_MASS if math.isinf(pair.farthest) else 0.0))
 
 
 def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:
-    """Return which values count where only their distance is declared."""
-    if not any(isinstance(pair, ValuesApart) for secret in secrets for pair in secret.pairs):
-        return ()
-    return (
+    """Return which values count where only their distance, or an interval of them, is declared."""
+    pairs = [pair for secret in secrets for pair in secret.pairs]
+    far = (
         f"At least one value of a protected pair lies within {REACH:g} deviations of what the model expects. Pairs "
-        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone.",
+        "further away, with a probability below 1 in 10 trillion, are hidden only by noise for the distance alone."
+    )
+    within = "Within a protected interval its values are as probable as the model says."
+    return (
+        *([far] if any(isinstance(pair, ValuesApart) for pair in pairs) else []),
+        *([within] if any(map(are_intervals, pairs)) else []),
     )
 
 

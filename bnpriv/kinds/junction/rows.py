@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -20,6 +19,7 @@ from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.distributions import FUNCTION_ERROR
 from bnpriv.core.influence.base import impossible_secrets
 from bnpriv.core.influence.finite import InfluenceRows, rows_one_by_one
+from bnpriv.core.influence.largest_ratio import one_thread
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS
 from bnpriv.core.secrets import BETWEEN, Declared, SecretPair, of_states, pairs_of
@@ -379,7 +379,7 @@ def ratios_of_models(
     models = _count(logs)
     if models == 1:
         return largest_ratios(numbers, passes, logs)
-    with _one_thread():
+    with one_thread():
         if workers == 1:
             found = [ratios_by_blocks(numbers, passes, logs)]
         else:
@@ -399,7 +399,7 @@ def ratios_by_blocks(
     in its last bit, and would do so by as many as the worker happens to have: here each has one.
     """
     parts: list[tuple[RowRatios, ImpossibleStates]] = []
-    with _one_thread():
+    with one_thread():
         for start in range(0, _count(logs), passes.models):
             part = _block(numbers, passes, _cut(logs, start, start + passes.models))
             if part is None:
@@ -452,13 +452,6 @@ def _count(logs: Sequence[FloatArray]) -> int:
 
 def _cut(logs: Sequence[FloatArray], start: int, stop: int) -> list[FloatArray]:
     return [each if len(each) == 1 else each[start:stop] for each in logs]
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    import threadpoolctl
-
-    library: Any = threadpoolctl  # without types
-    return library.threadpool_limits(limits=1, user_api="blas")
 
 
 # --------------------------------------------------------------------------------------------------

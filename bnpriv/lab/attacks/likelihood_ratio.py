@@ -576,6 +576,8 @@ def _pairs(calibration: Calibration) -> list[tuple[LawPair, str]]:
                 found=constraint.pairs.found,
                 remedy="Choose fewer pairs of secrets, as in bp.pairs((10, 20)), or use shadow_attack.",
             )
+        if any(pair.intervals is not None for pair in constraint.pairs):
+            raise _unknown("a secret that lies anywhere in an interval")
         found += [(pair, constraint.protected) for pair in constraint.pairs]
     return found
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.column_laws import NumberLaw
+from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.mechanisms.law_decision import normals_of
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Interval, IntervalPair
@@ -34,6 +36,7 @@ from bnpriv.kinds.draws.laws import (
     sampled_laws,
 )
 from bnpriv.kinds.gaussian.columns import NormalColumnLaws
+from bnpriv.kinds.gaussian.intervals import NormalIntervals
 from bnpriv.kinds.gaussian.network import GaussianNetwork
 from bnpriv.kinds.gaussian.normal import LinearForm, NormalLaws
 from bnpriv.lab.sampling.game import (
@@ -321,9 +324,14 @@ def _game_of_normals(framework: Framework, calibration: Calibration) -> AttackGa
     evidence = laws(framework, calibration.query)
     if not isinstance(evidence, (NormalLaws, NormalColumnLaws)):
         return None
-    constraint, _ = constraint_of(evidence, calibration)
-    first, second = (Interval(value, value) for value in evidence.values(constraint.protected, constraint.model))
-    return game_of_laws(evidence, calibration, IntervalPair(first, second))
+    constraint, decided = constraint_of(evidence, calibration)
+    pair = evidence.told_apart(constraint.protected, constraint.model, decided)
+    game = game_of_laws(evidence, calibration, pair)
+    law = next((each for each in cast("Sequence[LawPair]", constraint.pairs) if each.pair == decided), None)
+    if law is None or not isinstance(law.intervals, NormalIntervals):
+        return game
+    drawn = (partial(law.intervals.drawn, *normals_of(law), place) for place in (0, 1))
+    return replace(game, sides=tuple(drawn), formula=lambda *_: None)
 
 
 def _near(network: GaussianNetwork, framework: DistributionalAttributePrivacy) -> dict[str, IntervalPair]:

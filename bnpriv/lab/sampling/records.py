@@ -107,6 +107,7 @@ def draw_parameters(
     SizeError
         If a table on the way would be too large.
     """
+    network, model = network.of_model(model_index(network.models, model))
     tables, evidence = _known(network, secret or {}, model)
     graph, drawn = network.graph, dict[str, int]()
     for name in network.attributes:
@@ -123,6 +124,7 @@ def draw_parameters(
 
 def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) -> float:
     """How probable a secret is under a model."""
+    network, model = network.of_model(model_index(network.models, model))
     tables, evidence = _known(network, secret, model)
     if not evidence:
         return 1.0
@@ -133,9 +135,8 @@ def secret_probability(network: DiscreteNetwork, secret: Assumed, model: int) ->
 
 def _known(network: DiscreteNetwork, secret: Assumed, model: int) -> tuple[dict[str, LogTable], list[LogTable]]:
     """The tables of one model, and one table for each attribute of a secret: 0 where it holds, else -inf."""
-    index = model_index(network.models, model)
     tables = {
-        name: LogTable(axes=table.axes, values=table.values[[min(index, len(table.values) - 1)]], error=table.error)
+        name: LogTable(axes=table.axes, values=table.values[[min(model, len(table.values) - 1)]], error=table.error)
         for name, table in network.tables.items()
     }
     evidence: list[LogTable] = []
@@ -444,6 +445,7 @@ def draw_places(network: DiscreteNetwork, count: int, random: np.random.Generato
         Places of states.
     """
     drawn: dict[str, NDArray[np.int64]] = {}
+    network, model = network.of_model(model)
     for name in network.graph.nodes:
         table = network.tables[name]
         values = table.values[min(model, len(table.values) - 1)]

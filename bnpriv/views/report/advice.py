@@ -253,7 +253,8 @@ def _mendable(made: Plan) -> Iterator[str]:
         return
     for mechanism, why in made.refusals:
         if isinstance(mechanism, TightMechanism) and mechanism.noise == "laplace":
-            yield f"{mechanism} was not possible: {why.required}; found {why.found}. {why.remedy}"
+            # what lacks is said first in a report
+            yield why.remedy if why.headline else f"{mechanism} was not possible: {why}"
 
 
 def useful_from(made: Plan, curves: Iterable[ScaleCurve], scale: float) -> float:

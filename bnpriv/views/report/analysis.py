@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, pairwise
@@ -182,7 +182,8 @@ class InfluenceCache:
         border = self.network.graph.frontier(self.protected, asked)
         if border not in self._known:
             self._known[border] = self._kept(border, rows)
-        return replace(self._known[border], columns=asked)
+        found = self._known[border]
+        return found if found.columns == asked else replace(found, columns=asked)
 
     def _kept(self, border: tuple[str, ...], rows: int) -> Influence:
         """Return what the evidence of the framework keeps, where it takes no more than its share of work."""
@@ -396,7 +397,8 @@ def attribute_report(
     first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
     alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
     estimates = any(told.kind == "estimate" for told in alone)
-    rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS)
+    floors = {name: told.bound.lower for told in alone for name in alike[min(told.columns)]}
+    rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS, floors)
     asked = _asked(cache, alone)
     if asked is not None and chance is not None and asked.columns not in likely:
         likely[asked.columns] = likely_influence(asked, chance, public=_of_public(subject, asked))
@@ -490,23 +492,30 @@ def _edges(cache: InfluenceCache, asked: Influence | None) -> tuple[tuple[EdgeEf
 
 
 def _ranked(
-    cache: InfluenceCache, limit: int, calibration: Calibration | None, most: int
+    cache: InfluenceCache, limit: int, calibration: Calibration | None, most: int, floors: Mapping[str, float]
 ) -> tuple[tuple[RankedQuilt, ...], int | None]:
     """Return the quilts to be shown, the least telling first, and how many there are besides."""
     found = list(islice(markov_quilts(cache.network, cache.protected), most + 1))
-    counted = len(found) <= most
-    rows = [
-        RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place)))
-        for place, quilt in enumerate(watched(found[:most], "what is told by {}", "more quilt"))
-    ]
-    rows.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
-    shown = rows[:limit]
+    counted, found = len(found) <= most, found[:most]
+    # a quilt tells no less than each of its columns: what has to tell more than enough others is not looked at
+    least = {quilt: max((floors.get(name, 0.0) for name in quilt.quilt), default=0.0) for quilt in found}
+    found.sort(key=least.__getitem__)
+    rows: list[RankedQuilt] = []
+    for place, quilt in enumerate(watched(found, "what is told by {}", "more quilt")):
+        if len(rows) >= limit and least[quilt] > sorted(row.nats for row in rows)[limit - 1]:
+            break
+        rows.append(RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place))))
+    # how rare more is takes long to find where nothing bounds it, and ranks only what may be shown
+    most_shown = sorted(row.nats for row in rows)[:limit][-1:]
+    shown = [row for row in rows if [row.nats] <= most_shown]
+    shown.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    del shown[limit:]
     decision = decision_for(calibration, cache.protected)
     if decision is not None and all(row.quilt != decision.quilt for row in shown):
         # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
         shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(cache, decision.quilt, 2)))
         shown.sort(key=_quilt_size)
-    left = sum(row.quilt not in {line.quilt for line in shown} for row in rows)
+    left = len(set(found) - {row.quilt for row in shown})
     if calibration is not None:
         shown = [_with_noise(row, cache.subject, calibration, decision) for row in shown]
     return tuple(shown), left if counted else None

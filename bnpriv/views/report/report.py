@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
 from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.frameworks.question import Framework, own_query, require_framework
+from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
 from bnpriv.core.networks.base import CONFIDENCE, ImportReport, Network, Posterior
-from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
@@ -31,6 +30,7 @@ from bnpriv.render.outputs import write_text
 from bnpriv.services import service
 from bnpriv.text import Json, csv_text, visible
 from bnpriv.views.calibration import (
+    after_lack,
     calibration_data,
     calibration_row,
     comparison_section,
@@ -276,7 +276,7 @@ class InfluenceReport(Analysis):
     @property
     def headline(self) -> str:
         """The finding in one plain sentence."""
-        return f"{inline(headline(self))}."
+        return f"{inline(self.document.headline)}."
 
     @cached_property
     def advice(self) -> tuple[Text, ...]:
@@ -296,7 +296,7 @@ class InfluenceReport(Analysis):
     @cached_property
     def _document(self) -> Document:
         badge = None if self.best is None else verdict_badge(self.best)
-        return Document(
+        made = Document(
             kind="influence report",
             kicker=f"bnpriv influence report \u00b7 {setting_text(self)}",
             headline=headline(self),
@@ -311,6 +311,7 @@ class InfluenceReport(Analysis):
             sections=later(lambda: tuple(part for part in self._sections() if part is not None)),
             data=later(lambda: report_data(self)),
         )
+        return after_lack(made, "" if self.plan is None else self.plan.too_few)
 
     def _sections(self) -> Iterator[Section | None]:
         yield columns_section(self)
@@ -461,8 +462,7 @@ def influence_report(
             found="protect" if protect is not None else "an epsilon alone",
             remedy="Pass influence_report(framework, query, epsilon).",
         )
-    own = own_query(framework) if query is None and epsilon is not None else None
-    asked = own if query is None else as_query(query)
+    asked = None if query is None and epsilon is None else asked_of(framework, query)
     refusal = impossibility(framework)
     if refusal is not None:
         raise refusal.error()

@@ -77,7 +77,7 @@ def test_every_state_of_a_set_is_searched(seed: int, monkeypatch: pytest.MonkeyP
         single = SecretPair(frozenset({state}), frozenset({2}))
         exact = finite_influence(network, LEAVES, "i", (single, single.reverse))
         for told, each in zip(exact.values[0], (pair, pair.reverse), strict=True):
-            assert tables.ratios(each).max() + tables.error >= told - 2 * exact.error
+            assert tables.ratios((each,)).max() + tables.error >= told - 2 * exact.error
         assert part.searched.upper[0, state, 2] >= exact.values[0, 0] - 2 * exact.error - 1e-9
         assert part.searched.upper[0, 2, state] >= exact.values[0, 1] - 2 * exact.error - 1e-9
 
@@ -102,5 +102,5 @@ def test_a_search_that_does_not_close_is_one_bound_of_several(parent: bool, monk
         for k, (a, b) in enumerate((a, b) for a in range(3) for b in range(3) if a != b):
             assert found.values[0, k] <= max(0, part.searched.upper[0, a, b]) + 1e-9
             for separator in part.separators:
-                assert found.values[0, k] <= float(separator.ratios(pairs[k]).max()) + 1e-9
+                assert found.values[0, k] <= float(separator.ratios((pairs[k],)).max()) + 1e-9
     assert open_

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+import bnpriv.views.report.analysis as analysis_module
 from bnpriv.core.frameworks.guarantee import PRIORS, belief
 from bnpriv.core.influence.base import influence_of
+from bnpriv.core.influence.ratios import RatioTables
 from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair, all_pairs
@@ -559,3 +561,48 @@ def test_public_records_tell_of_two_columns_what_no_edge_does() -> None:
     assert row.explained is row.asked
     assert "at worst by the network" in report.text
     assert [row.likely[each.columns].dependence for each in row.columns] == [False, False]
+
+
+def wide_chain(states: int, length: int, seed: int) -> bp.DiscreteNetwork:
+    rng = np.random.default_rng(seed)
+    names = [f"a{k}" for k in range(length)]
+    sizes = [states, *(2,) * (length - 1)]
+    tables = {"a0": rng.dirichlet(np.ones(states))}
+    for k in range(1, length):
+        tables[names[k]] = rng.dirichlet(np.ones(2), size=sizes[k - 1]).T
+    return bp.DiscreteNetwork.from_tables(
+        tables,
+        states={name: list(range(size)) for name, size in zip(names, sizes, strict=True)},
+        parents={names[k]: [names[k - 1]] for k in range(1, length)},
+    )
+
+
+@pytest.mark.parametrize("states", [3, 11])
+def test_a_table_is_read_once_for_every_secret_and_not_for_every_pair(states: int, monkeypatch) -> None:
+    network = wide_chain(states, 6, states)
+    reads: list[int] = []
+    tables: list[int] = []
+    real_given, real_largest = RatioTables.given, RatioTables.largest
+    monkeypatch.setattr(RatioTables, "given", lambda *a: reads.append(1) or real_given(*a))
+    monkeypatch.setattr(RatioTables, "largest", lambda *a: tables.append(1) or real_largest(*a))
+    report = bp.influence_report(network, protect="a0")
+    assert len(report.attributes[0].pairs) == states * (states - 1)
+    # what tells most is looked for among all pairs once, and then where one of them attains it
+    assert len(reads) <= len(tables) * (states + 2)
+
+
+def test_quilts_that_cannot_be_among_the_least_telling_are_not_looked_at(monkeypatch) -> None:
+    asked: list[object] = []
+    real = analysis_module._of_quilt
+    monkeypatch.setattr(analysis_module, "_of_quilt", lambda *a: asked.append(a[1].quilt) or real(*a))
+    chain = wide_chain(3, 8, 0)
+    randoms = (oracles.random_network(np.random.default_rng(seed), 8, deterministic=0.0) for seed in range(6))
+    for network in (chain, *randoms):
+        name = network.attributes[0]
+        every = {q.quilt: float(bp.max_influence(network, q.quilt, name)) for q in bp.markov_quilts(network, name)}
+        asked.clear()
+        report = bp.influence_report(network, protect=name, limit=2).attributes[0]
+        assert sorted(every.values())[:2] == [row.nats for row in report.quilts]
+        assert report.more == max(0, len(every) - 2)
+        assert all(told > report.quilts[-1].nats for quilt, told in every.items() if quilt not in asked)
+        assert network is not chain or asked == [{"a7"}, {"a6"}]

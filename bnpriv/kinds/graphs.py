@@ -1,0 +1,399 @@
+"""Model classes whose models have graphs of their own: two experts, two graphs.
+
+Every number is that of each model in its own graph. Where one graph must serve all models it is the common graph, in
+which each of them factorizes: docs/claims/graphs.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from bnpriv.bound import FloatArray
+from bnpriv.core.distributions import log_sum_exp
+from bnpriv.core.frozen import ReadOnly
+from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
+from bnpriv.core.influence.finite import (
+    AtLeast,
+    InfluenceRows,
+    budgeted_influence,
+    explain_tables,
+    finite_influence,
+    influence_losses,
+    influence_work,
+    lower_bound,
+)
+from bnpriv.core.influence.losses import Losses
+from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.influence.tree_choice import TreeChoice, tree_choice
+from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork
+from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
+from bnpriv.core.networks.graph import Graph
+from bnpriv.core.networks.model_class import model_class
+from bnpriv.core.secrets import Declared, SecretPair, pairs_of
+from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.kind import NetworkKind
+from bnpriv.kinds.density.influence import two_conditionals
+from bnpriv.kinds.finite import FINITE_KIND
+from bnpriv.kinds.junction.rows import finite_rows
+from bnpriv.kinds.sensitivity import InfluenceGradient, tables_gradient, without_edge
+from bnpriv.render.figures import TwoCurves
+
+# --------------------------------------------------------------------------------------------------
+# One graph in which every model factorizes, and the tables of all models along it.
+# --------------------------------------------------------------------------------------------------
+
+MOST_ORDERS = 8
+"""The most orders of attributes that are tried where the graphs contradict each other on directions."""
+
+
+def common_graph(graphs: Sequence[Graph]) -> Graph:
+    """A graph whose separations hold in all of several graphs over the same nodes.
+
+    Their union, where that has no cycle. Else, in an order of the nodes, each has as parents those before it that in
+    one of the graphs the others before it do not separate from it; of the graphs' own orders the one with the fewest
+    edges.
+
+    Parameters
+    ----------
+    graphs : sequence of Graph
+        At least one.
+
+    Returns
+    -------
+    Graph
+
+    Examples
+    --------
+    >>> common_graph([Graph({"a": (), "b": ("a",), "c": ()}), Graph({"a": (), "b": (), "c": ("a", "b")})]).edges
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    >>> common_graph([Graph({"a": (), "b": ("a",), "c": ("b",)}), Graph({"a": ("b",), "b": ("c",), "c": ()})]).edges
+    (('a', 'b'), ('b', 'c'))
+    """
+    names = tuple(graphs[0].parents)
+    try:
+        return Graph({name: tuple(dict.fromkeys(p for each in graphs for p in each.parents[name])) for name in names})
+    except NetworkError:  # one says a -> b where another says b -> a, at once or along a path
+        orders = list(dict.fromkeys(each.nodes for each in graphs))[:MOST_ORDERS]
+        return min((_along(graphs, order) for order in orders), key=lambda graph: len(graph.edges))
+
+
+def _along(graphs: Sequence[Graph], order: Sequence[str]) -> Graph:
+    """The smallest graph along an order of the nodes whose separations hold in all graphs."""
+    place = {name: k for k, name in enumerate(order)}
+    parents: dict[str, dict[str, None]] = {name: {} for name in order}
+    for graph in graphs:
+        fits = all(place[above] < place[name] for above, name in graph.edges)
+        for k, name in enumerate(order):
+            parents[name] |= dict.fromkeys(graph.parents[name] if fits else graph.frontier(name, order[:k]))
+    return Graph({name: tuple(above) for name, above in parents.items()})
+
+
+class CommonTables(Mapping[str, LogTable]):
+    """The tables of all models along the common graph, each made when it is first asked for."""
+
+    def __init__(self, graph: Graph, members: Sequence[DiscreteNetwork]) -> None:
+        self._graph, self._members, self._made = graph, members, dict[str, LogTable]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._graph.nodes)
+
+    def __len__(self) -> int:
+        return len(self._graph.nodes)
+
+    def __getitem__(self, name: str) -> LogTable:
+        if name not in self._made:
+            self._made[name] = self._joined((name, *self._graph.parents[name]))
+        return self._made[name]
+
+    def _joined(self, family: tuple[str, ...]) -> LogTable:
+        sizes = tuple(len(self._members[0].states[name]) for name in family)
+        cells = math.prod(sizes) * sum(member.models for member in self._members)
+        if cells > MOST_TABLE_CELLS:
+            raise SizeError(
+                f"a table of all models along one graph may have at most {MOST_TABLE_CELLS:,} cells",
+                found=f"{cells:,}, for {family[0]!r} given all that it depends on in any of the graphs",
+                remedy="Ask this of each of network.parts.",
+            )
+        found = [_conditional(member, family) for member in self._members]
+        spread = ((table, (member.models, *sizes)) for table, member in zip(found, self._members, strict=True))
+        values = np.concatenate([np.broadcast_to(table.values, shape) for table, shape in spread])
+        return LogTable(axes=family, values=values, error=max(table.error for table in found))
+
+
+def _conditional(network: DiscreteNetwork, family: tuple[str, ...]) -> LogTable:
+    """The log of P(attribute | others before it), which hold all its parents or all that shields it from the rest."""
+    name, *above = family
+    graph = network.graph
+    if set(graph.parents[name]) <= set(above) and not any(name in graph.ancestral((each,)) for each in above):
+        table = network.tables[name]  # given its parents it is independent of all that is not below it
+        return LogTable(axes=family, values=table.aligned(family), error=table.error)
+    joint = joint_law(network, family)
+    possible = np.isfinite(log_sum_exp(joint.values, 1))[:, np.newaxis]
+    # a row that never occurs may hold any distribution
+    table = LogTable.from_logs(family, np.where(possible, joint.values, 0.0))
+    return replace(table, error=table.error + 2 * joint.error)
+
+
+# --------------------------------------------------------------------------------------------------
+# The class itself: its members, each with the models of one graph.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GraphsNetwork(DiscreteNetwork):
+    """A model class Theta of networks with different edges over the same attributes and states.
+
+    Build it with `bnpriv.model_class`. Its ``graph`` is the common graph: what is separated there is so in every model.
+
+    Parameters
+    ----------
+    members : tuple of DiscreteNetwork
+        In the order of the models, each with the models of one graph; all with the same states in the same order.
+    graph, states, tables, level, models, posterior_draws, reading, forward, unfixed
+        As of `DiscreteNetwork`; `tables` are made from the members.
+    """
+
+    kind = "bnpriv.kinds.graphs:GRAPHS_KIND"
+
+    members: tuple[DiscreteNetwork, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        members = tuple(
+            replace(each, states=self.states, level=self.level, reading=self.reading) for each in self.members
+        )
+        vars(self).update(states=ReadOnly(self.states), members=members, tables=CommonTables(self.graph, members))
+
+    @property
+    def parts(self) -> tuple[DiscreteNetwork, ...]:
+        """The networks of one graph each, with the models in their order."""
+        return self.members
+
+    @property
+    def declared(self) -> tuple[DeclaredNumbers, ...]:
+        """The tables of every model in its own graph as they were declared, for files; empty if they were not."""
+        each = [member.declared for member in self.members]
+        drawn = self.posterior_draws
+        known = all(each) and (drawn is None or drawn.in_file)
+        return tuple(tables for found in each for tables in found) if known else ()
+
+    @property
+    def kind_text(self) -> str:
+        """The kind of network, with its article."""
+        return f"a discrete network with {len({frozenset(member.graph.edges) for member in self.members})} graphs"
+
+    def identity(self) -> bytes:
+        """Bytes of all graphs with their tables, and of their provenance, for a hash."""
+        parts = [repr(("graphs", [member.models for member in self.members])).encode()]
+        parts += [member.identity() for member in self.members]
+        return b"".join([*parts, b"" if self.posterior_draws is None else repr(self.posterior_draws).encode()])
+
+    def same_law(self, other: object, attribute: str) -> bool:
+        """Whether another class has the same graphs, and in each the same table of an attribute."""
+        parts = getattr(other, "parts", ())
+        return len(parts) == len(self.parts) and all(
+            mine.models == theirs.models and mine.same_law(theirs, attribute)
+            for mine, theirs in zip(self.parts, parts, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"GraphsNetwork(attributes={len(self.attributes)}, graphs={len(self.members)}, models={self.models}, "
+            f"level={self.level!r})"
+        )
+
+
+def of_graphs(members: Sequence[DiscreteNetwork]) -> GraphsNetwork:
+    """Networks of different graphs as one class; all have the same states in the same order."""
+    first = members[0]
+    return GraphsNetwork(
+        graph=common_graph([member.graph for member in members]),
+        states=first.states,
+        tables={},
+        level=first.level,
+        models=sum(member.models for member in members),
+        reading=first.reading,
+        members=tuple(members),
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# What columns tell: of each member in its own graph, the largest over all.
+# --------------------------------------------------------------------------------------------------
+
+
+def _influence(
+    network: GraphsNetwork, columns: Iterable[str], protected: str, pairs: Sequence[SecretPair]
+) -> Influence:
+    """The influence per model and pair, each model in its own graph."""
+    asked = asked_columns(network, columns, protected)
+    return _gathered(network, asked, [finite_influence(each, asked, protected, pairs) for each in network.members])
+
+
+def _gathered(network: GraphsNetwork, asked: frozenset[str], found: Sequence[Influence]) -> Influence:
+    first, values = found[0], np.concatenate([each.values for each in found])
+    values.flags.writeable = False
+    model = worst_place(values)[0] if values.size else 0
+    worst = found[_place(network, model)[0]]
+    bounded = next((each for each in found if each.kind != "exact"), first)
+    return replace(
+        first,
+        columns=asked,
+        frontier=network.graph.frontier(first.protected, asked),
+        values=values,
+        error=max(each.error for each in found),
+        kind=bounded.kind,
+        pair=worst.pair,
+        model=model if worst.pair is not None else 0,
+        network=network,
+        details=tuple(found),
+        assignment=worst.assignment,
+        how=bounded.how,
+        too_large=" and ".join(dict.fromkeys(each.too_large for each in found if each.too_large)),
+    )
+
+
+def _place(network: GraphsNetwork, model: int) -> tuple[int, int]:
+    """The place of the member that holds a model, and the model's index in it."""
+    ends = np.cumsum([member.models for member in network.members])
+    place = int(np.searchsorted(ends, model, side="right"))
+    return place, model - int(ends[place]) + network.members[place].models
+
+
+def _worst(influence: Influence) -> Influence:
+    """The influence in the member that attains it."""
+    place, _ = _place(cast(GraphsNetwork, influence.network), influence.model)
+    return cast("tuple[Influence, ...]", influence.details)[place]
+
+
+def _losses(influence: Influence) -> Losses:
+    """The losses of all members, with empty cells where one has fewer.
+
+    Raises
+    ------
+    SizeError
+        If those of a member would have too many cells.
+    """
+    each = [influence_losses(found) for found in cast("tuple[Influence, ...]", influence.details)]
+    most = max(losses.ratios.shape[2] for losses in each)
+
+    def padded(cells: FloatArray) -> FloatArray:
+        return np.pad(cells, ((0, 0), (0, 0), (0, most - cells.shape[2])))
+
+    return Losses(
+        ratios=np.concatenate([padded(losses.ratios) for losses in each]),
+        masses=np.concatenate([padded(losses.masses) for losses in each]),
+        possible=np.concatenate([losses.possible for losses in each]),
+    )
+
+
+def _explain(influence: Influence) -> str:
+    """The most telling assignment in words, in the graph of the model under which it is."""
+    place = _place(cast(GraphsNetwork, influence.network), influence.model)[0]
+    found = explain_tables(_worst(influence))
+    where = f"Model {influence.model}, in graph {place + 1} of {len(influence.details)}:"
+    return found if influence.pair is None else f"{where}\n{found}"
+
+
+def _work(
+    network: GraphsNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair]
+) -> tuple[int, int]:
+    found = [influence_work(each, each.graph.frontier(protected, border), protected, pairs) for each in network.members]
+    kept = all(losses for _, losses in found)
+    return sum(cells for cells, _ in found), sum(losses for _, losses in found) if kept else 0
+
+
+def _budgeted(
+    network: GraphsNetwork, border: tuple[str, ...], protected: str, pairs: Sequence[SecretPair], most_work: int
+) -> tuple[Influence, int]:
+    found = [
+        budgeted_influence(each, each.graph.frontier(protected, border), protected, pairs, most_work)
+        for each in network.members
+    ]
+    return _gathered(network, frozenset(border), [each for each, _ in found]), sum(cells for _, cells in found)
+
+
+def _rows(network: GraphsNetwork, chosen: Mapping[str, Declared | None], workers: int | None) -> InfluenceRows:
+    """The largest over the members; a secret that is impossible in one of them is no constraint there alone."""
+    found = [finite_rows(member, chosen, workers) for member in network.members]
+    # of a member where no secret of an attribute is possible there is no number
+    values = np.full_like(found[0].values, np.nan)
+    for member, each in zip(network.members, found, strict=True):  # whose attributes come in another order
+        values = np.fmax(values, each.values[:, [member.attributes.index(name) for name in network.attributes]])
+    touched = {name for each in found for name in (*each.refused, *each.dropped)}
+    refused = {name: why for name, why in found[0].refused.items() if all(name in each.refused for each in found)}
+    dropped = {
+        name: [f"{pair} in model {model}" for pair, model in alone.dropped]
+        for name in found[0].protected
+        if name in touched and name not in refused
+        for alone in [influence_of(network, (), name, pairs_of(network, name, chosen[name]))]
+    }
+    return InfluenceRows(protected=found[0].protected, values=values, refused=refused, dropped=dropped)
+
+
+def _lower_bound(
+    network: GraphsNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
+) -> AtLeast:
+    place, model = _place(network, model)
+    return lower_bound(network.members[place], protected, pair, model, columns)
+
+
+def _tree_choice(
+    network: GraphsNetwork, protected: str, pair: Any, model: int, costs: Mapping[str, float], most: float
+) -> TreeChoice | None:
+    place, model = _place(network, model)
+    return tree_choice(network.members[place], protected, pair, model, costs, most)
+
+
+def _gradient(influence: Influence) -> InfluenceGradient | Refusal:
+    return tables_gradient(_worst(influence))
+
+
+def _conditionals(influence: Influence, column: str) -> TwoCurves:
+    return two_conditionals(_worst(influence), column)
+
+
+def _edge_removal(network: GraphsNetwork) -> Callable[[str, str], DiscreteNetwork]:
+    """From the ends of an edge to the class in which no model has it, in whatever direction."""
+
+    def without(parent: str, child: str) -> DiscreteNetwork:
+        ends = {(parent, child), (child, parent)}
+        cut: list[DiscreteNetwork] = []
+        for member in network.members:
+            found = next((edge for edge in member.graph.edges if edge in ends), None)
+            cut.append(member if found is None else without_edge(member, *found))
+        return model_class(cut)
+
+    return without
+
+
+def _edges(network: GraphsNetwork) -> dict[tuple[str, str], int]:
+    """Every edge of a member, with the number of models that have it."""
+    found: dict[tuple[str, str], int] = {}
+    for member in network.members:
+        for edge in member.graph.edges:
+            found[edge] = found.get(edge, 0) + member.models
+    return found
+
+
+GRAPHS_KIND = NetworkKind(
+    **vars(FINITE_KIND)
+    | {
+        "influence": _influence,
+        "losses": _losses,
+        "explain": _explain,
+        "conditional": _conditionals,
+        "work": _work,
+        "budgeted": _budgeted,
+        "rows": _rows,
+        "lower_bound": _lower_bound,
+        "tree_choice": _tree_choice,
+        "gradient": _gradient,
+        "edge_removal": _edge_removal,
+        "edges": _edges,
+    }
+)

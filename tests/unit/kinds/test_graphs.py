@@ -1,0 +1,241 @@
+"""Model classes with several graphs, against sums over all states of each model in its own graph."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import bnpriv as bp
+import bnpriv.kinds.graphs as graphs_module
+from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.graph import Graph
+from tests import oracles
+from tests.seeds import seeds
+
+STATES = {"x": ["no", "yes"], "y": ["no", "yes"], "z": ["no", "yes"]}
+
+
+def member(rng: np.random.Generator, names: list[str], *, models: int = 1, zeros: float = 0.1) -> DiscreteNetwork:
+    """A random network over attributes of two states: its own order, edges and order of states."""
+    order = [str(name) for name in rng.permutation(names)]
+    parents = {name: [above for above in order[:k] if rng.random() < 0.5] for k, name in enumerate(order)}
+    tables = {}
+    for name in names:
+        shape = (models,) + (2,) * len(parents[name])
+        table = rng.dirichlet([1.0, 1.0], size=shape)
+        table[rng.random(shape) < zeros] = [1.0, 0.0]
+        tables[name] = np.moveaxis(table, -1, 1)
+    states = {name: [str(state) for state in rng.permutation(["no", "yes"])] for name in names}
+    return bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level="parameters")
+
+
+def members(rng: np.random.Generator) -> list[DiscreteNetwork]:
+    names = [f"v{k}" for k in range(int(rng.integers(3, 6)))]
+    return [member(rng, names, models=int(rng.integers(1, 3))) for _ in range(int(rng.integers(2, 4)))]
+
+
+def exact_joint(network: DiscreteNetwork, model: int) -> dict[tuple[tuple[str, str], ...], Fraction]:
+    """The joint law in fractions, cells named by attributes and states, by multiplying the declared tables out."""
+    names, law = sorted(network.attributes), {}
+    declared = network.declared[model]
+    for cell in product(*(network.states[name] for name in names)):
+        at = {name: network.states[name].index(state) for name, state in zip(names, cell, strict=True)}
+        p = Fraction(1)
+        for name in names:
+            column = declared[name][(slice(None), *(at[parent] for parent in network.graph.parents[name]))]
+            exact = [Fraction(float(each)) for each in column]
+            p *= exact[at[name]] / sum(exact)
+        law[tuple(zip(names, cell, strict=True))] = p
+    return law
+
+
+def exact_influence(network: DiscreteNetwork, model: int, seen: set[str], protected: str, pair) -> float:
+    """The largest log ratio by the definition; -inf where the pair is no constraint."""
+    sides: list[dict[tuple, Fraction]] = [{}, {}]
+    for cell, p in exact_joint(network, model).items():
+        at = dict(cell)
+        for side, secret in zip(sides, (pair.first, pair.second), strict=True):
+            if at[protected] in secret:
+                key = tuple(at[name] for name in sorted(seen))
+                side[key] = side.get(key, Fraction(0)) + p
+    first, second = sides
+    if not (sum(first.values()) and sum(second.values())):
+        return -math.inf
+    given = [{key: p / sum(side.values()) for key, p in side.items()} for side in sides]
+    ratios = [math.inf if not given[1][key] else p / given[1][key] for key, p in given[0].items() if p]
+    return max(0.0, math.inf if math.inf in ratios else math.log(max(ratios)))
+
+
+def every_model(networks: list[DiscreteNetwork]) -> list[tuple[DiscreteNetwork, int]]:
+    return [(network, model) for network in networks for model in range(network.models)]
+
+
+def influences_hold(rng: np.random.Generator) -> bool:
+    """Whether all influences of a random class are those of its models, within their error."""
+    networks = members(rng)
+    theta = bp.model_class(networks)
+    names = sorted(theta.attributes)
+    protected = str(rng.choice(names))
+    others = [name for name in names if name != protected]
+    seen = {str(name) for name in rng.choice(others, size=int(rng.integers(1, len(others) + 1)), replace=False)}
+    found = bp.max_influence(theta, seen, protected)
+    for row, (network, model) in zip(found.values, every_model(networks), strict=True):
+        for told, pair in zip(row, found.pairs, strict=True):
+            true = exact_influence(network, model, seen, protected, pair)
+            if not (told == true or true <= told <= true + 4 * found.error + 1e-12):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("seed", seeds(20, slow=200))
+def test_influences_are_those_of_each_model_in_its_own_graph(seed: int) -> None:
+    assert influences_hold(np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("seed", seeds(10, slow=100))
+def test_the_matrix_is_the_largest_over_the_models(seed: int) -> None:
+    networks = members(np.random.default_rng(100 + seed))
+    theta = bp.model_class(networks)
+    matrix = bp.influence_matrix(theta)
+    for protected, name in product(theta.attributes, theta.attributes):
+        told = float(matrix.loc[protected, name])
+        if name == protected or np.isnan(told):
+            continue
+        true = max(
+            exact_influence(network, model, {name}, protected, pair)
+            for network, model in every_model(networks)
+            for pair in bp.max_influence(theta, {name}, protected).pairs
+        )
+        assert true <= told or told == true
+        assert told <= true + 1e-9 or math.isinf(true)
+
+
+@pytest.mark.parametrize("seed", seeds(20, slow=200))
+def test_the_common_graph_separates_only_what_every_graph_does(seed: int) -> None:
+    networks = members(np.random.default_rng(200 + seed))
+    theta = bp.model_class(networks)
+    names = sorted(theta.attributes)
+    for one, other in product(names, names):
+        rest = [name for name in names if name not in (one, other)]
+        for given in ([name for name, kept in zip(rest, kept, strict=True) if kept] for kept in subsets(rest)):
+            if one != other and nx.is_d_separator(theta.graph.directed, {one}, {other}, set(given)):
+                assert all(nx.is_d_separator(each.graph.directed, {one}, {other}, set(given)) for each in networks)
+
+
+def subsets(names: list[str]):
+    return product((False, True), repeat=len(names))
+
+
+@pytest.mark.parametrize("seed", seeds(20, slow=100))
+def test_tables_along_the_common_graph_multiply_to_the_law_of_each_model(seed: int) -> None:
+    networks = members(np.random.default_rng(300 + seed))
+    theta = bp.model_class(networks)
+    names = sorted(theta.attributes)
+    for k, (network, model) in enumerate(every_model(networks)):
+        law = oracles.joint(theta, k)  # multiplies theta.probabilities out
+        mine = {
+            tuple(sorted(zip(theta.attributes, cell, strict=True))): law[index]
+            for index in np.ndindex(law.shape)
+            for cell in [tuple(theta.states[name][i] for name, i in zip(theta.attributes, index, strict=True))]
+        }
+        own = np.exp(joint_law(theta, tuple(names)).values[k])
+        for cell, p in exact_joint(network, model).items():
+            assert mine[cell] == pytest.approx(float(p), abs=1e-12)
+            at = tuple(theta.states[name].index(state) for name, state in cell)
+            assert own[at] == pytest.approx(float(p), abs=1e-14)
+
+
+def output_holds(rng: np.random.Generator, mechanism) -> bool:
+    """Whether a release keeps its epsilon under every model, by the exact law of the noisy answer."""
+    networks = members(rng)
+    theta = bp.model_class(networks)
+    names = sorted(theta.attributes)
+    protected = str(rng.choice(names))
+    schema = bp.Schema(records=1, columns={name: bp.Integer(0, 1) for name in names})
+    framework = bp.DistributionalAttributePrivacy(theta, schema, {protected: None}, source="a random draw")
+    if isinstance(influences(framework), bp.errors.Refusal):
+        return True
+    queried = [str(name) for name in rng.choice(names, size=min(3, len(names)), replace=False)]
+    query = bp.linear({name: float(rng.choice([-2.0, 0.5, 1.0])) for name in queried})
+    epsilon = float(rng.uniform(0.2, 3))
+    scale = mechanism.calibrate(framework, query, epsilon=epsilon).scale
+    emission = {name: np.eye(2) if rng.random() < 0.5 else rng.dirichlet([1, 1], size=2) for name in queried}
+    for network in networks:
+        # a model of its own; the states of its file may come in another order
+        alone = replace(framework, network=network)
+        place = {name: [theta.states[name].index(s) for s in network.states[name]] for name in queried}
+        given = {name: emission[name][place[name]] for name in queried}
+        case = oracles.Case(framework=alone, query=query, epsilon=epsilon, emission=given)
+        if oracles.output_epsilon(case, scale) > epsilon * (1 + 1e-9):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", seeds(15, slow=300))
+def test_no_model_sees_more_than_epsilon_at_the_released_scale(seed: int) -> None:
+    rng = np.random.default_rng(400 + seed)
+    assert output_holds(rng, bp.MarkovQuiltMechanism())
+
+
+@pytest.mark.parametrize("seed", seeds(10, slow=100))
+def test_the_scale_is_the_largest_of_the_parts(seed: int) -> None:
+    """No quilt of a model's own graph is lost, and nothing is added."""
+    rng = np.random.default_rng(500 + seed)
+    networks = members(rng)
+    theta = bp.model_class(networks)
+    names = sorted(theta.attributes)
+    schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in names})
+    query = bp.linear({name: float(rng.choice([-1.0, 0.5, 2.0])) for name in names[1:]})
+    frameworks = [
+        bp.DistributionalAttributePrivacy(network, schema, {names[0]: None}, source="a random draw")
+        for network in (theta, *networks)
+    ]
+    if any(isinstance(influences(framework), bp.errors.Refusal) for framework in frameworks):
+        return
+    whole, *alone = (bp.MarkovQuiltMechanism().calibrate(each, query, epsilon=1.5).scale for each in frameworks)
+    assert whole == pytest.approx(max(alone), rel=1e-9)
+
+
+def killed(holds, count: int = 200) -> bool:
+    """Whether a search over random classes finds what does not hold."""
+    return any(not holds(np.random.default_rng(600 + seed)) for seed in range(count))
+
+
+def test_ignoring_all_graphs_but_the_first_is_found(monkeypatch) -> None:
+    real = graphs_module._gathered
+
+    def of_the_first(network, asked, found):
+        others = (replace(each, values=0 * each.values + found[0].values[:1]) for each in found[1:])
+        return real(network, asked, [found[0], *others])
+
+    monkeypatch.setattr(graphs_module, "_gathered", of_the_first)
+    assert killed(influences_hold)
+    assert killed(lambda rng: output_holds(rng, bp.MarkovQuiltMechanism()))
+
+
+def test_models_asked_in_the_graph_of_another_one_are_found(monkeypatch) -> None:
+    real = Graph.frontier
+
+    def lost(self: Graph, source: str, names) -> tuple[str, ...]:
+        return real(self, source, names)[:1]
+
+    monkeypatch.setattr(Graph, "frontier", lost)
+    assert killed(influences_hold)
+
+
+def test_attributes_in_the_order_of_another_network_are_found(monkeypatch) -> None:
+    monkeypatch.setattr(
+        "bnpriv.core.networks.model_class._aligned",
+        lambda network, table, axes, first: np.broadcast_to(
+            table.aligned(axes), (network.models, *table.aligned(axes).shape[1:])
+        ),
+    )
+    assert killed(influences_hold)
