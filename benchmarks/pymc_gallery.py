@@ -182,7 +182,7 @@ def rows(name: str, *, kept: bool = False) -> list[list[str]]:
     return found
 
 
-REFUSED = frozenset({"survival_with_potential"})
+REFUSED = frozenset[str]()
 """Models that PyMC samples, and that are not read at all."""
 
 LATE = f"took longer than {MOST_SECONDS:g} s, which was not told"
