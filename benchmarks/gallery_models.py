@@ -494,7 +494,7 @@ def rugby() -> Any:
     return model
 
 
-@gallery("average[4]", ((0.2, 0.28), (0.28, 0.36)), "hits", bp.Integer(0, 45), 18)
+@gallery("average[4]", ((0.1, 0.27), (0.27, 0.5)), "hits", bp.Integer(0, 45), 18)
 def baseball() -> Any:
     random = data()
     with pm.Model(coords={"player": range(18)}) as model:
@@ -531,7 +531,7 @@ def mediation() -> Any:
     return model
 
 
-@gallery("uplift", ((-0.3, 0.0), (0.0, 0.3)), "bought", bp.Integer(0, 1), 400)
+@gallery("uplift", ((0.0, 0.2), (0.2, 0.6)), "bought", bp.Integer(0, 1), 400)
 def uplift() -> Any:
     random, shown = data(), np.arange(400) % 4 == 0
     with pm.Model() as model:
