@@ -384,6 +384,174 @@ def coal_switch() -> Any:
     return disasters()
 
 
+# --------------------------------------------------------------------------------------------------
+# What is drawn by a function of the user's, cut off, or in two parts.
+# --------------------------------------------------------------------------------------------------
+
+
+def g_and_k(rng: np.random.Generator, mid: Any, skew: Any, size: Any = None) -> Any:
+    """Return numbers of the g-and-k distribution, which is known by its quantiles alone."""
+    z = rng.normal(size=size)
+    return mid + (1 + 0.8 * np.tanh(skew * z / 2)) * (1 + z**2) ** 0.3 * z
+
+
+@gallery("mid", ((2.0, 3.0), (3.0, 4.0)), "y", bp.Real(-10, 30), 100)
+def quantiles_alone() -> Any:
+    found = g_and_k(data(), 3.0, 2.0, 100)
+    with pm.Model() as model:
+        pm.Simulator(
+            "y", g_and_k, pm.Normal("mid", 3, 1), pm.Uniform("skew", 0, 4), sum_stat="sort", epsilon=1, observed=found
+        )
+    return model
+
+
+WEEKS = 12
+
+
+def hares_and_lynxes(rng: np.random.Generator, births: Any, hunts: Any, size: Any = None) -> Any:
+    """Return numbers of prey and predators by week: whole animals are born, eaten and die at random."""
+    births, hunts = np.ravel(births)[0], np.ravel(hunts)[0]  # PyMC passes them with the axes of size
+    found, prey, hunters = np.empty((WEEKS, 2)), 60.0, 20.0
+    for week in range(WEEKS):
+        found[week] = prey, hunters
+        born, eaten, died = rng.poisson((births * prey, hunts * prey * hunters, 0.3 * hunters))
+        prey, hunters = max(prey + born - eaten, 0.0), max(hunters + 0.4 * eaten - died, 0.0)
+    return found
+
+
+@gallery("births", ((0.2, 0.3), (0.3, 0.4)), "animals[0]", bp.Real(0, 400), WEEKS)
+def lotka_volterra() -> Any:
+    found = hares_and_lynxes(data(), 0.3, 0.012)
+    with pm.Model() as model:
+        births, hunts = pm.HalfNormal("births", 0.4), pm.TruncatedNormal("hunts", 0.012, 0.004, lower=0)
+        pm.Simulator("animals", hares_and_lynxes, births, hunts, epsilon=10, observed=found)
+    return model
+
+
+def folded_logp(value: Any, mid: Any, sd: Any) -> Any:
+    """Return the log density of the absolute value of a normal number."""
+    one, other = (pm.logp(pm.Normal.dist(mid, sd), each) for each in (value, -value))
+    return pt.switch(pt.lt(value, 0), -np.inf, pt.logaddexp(one, other))
+
+
+@gallery("mid", ((0.0, 1.0), (1.0, 2.0)), "away", bp.Real(0, 20), 120)
+def distances_by_a_function() -> Any:
+    with pm.Model() as model:
+        mid, sd = pm.HalfNormal("mid", 2), pm.HalfNormal("sd", 2)
+        pm.CustomDist(
+            "away",
+            mid,
+            sd,
+            logp=folded_logp,
+            random=lambda mid, sd, rng=None, size=None: abs(rng.normal(mid, sd, size)),
+            observed=abs(data().normal(1, 2, 120)),
+        )
+    return model
+
+
+@gallery("psi", ((0.4, 0.5), (0.5, 0.6)), "visits", bp.Integer(0, 40), 200)
+def hurdle_counts() -> Any:
+    random = data()
+    with pm.Model() as model:
+        psi, mu = pm.Beta("psi", 2, 2), pm.Gamma("mu", 2, 0.5)
+        found = (random.random(200) < 0.5) * (1 + random.poisson(3, 200))
+        pm.HurdlePoisson("visits", psi, mu, observed=found)
+    return model
+
+
+@gallery("level", ((0.5, 1.0), (1.0, 1.5)), "rain", bp.Real(0, 60), 180)
+def hurdle_rain() -> Any:
+    random, summer = data(), np.tile([0.0, 1.0], 90)
+    with pm.Model() as model:
+        psi, shape = pm.Beta("psi", 3, 3), pm.Gamma("shape", 4, 3)
+        mean = pm.math.exp(pm.Normal("level", 1, 0.5) - pm.HalfNormal("drier", 0.5) * summer)
+        found = (random.random(180) < 0.4) * random.gamma(1.3, 2 - summer)
+        pm.HurdleGamma("rain", psi=psi, alpha=shape, beta=shape / mean, observed=found)
+    return model
+
+
+@gallery("slope", ((0.0, 0.5), (0.5, 1.0)), "y", bp.Real(0, 5), 150)
+def truncated_regression() -> Any:
+    random, x = data(), np.linspace(-2, 2, 150)
+    with pm.Model() as model:
+        slope, level, sd = pm.Normal("slope", 0, 1), pm.Normal("level", 1, 1), pm.HalfNormal("sd", 1)
+        found = np.clip(random.normal(1 + 0.6 * x, 0.8), 0.01, 4.99)
+        pm.Truncated("y", pm.Normal.dist(level + slope * x, sd), lower=0, upper=5, observed=found)
+    return model
+
+
+@gallery("size", ((1.5, 2.5), (2.5, 3.5)), "claim", bp.Real(1, 60), 100)
+def claims_above_a_deductible() -> Any:
+    with pm.Model() as model:
+        size, shape = pm.Gamma("size", 4, 1.5), pm.Gamma("shape", 4, 3)
+        law = pm.Gamma.dist(alpha=shape, beta=shape / size)
+        pm.Truncated("claim", law, lower=1, observed=1 + data().exponential(3, 100))
+    return model
+
+
+@gallery("treated", ((-1.0, -0.4), (-0.4, 0.2)), "roaches", bp.Integer(0, 200), 160)
+def zero_inflated_negative_binomial() -> Any:
+    random, treated = data(), np.tile([0.0, 1.0], 80)
+    with pm.Model() as model:
+        psi, spread = pm.Beta("psi", 4, 2), pm.Exponential("spread", 1)
+        mean = pm.math.exp(pm.Normal("level", 2.5, 0.7) + pm.Normal("treated", 0, 0.7) * treated)
+        found = (random.random(160) < 0.7) * random.negative_binomial(1, 1 / (1 + 12 * np.exp(-0.5 * treated)))
+        pm.ZeroInflatedNegativeBinomial("roaches", psi, mean, spread, observed=found)
+    return model
+
+
+@gallery("north", ((-0.5, 0.0), (0.0, 0.5)), "wind", bp.Real(-3.15, 3.15), 120)
+def wind_directions() -> Any:
+    with pm.Model() as model:
+        north, narrow = pm.VonMises("north", 0, 1), pm.Gamma("narrow", 3, 1)
+        pm.VonMises("wind", north, narrow, observed=data().vonmises(0.1, 2, 120))
+    return model
+
+
+@gallery("lean", ((0.0, 1.5), (1.5, 3.0)), "log_price", bp.Real(-8, 12), 150)
+def skewed_prices() -> Any:
+    with pm.Model() as model:
+        mid, sd, lean = pm.Normal("mid", 0, 1), pm.HalfNormal("sd", 1), pm.Normal("lean", 0, 2)
+        pm.SkewNormal("log_price", mu=mid, sigma=sd, alpha=lean, observed=data().gumbel(0, 1, 150))
+    return model
+
+
+@gallery("slope", ((1.0, 2.0), (2.0, 3.0)), "y", bp.Real(-20, 25), 100)
+def robust_regression() -> Any:
+    random, x = data(), np.linspace(0, 1, 100)
+    with pm.Model(coords={"place": range(100)}) as model:
+        line = pm.Normal("level", 1, 2) + pm.Normal("slope", 2, 2) * pm.Data("x", x, dims="place")
+        found = 1 + 2 * x + 0.5 * random.standard_t(2, 100)
+        freedom = pm.Gamma("freedom", 2, 0.1)
+        pm.StudentT("y", freedom, line, sigma=pm.HalfNormal("sd", 1), observed=found, dims="place")
+    return model
+
+
+def lattice(side: int) -> np.ndarray:
+    """Return which fields of a square board touch."""
+    row = np.eye(side, k=1, dtype=int) + np.eye(side, k=-1, dtype=int)
+    one = np.eye(side, dtype=int)
+    return np.kron(row, one) + np.kron(one, row)
+
+
+@gallery("level", ((0.5, 1.0), (1.0, 1.5)), "cases", bp.Integer(0, 60), 36)
+def neighbours() -> Any:
+    with pm.Model(coords={"district": range(36)}) as model:
+        level, precise = pm.Normal("level", 1, 0.7), pm.Gamma("precise", 4, 2)
+        near = pm.CAR("near", mu=np.zeros(36), W=lattice(6), alpha=0.9, tau=precise, dims="district")
+        pm.Poisson("cases", pm.math.exp(level + near), observed=data().poisson(3, 36), dims="district")
+    return model
+
+
+@gallery("level", ((0.5, 1.0), (1.0, 1.5)), "cases", bp.Integer(0, 60), 36)
+def neighbours_improper() -> Any:
+    with pm.Model(coords={"district": range(36)}) as model:
+        level, spread = pm.Normal("level", 1, 0.7), pm.HalfNormal("spread", 0.5)
+        near = pm.ICAR("near", W=lattice(6), dims="district")
+        pm.Poisson("cases", pm.math.exp(level + spread * near), observed=data().poisson(3, 36), dims="district")
+    return model
+
+
 # -- hierarchies that are computed: what is secret is a Deterministic
 
 
@@ -462,7 +630,7 @@ def rat_tumours_with_potential() -> Any:
     return model
 
 
-@gallery("a", ((1.0, 2.0), (2.0, 3.0)), "ill", bp.Integer(0, 50), 20)
+@gallery("a", ((0.5, 2.5), (2.5, 8.0)), "ill", bp.Integer(0, 50), 20)
 def rat_tumours() -> Any:
     """The same prior by the numbers in which it is even: the mean, and one over the root of the sum."""
     with pm.Model() as model:

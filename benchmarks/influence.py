@@ -4,7 +4,8 @@ The networks are those inside pgmpy and 97 of the R package bnRep, whose file ``
 ``BNPRIV_PUBLISHED_NETWORKS``, then in ``../shared/data/bnrep`` beside the project. pyAgrum gets the same doubles, and
 makes one propagation for each state of each attribute; pgmpy eliminates variables for each state and column. Where a
 whole matrix would take them longer than ``--seconds``, rows (or queries) are drawn at random and the rest is
-extrapolated: such times are marked by ~. ``--plot FILE`` draws the cost of chains, trees and grids against their size.
+extrapolated: such times are marked by ~. ``--plot FILE`` draws the cost of chains, trees and grids against their
+size; ``--reports`` times a report of every attribute instead.
 """
 
 from __future__ import annotations
@@ -100,6 +101,20 @@ def seconds_of(work: Callable[[], object]) -> float:
         if best > 1:
             break
     return best
+
+
+def report_line(name: str, network: bp.DiscreteNetwork) -> str:
+    """Return the processor time of a report of the attribute with most states, and of the slowest of the others."""
+    bp.influence_report(bp.example("student"))  # imports are not counted
+    found: list[tuple[float, int, str]] = []
+    for protected in sorted(network.attributes, key=lambda each: -len(network.states[each])):
+        started = time.process_time()
+        bp.influence_report(replace(network), protect=protected)
+        found.append((time.process_time() - started, len(network.states[protected]), protected))
+    shown = "".join(
+        f"{seconds:>9.2f} s  {protected[:16]:<17}{states:>3}" for seconds, states, protected in (found[0], max(found))
+    )
+    return f"{name:<16}{len(found):>6}{sum(seconds for seconds, *_ in found):>9.2f} s{shown}"
 
 
 class Agrum:
@@ -325,11 +340,18 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=10**6, help="leave out networks of more attributes")
     parser.add_argument("--seconds", type=float, default=20, help="after which the others are extrapolated")
     parser.add_argument("--alone", action="store_true", help="run only bnpriv")
+    parser.add_argument("--reports", action="store_true", help="time reports of every attribute instead")
     parser.add_argument("--plot", type=Path, help="draw chains, trees and grids into this file")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = None if options.only is None else set(options.only.split(","))
     results: list[Result] = []
+    if options.reports:
+        print(f"{'network':<16}{'nodes':>6}{'all of them':>11}{'most states':>23}{'slowest':>27}")
+        for name, network in bundled():
+            if (wanted is None or name in wanted) and len(network.attributes) <= options.most:
+                print(report_line(name, network), flush=True)
+        return 0
     print(
         f"{'network':<24}{'nodes':>6}{'bnpriv, ms':>12}{'pyAgrum, ms':>16}{'times':>10}{'pgmpy, times':>14}{'away':>9}"
     )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bnpriv.io.networks.files import read_network
     from bnpriv.io.framework_file import read_framework, read_queries
     from bnpriv.io.pgmpy import from_pgmpy
+    from bnpriv.io.pyagrum import from_pyagrum
     from bnpriv.io.pymc.read import from_pymc
     from bnpriv.io.starter.start import start
 
@@ -112,6 +113,7 @@ __all__ = [
     "example_data",
     "from_differential_privacy",
     "from_pgmpy",
+    "from_pyagrum",
     "from_pymc",
     "histogram",
     "influence_matrix",

@@ -512,6 +512,9 @@ Strength = Annotated[
     float | None,
     typer.Option("--strength", metavar="F", help="Without a public table: by how many times an edge can move odds."),
 ]
+Graphs = Annotated[
+    int, typer.Option("--graphs", metavar="N", help="Look for a graph in each of so many resamples of PUBLIC.", min=1)
+]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", metavar="FILE", help="A network that is there, in the folder of the output.")
 ]
@@ -547,6 +550,7 @@ def init(
     learn: Learn = None,
     edges: Edges = None,
     strength: Strength = None,
+    graphs: Graphs = 1,
     network: NetworkFile = None,
     public: Public = None,
     codebook: Codebook = None,
@@ -570,6 +574,7 @@ def init(
             learn=learn,
             edges=edges,
             strength=strength,
+            graphs=graphs,
             network=network,
             public=public,
             codebook=codebook,

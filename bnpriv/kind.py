@@ -117,6 +117,10 @@ class NetworkKind(Overrides):
         """The edges of the models, each with the number of models that have it."""
         return dict.fromkeys(network.graph.edges, network.models)
 
+    def graph_of(self, network: Any, model: int) -> Any:
+        """The graph of one model."""
+        return network.graph
+
     # what columns tell
 
     def influence(self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any]) -> Any:

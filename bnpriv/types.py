@@ -39,6 +39,7 @@ from bnpriv.tables.private_table.open_columns import OpenColumns, OpenTable
 from bnpriv.tables.private_table.plan import TablePlan
 from bnpriv.tables.private_table.private_table import PrivateTable
 from bnpriv.tables.readings import Dialect
+from bnpriv.views.report.network import RankedQuilts
 from bnpriv.views.report.report import InfluenceReport
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "PrivateTable",
     "PublicComparison",
     "Query",
+    "RankedQuilts",
     "Rehearsal",
     "Release",
     "SecretPair",

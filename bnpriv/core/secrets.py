@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
@@ -18,7 +17,7 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, Crosstab, Difference, Histogram, Linear, Mean, Proportion, Total
-from bnpriv.errors import QueryError, SecretError
+from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
 
@@ -774,8 +773,7 @@ def by_own_names(network: Network, query: Query, declared: Collection[str] = ())
     own = {name: network.reading.own_name(name) for name in query.columns if name not in declared}
     renamed: Query = query
     if any(name != found for name, found in own.items()):
-        with suppress(QueryError):
-            renamed = service("query.renamed")(query, own)
+        renamed = service("query.renamed")(query, own)
     return renamed
 
 

@@ -366,11 +366,21 @@ def _as_draws(part: TomlTable, models: DiscreteNetwork, draws: int) -> DiscreteN
             remedy="Leave one of them out.",
             key="within",
         )
-    said = part.section("posterior", ("source", "prior", "records"))
+    said = part.section("posterior", ("source", "prior", "records", "graphs"))
     prior = said.string("prior") if "prior" in said.values else ""
     told = said.values.get("records")
     records = None if told is None else whole("records of [network.posterior]", told, error=FrameworkError)
-    facts = Posterior(source=said.string("source"), prior=prior, draws=draws, in_file=True, records=records)
+    resamples = said.values.get("graphs")
+    graphs = None if resamples is None else whole("graphs of [network.posterior]", resamples, error=FrameworkError)
+    facts = Posterior(
+        source=said.string("source"),
+        prior=prior,
+        draws=draws,
+        independent=graphs is None,
+        in_file=True,
+        records=records,
+        graphs=graphs,
+    )
     return replace(models, posterior_draws=facts)
 
 

@@ -14,12 +14,12 @@ from bnpriv.bound import FloatArray
 from bnpriv.checks import text
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, NumberLaw
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Binned, Categorical, Inside, Integer, Real, State
-from bnpriv.core.distributions import SUM_TOLERANCE
 from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
+from bnpriv.core.networks.declared import FLOAT_NOISE
 from bnpriv.core.networks.discrete import DiscreteNetwork, FiniteNetwork, IntervalNetwork
 from bnpriv.core.queries.asked import as_query
 from bnpriv.core.queries.base import Query
@@ -157,7 +157,7 @@ def _of_tables(
     section = toml_section(["network"], values | more)
     drawn = network.posterior_draws
     if drawn is not None:
-        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records}
+        said = {"source": drawn.source, "prior": drawn.prior or None, "records": drawn.records, "graphs": drawn.graphs}
         known = {key: value for key, value in said.items() if value is not None}
         section += "\n\n" + toml_section(["network", "posterior"], known)
     return NetworkPart(section, texts)
@@ -175,7 +175,7 @@ def _in_texts(table: WrittenTable, whole: Sequence[str]) -> WrittenTable:
 def _is_rough(tables: WrittenTables) -> bool:
     """Whether a sum is further from 1 than is read without leave."""
     with np.errstate(invalid="ignore"):
-        return any(bool((np.abs(table.numbers.sum(axis=0) - 1) > SUM_TOLERANCE).any()) for table in tables)
+        return any(bool((np.abs(table.numbers.sum(axis=0) - 1) > FLOAT_NOISE).any()) for table in tables)
 
 
 def _per_model(numbers: FloatArray) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -331,19 +332,17 @@ def parse_query(text: str) -> Query:
 
 
 def renamed(query: Query, names: Mapping[str, str]) -> Query:
-    """Return a query with other names of columns.
-
-    Raises
-    ------
-    QueryError
-        If it has no text, as one that is a function.
+    """Return a query with other names of columns; one that its text does not tell, such as a function, as it is.
 
     Examples
     --------
     >>> str(renamed(parse_query("mean(score[0])"), {"score[0]": "score[algebra]"}))
     'mean(`score[algebra]`)'
     """
-    return _Parser(str(query), names).whole()
+    with suppress(QueryError):
+        if _Parser(str(query), {}).whole() == query:
+            return _Parser(str(query), names).whole()
+    return query
 
 
 def _words(text: str, start: int, end: int) -> list[Token]:

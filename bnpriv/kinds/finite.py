@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +23,15 @@ def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
     return bool(np.all((logs == 0) | np.isneginf(logs)))
 
 
+def unfixed_protecting(network: Any, protected: Iterable[object]) -> Any:
+    """Return the network in which nothing is fixed, with protected functions of parameters, if there is one."""
+    return None if network.unfixed is None else network.unfixed.protecting(protected)
+
+
 FINITE_KIND = NetworkKind(
     exact_tables=True,
     forward=attrgetter("forward"),
-    unfixed=lambda network, protected: network.unfixed and network.unfixed.protecting(protected),
+    unfixed=unfixed_protecting,
     influence="bnpriv.core.influence.finite:finite_influence",
     losses="bnpriv.core.influence.finite:influence_losses",
     explain="bnpriv.core.influence.finite:explain_tables",

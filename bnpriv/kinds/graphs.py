@@ -395,5 +395,6 @@ GRAPHS_KIND = NetworkKind(
         "gradient": _gradient,
         "edge_removal": _edge_removal,
         "edges": _edges,
+        "graph_of": lambda network, model: network.of_model(model)[0].graph,
     }
 )

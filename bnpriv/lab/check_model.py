@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,8 @@ def _split(counts: IntArray, law: FloatArray) -> float:
     return -math.expm1(len(p_values) * math.log1p(-min(p_values))) if min(p_values) < 1 else 1.0
 
 
+Tested = TypeVar("Tested", "RowCheck", "EdgeCheck")
+
 # --------------------------------------------------------------------------------------------------
 # Does public data contradict the model? Every row of every table tested, with the level held over all rows.
 # --------------------------------------------------------------------------------------------------
@@ -189,6 +191,43 @@ class RowCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EdgeCheck:
+    """An edge that some models of a class have and others have not, against the public data.
+
+    Parameters
+    ----------
+    ends : tuple of str
+        Parent and child, as in the first model that has it.
+    models : int
+        How many models have it, in either direction.
+    given : tuple of str
+        The other parents of the child in that model.
+    statistic : float
+        G, twice the log likelihood ratio of dependence given these against independence.
+    p_value : float
+        How often independent columns show as much, by chi-square.
+    adjusted : float
+        The same, corrected for the number of edges (Holm).
+    """
+
+    ends: tuple[str, str]
+    models: int
+    given: tuple[str, ...]
+    statistic: float
+    p_value: float
+    adjusted: float
+
+    def sentence(self, models: int, level: float) -> str:
+        """What the data say for or against the edge, in one sentence."""
+        given = f" given {checks.listing(self.given)}" if self.given else ""
+        found = "the data show it" if self.adjusted <= level else "the data do not show it"
+        return (
+            f"{self.ends[0]} - {self.ends[1]}, in {self.models:,} of {models:,} models: {found} "
+            f"(G-test{given}: adjusted p {nats_text(self.adjusted, 2)})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelCheck(Shown):
     """What public data say against a network; print it.
 
@@ -206,6 +245,8 @@ class ModelCheck(Shown):
         Attributes that are not in the data, or of whose parents one is not, or without an observation.
     observations : int
         Rows of the data.
+    edges : tuple of EdgeCheck
+        The edges that divide the models, those that the data show first; arrows that only point differently do not.
     """
 
     level: float
@@ -214,6 +255,7 @@ class ModelCheck(Shown):
     left_out: Mapping[str, int]
     untested: tuple[str, ...]
     observations: int
+    edges: tuple[EdgeCheck, ...] = ()
 
     @property
     def models(self) -> int:
@@ -294,10 +336,15 @@ class ModelCheck(Shown):
             short=(
                 *(f"{row.row}: {row.finding}" for row in shown[:ROWS_PRINTED] if row.adjusted <= self.level),
                 *([*self._notes()][:-1]),
+                *(edge.sentence(self.models, self.level) for edge in self.edges[:ROWS_PRINTED]),
                 "What is not contradicted is not thereby true. "
                 + ("Next: bp.plan(...)." if self.surviving else "Next: mend these rows, or add a model that fits."),
             ),
-            answer=(*((table,) if shown else ()), *map(Paragraph, self._notes())),
+            answer=(
+                *((table,) if shown else ()),
+                *map(Paragraph, self._notes()),
+                *(Paragraph(f"{edge.sentence(self.models, self.level)}.") for edge in self.edges),
+            ),
             data={
                 "level": self.level,
                 "observations": self.observations,
@@ -307,6 +354,7 @@ class ModelCheck(Shown):
                 "untested": list(self.untested),
                 "left_out": [{"attribute": name, "observations": lost} for name, lost in self.left_out.items()],
                 "rows": [{name: getattr(row, name) for name in ROW_FACTS} for row in self.rows],
+                "edges": [asdict(edge) for edge in self.edges],
             },
         )
 
@@ -317,7 +365,7 @@ class ModelCheck(Shown):
     def _verdict(self) -> str:
         if not self.rows:
             return "The data test no row of the network."
-        tested = len(self.rows) // self.models
+        tested = sum(row.model == self.best_model for row in self.rows)
         if self.models == 1:
             wrong = len(self.contradicted(0))
             found = f"contradict {wrong}" if wrong else "contradict none"
@@ -406,21 +454,86 @@ def check_model(network: DiscreteNetwork, public_table: object, *, level_of_sign
             found="none of them",
             remedy=f"Call columns like attributes: {checks.listing(network.attributes)}.",
         )
-    families = [name for name in network.attributes if {name, *network.graph.parents[name]} <= columns]
-    counts = {name: _counts(table, network, (name, *network.graph.parents[name])) for name in families}
+    # each model by its own graph
+    counts = [_family_counts(table, part, columns) for part in network.parts]
+    found = [(part, seen, k) for part, seen in zip(network.parts, counts, strict=True) for k in range(part.models)]
     with progress("comparing models with the table"):
-        tested_models = tracked(range(network.models), f"{network.models:,} models")
-        rows = [row for model in tested_models for row in _holm(list(_rows(network, counts, model)))]
+        every = tracked(list(enumerate(found)), f"{network.models:,} models")
+        rows = [replace(row, model=model) for model, each in every for row in _holm(list(_rows(*each)))]
     rows.sort(key=lambda row: (row.adjusted > level, row.adjusted, row.p_value, row.row, row.model))
     tested = {row.attribute for row in rows}
     return ModelCheck(
         level=level,
         rows=tuple(rows),
-        log_likelihoods=tuple(_log_likelihood(network, counts, model) for model in range(network.models)),
-        left_out={name: len(table) - int(counts[name].sum()) for name in families},
+        log_likelihoods=tuple(_log_likelihood(*each) for each in found),
+        left_out={
+            name: max(len(table) - int(seen[name].sum()) for seen in counts if name in seen)
+            for name in network.attributes
+            if any(name in seen for seen in counts)
+        },
         untested=tuple(name for name in network.attributes if name not in tested),
         observations=len(table),
+        edges=_dividing(table, network, columns),
     )
+
+
+def _family_counts(
+    table: nw.DataFrame[Any], network: DiscreteNetwork, columns: frozenset[str]
+) -> dict[str, NDArray[np.int64]]:
+    families = {name: (name, *network.graph.parents[name]) for name in network.attributes}
+    return {name: _counts(table, network, each) for name, each in families.items() if columns.issuperset(each)}
+
+
+def _dividing(table: nw.DataFrame[Any], network: DiscreteNetwork, columns: frozenset[str]) -> tuple[EdgeCheck, ...]:
+    """The edges that some models have and others have not, each by a G-test in a model that has it."""
+    held: dict[frozenset[str], int] = {}
+    first: dict[frozenset[str], tuple[str, ...]] = {}
+    for part in network.parts:
+        for parent, child in part.graph.edges:
+            held[frozenset((parent, child))] = held.get(frozenset((parent, child)), 0) + part.models
+            others = (name for name in part.graph.parents[child] if name != parent)
+            first.setdefault(frozenset((parent, child)), (parent, child, *others))
+    tested: list[EdgeCheck] = []
+    for edge, (parent, child, *given) in first.items():
+        if held[edge] < network.models and columns.issuperset((parent, child, *given)):
+            statistic, p_value = g_test(_counts(table, network, (parent, child, *given)))
+            ends, seen = (parent, child), held[edge]
+            tested.append(
+                EdgeCheck(
+                    ends=ends, models=seen, given=tuple(given), statistic=statistic, p_value=p_value, adjusted=p_value
+                )
+            )
+    return tuple(_holm(tested))
+
+
+def g_test(counts: NDArray[np.int64]) -> tuple[float, float]:
+    """Twice the log likelihood ratio of the dependence of two columns given others, and its p-value.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (states of one, states of the other, *states of what is given)
+
+    Returns
+    -------
+    statistic, p_value : float
+        By chi-square, with degrees of freedom from the rows and columns that occur.
+
+    Examples
+    --------
+    >>> statistic, p_value = g_test(np.array([[30, 10], [10, 30]]))
+    >>> round(statistic, 2), f"{p_value:.1e}"
+    (20.93, '4.8e-06')
+    """
+    from scipy.special import chdtrc, xlogy
+
+    cells = counts.reshape(*counts.shape[:2], -1)
+    rows, above = cells.sum(axis=1), cells.sum(axis=0)
+    total = rows.sum(axis=0)
+    terms = (xlogy(each, each).sum() for each in (cells, rows, above, total))
+    joint, left, right, both = map(float, terms)
+    statistic = max(0.0, 2 * (joint - left - right + both))
+    free = int((((rows > 0).sum(axis=0) - 1) * ((above > 0).sum(axis=0) - 1))[total > 0].sum())
+    return statistic, float(chdtrc(free, statistic)) if free else 1.0
 
 
 def _counts(table: nw.DataFrame[Any], network: DiscreteNetwork, names: Sequence[str]) -> NDArray[np.int64]:
@@ -487,9 +600,9 @@ def _rows(network: DiscreteNetwork, counts: Mapping[str, NDArray[np.int64]], mod
             )
 
 
-def _holm(rows: Sequence[RowCheck]) -> list[RowCheck]:
-    """The rows of one model with p-values that hold the level over all of them."""
-    adjusted, largest = list[RowCheck](), 0.0
+def _holm(rows: Sequence[Tested]) -> list[Tested]:
+    """The rows of one model, or edges, with p-values that hold the level over all of them, the least first."""
+    adjusted, largest = list[Tested](), 0.0
     for place, row in enumerate(sorted(rows, key=lambda row: row.p_value)):
         largest = max(largest, min(1.0, (len(rows) - place) * row.p_value))
         adjusted.append(replace(row, adjusted=largest))

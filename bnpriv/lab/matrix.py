@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,15 +30,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # --------------------------------------------------------------------------------------------------
-# A data frame that says why rows of it have no numbers.
+# A data frame that a notebook colours, and that says why rows of it have no numbers.
 # --------------------------------------------------------------------------------------------------
 
+FRAME_COLOURS = {"1": "#fff4e5", "2": "#ffe3c2", "3": "#ffcb8f", "4": "#f7a35a", "5": "#bf4a17", "6": "#86290b"}
+"""Of the levels of a heat map; black on the first four, white on the others, in light and dark notebooks alike."""
 
-def noted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a data frame that prints `attrs["refused"]`, a mapping from rows to reasons, below its rows."""
+
+def coloured(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame of influences that colours them, and says `attrs["refused"]` (rows to reasons) below them."""
     shown = _class()(frame)
     shown.attrs.update(frame.attrs)
     return shown
+
+
+def _colour(nats: float) -> str:
+    level = heat_cell(nats, ()).level
+    if level in ("zero", "none"):
+        return ""
+    return f"background-color: {FRAME_COLOURS.get(level, '#2a0d06')}; color: {'#1d1006' if level in '1234' else '#fff'}"
 
 
 @cache
@@ -45,7 +56,7 @@ def _class() -> type[pd.DataFrame]:
     """Return the class of such frames, made once pandas is there."""
     import pandas as pd
 
-    class NotedFrame(pd.DataFrame):
+    class InfluenceFrame(pd.DataFrame):
         @property
         def _constructor(self) -> type[pd.DataFrame]:
             return pd.DataFrame  # what is made of it may have other rows
@@ -57,14 +68,21 @@ def _class() -> type[pd.DataFrame]:
         def __repr__(self) -> str:
             return "\n".join([super().__repr__(), *self._reasons])
 
+        @property
+        def style(self) -> Any:
+            plain: Any = super().style
+            return plain.map(_colour).format("{:.3f}", na_rep="\u2013", escape="html").set_caption("in nats")
+
         def _repr_html_(self) -> str | None:
-            table = cast("str | None", cast(Any, super())._repr_html_())
+            # pandas colours by Jinja, which not everybody has; what is too large to be read is cut short
+            fits = max(self.shape) <= READABLE_COLUMNS and find_spec("jinja2") is not None
+            table = cast("str | None", self.style.to_html() if fits else cast(Any, super())._repr_html_())
             return None if table is None else table + "".join(f"<p>{escape(each)}</p>" for each in self._reasons)
 
         def __reduce__(self) -> tuple[Any, ...]:
-            return noted, (self.copy(),)  # a copy is a plain frame, with the same reasons
+            return coloured, (self.copy(),)  # a copy is a plain frame, with the same reasons
 
-    return NotedFrame
+    return InfluenceFrame
 
 
 READABLE_COLUMNS = 60
@@ -153,13 +171,13 @@ class InfluenceMatrix(Shown):
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame: row = protected attribute, column = attribute that is seen.
 
-        Why a row has no numbers is printed below it.
+        A notebook colours it, by its `style`, where Jinja is installed; why a row has no numbers is printed below it.
         """
         import pandas as pd
 
         frame = pd.DataFrame(self.values.copy(), index=list(self.protected), columns=list(self.columns))
         frame.attrs.update(refused=dict(self.refused), dropped=dict(self.dropped))
-        return noted(frame) if self.refused else frame
+        return coloured(frame)
 
     @property
     def document(self) -> Document:
@@ -269,7 +287,8 @@ def influence_matrix(
         Row = protected attribute, column = attribute that is seen; upper bounds in nats. NaN on the diagonal, and in
         the whole row of an attribute none of whose pairs is possible: ``attrs["refused"]`` has the reason by
         attribute. ``attrs["dropped"]`` has the pairs of the other rows that are no constraint under a model.
-        ``bnpriv.types.InfluenceMatrix.of(network)`` has the same numbers, and draws them.
+        A notebook colours it by its `style`; ``bnpriv.types.InfluenceMatrix.of(network)`` has the same numbers, and
+        draws them.
 
     Raises
     ------

@@ -263,6 +263,8 @@ class Drawing:
         A word below the name of a node.
     path : collection of (str, str)
         Edges that stand out.
+    shares : mapping from (str, str) to str
+        Words beside edges that are dashed, because not all that is drawn has them.
     title, desc : str
         What it is, and what it shows in words.
     """
@@ -274,6 +276,7 @@ class Drawing:
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     path: Collection[Edge] = ()
+    shares: Mapping[Edge, str] = field(default_factory=dict[Edge, str])
 
 
 def graph_html(drawing: Drawing) -> Html:
@@ -284,7 +287,7 @@ def graph_html(drawing: Drawing) -> Html:
     leaving, entering = (_ports(widths, found.centres, roads, end) for end in (0, 1))
     # What stands out is drawn last, above the others.
     edges = [
-        _edge((leaving[edge], *found.routes[edge], entering[edge]), edge in drawing.path)
+        _edge((leaving[edge], *found.routes[edge], entering[edge]), edge in drawing.path, drawing.shares.get(edge, ""))
         for edge in sorted(drawing.edges, key=lambda edge: edge in drawing.path)
     ]
     nodes = [_node(name, found.centres[name], widths[name], drawing) for name in drawing.nodes]
@@ -340,11 +343,13 @@ def _ports(
     return ports
 
 
-def _edge(points: Sequence[Point], strong: bool) -> Html:
+def _edge(points: Sequence[Point], strong: bool, share: str) -> Html:
     kind = "edge path" if strong else "edge"
     (x, y) = points[-1]
-    line = svg.curve((*points[:-1], (x, y - 5)), kind)
-    return join(line, svg.arrowhead((x, y), f"{kind} head"))
+    line = svg.curve((*points[:-1], (x, y - 5)), f"{kind} some" if share else kind)
+    middle = len(points) // 2
+    at = ((points[middle - 1][0] + points[middle][0]) / 2, (points[middle - 1][1] + points[middle][1]) / 2 + 4)
+    return join(line, svg.arrowhead((x, y), f"{kind} head"), *((svg.text(at, share, "note"),) if share else ()))
 
 
 def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:

@@ -51,6 +51,7 @@ from bnpriv.text import (
     width,
     wrapped,
 )
+from bnpriv.views.words import edge_shares
 
 # --------------------------------------------------------------------------------------------------
 # What a framework declares, as a document: who is kept from learning what, over which network and columns.
@@ -94,9 +95,11 @@ def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, 
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
     if not 1 < len(network.attributes) <= MOST_DRAWN:
         return ()
+    shares = edge_shares(network)
     drawing = Drawing(
         nodes=network.attributes,
-        edges=network.graph.edges,
+        edges=tuple(shares),
+        shares=shares,
         roles=dict.fromkeys(protected, "protected"),
         title="The network",
         desc=f"{network_text(network)}. Protected attributes have a double border.",
@@ -108,16 +111,27 @@ def network_document(network: Network) -> Document:
     """Return what a network is, drawn where it is small enough to be read."""
     text = network_text(network)
     kind, _, size = text.partition(": ")
-    drawing = Drawing(nodes=network.attributes, edges=network.graph.edges, title="The network", desc=f"{text}.")
+    shares = edge_shares(network)
+    drawing = Drawing(
+        nodes=network.attributes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}."
+    )
+    some = {edge: share for edge, share in shares.items() if share}
+    table = Table(
+        caption="Edges that some models have and others have not",
+        header=("edge", "models"),
+        rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
+    )
     drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
     foretold = kind_of(network).foretold(network)
-    facts = (fact("Attributes", (Names(network.attributes),)),) if not drawn else ()
+    facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
+    facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
+    facts += [fact("What a secret needs", foretold)] if foretold else []
     return Document(
         kind="network",
         headline=kind,
         lead=f"{size[0].upper()}{size[1:]}.",
-        answer=drawn,
-        facts=(*facts, *((fact("What a secret needs", foretold),) if foretold else ())),
+        answer=(*drawn, *((table,) if some else ())),
+        facts=tuple(facts),
         data={"kind": kind, "attributes": list(network.attributes), "models": network.models, "level": network.level},
     )
 
@@ -154,7 +168,7 @@ def network_text(network: Network) -> str:
     models = "one model" if network.models == 1 else f"{network.models:,} models"
     attributes, edges = (
         f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-        for number, word in ((len(network.attributes), "attribute"), (len(network.graph.edges), "edge"))
+        for number, word in ((len(network.attributes), "attribute"), (len(edge_shares(network)), "edge"))
     )
     return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 

@@ -59,6 +59,8 @@ def _facts(drawn: Posterior, certificate: Certificate) -> list[str]:
     decides = f" Draw {first.model} decides the noise, for {first.protected}." if first and own else ""
     some = "" if drawn.of is None else f" of {drawn.of:,}"
     spaced = "" if drawn.of is None else ", evenly spaced: as many as time allows, 25 or so at most"
+    if drawn.graphs is not None:
+        records += f" {'and' if records else 'given'} graphs found in {drawn.graphs:,} resamples of them"
     made = f"The models are {drawn.draws:,}{some} draws from a posterior{records}{prior}{seed}{spaced}.{decides}"
     return [made, *_needed(certificate)]
 
@@ -137,11 +139,13 @@ def too_few_draws(evidence: Laws, delta: float, epsilon: float) -> Refusal | Non
     error = missed(sampling.draws, share, ratio)
     if error * (1 + DELTA_MARGIN) < delta:
         return None
+    needed = draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)
     return Refusal(
         required=f"what {sampling.draws:,} draws may miss with confidence {100 * sampling.confidence:g} % must be "
         f"below delta, {full_text(delta)}",
         found=_found(error, evidence),
-        remedy=_more_draws(draws_needed(delta / (1 + DELTA_MARGIN), share, ratio)),
+        remedy=_more_draws(needed),
+        headline=f"{sampling.draws:,} tables drawn under each secret where {needed:,} are needed for a confidence",
     )
 
 

@@ -16,7 +16,7 @@ from bnpriv.core.influence.ratios import independent_parts, joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import SecretPair, side_text
-from bnpriv.errors import Refusal
+from bnpriv.errors import NetworkError, Refusal
 from bnpriv.render import figures as plotting
 from bnpriv.render.document import Document, Figure, Items, Name, Names, Section, Table, Text, json_number
 from bnpriv.render.figures import HeatCell
@@ -25,6 +25,7 @@ from bnpriv.render.html import Html, join
 from bnpriv.text import Json, by_times, chance_text, factor_text, lines_text, number_text, some_text
 
 if TYPE_CHECKING:
+    import networkx as nx
     from matplotlib.axes import Axes
 
 # --------------------------------------------------------------------------------------------------
@@ -196,11 +197,8 @@ def plot_draws(influence: Influence, ax: Axes | None) -> Axes:
 # --------------------------------------------------------------------------------------------------
 
 
-def quilt_document(sides: MarkovQuilt, graph: Graph | None) -> Document:
-    """Return a quilt with its sides; drawn where its network is known and small enough to be read."""
-    quilt, near, remote = (Names(tuple(side)) for side in (sides.quilt, _others(sides), sides.remote))
-    legend = quilt_legend(sides.protected, quilt=sides.quilt, near=sides.near, remote=sides.remote)
-    words = ("Quilt: ", quilt, ". Near: ", near, ". Remote: ", remote, ".")
+def quilt_document(sides: MarkovQuilt) -> Document:
+    """Return a quilt with its sides."""
     told, since = "Whoever knows the quilt learns nothing more about ", " from the remote attributes."
     if not sides.quilt:
         told, since = "The remote attributes tell nothing about ", "."
@@ -209,9 +207,17 @@ def quilt_document(sides: MarkovQuilt, graph: Graph | None) -> Document:
         kicker="bnpriv Markov quilt",
         headline=_headline(sides),
         lead=(told, Name(sides.protected), since),
-        answer=(Figure(join(_drawn(sides, graph), legend), words=words),),
+        answer=(quilt_figure(sides),),
         data=_data(sides),
     )
+
+
+def quilt_figure(sides: MarkovQuilt) -> Figure:
+    """Return the drawing of a quilt, where its network is known and small enough to be read, with its legend."""
+    quilt, near, remote = (Names(tuple(side)) for side in (sides.quilt, _others(sides), sides.remote))
+    legend = quilt_legend(sides.protected, quilt=sides.quilt, near=sides.near, remote=sides.remote)
+    words = ("Quilt: ", quilt, ". Near: ", near, ". Remote: ", remote, ".")
+    return Figure(join(_drawn(sides, sides.graph), legend), words=words)
 
 
 LISTED = 6
@@ -290,3 +296,35 @@ def _data(sides: MarkovQuilt) -> Json:
         "near": sorted(sides.near),
         "remote": sorted(sides.remote),
     }
+
+
+ROLE_COLOURS = {"protected": "#d98bbd", "quilt": "#8fb8f0", "near": "#fbe4a6", "remote": "#cfe8d5"}
+"""Of nodes that networkx draws, with black names on them."""
+
+
+def quilt_graph(sides: MarkovQuilt) -> nx.DiGraph[str]:
+    """Return the network with the role of every node in a quilt: `MarkovQuilt.to_networkx`.
+
+    Raises
+    ------
+    NetworkError
+        If the network of the quilt is not known.
+    """
+    import networkx as nx
+
+    if sides.graph is None:
+        raise NetworkError(
+            "a quilt is drawn in its network",
+            found="a quilt that was made without one",
+            remedy="Build it with markov_quilt(network, protected, quilt).",
+        )
+    roles = quilt_roles(sides)
+    graph: nx.DiGraph[str] = nx.DiGraph(protected=sides.protected, quilt=tuple(sorted(sides.quilt)))
+    graph.add_nodes_from(
+        (name, {"role": roles[name], "color": ROLE_COLOURS[roles[name]]}) for name in sides.graph.nodes
+    )
+    for ends in sides.graph.edges:
+        beside = {"near" if roles[end] == "protected" else roles[end] for end in ends} - {"quilt"}
+        # what is near and what is remote may meet in a child that nobody sees: nothing is told through it
+        graph.add_edge(*ends, side="blocked" if len(beside) > 1 else next(iter(beside), "quilt"))
+    return graph

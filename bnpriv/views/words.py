@@ -6,16 +6,39 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bnpriv.core.networks.base import Network
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Noise, unit_name
 from bnpriv.core.queries.asked import number_labels
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Schema
+from bnpriv.kind import kind_of
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Code, Paragraph, Table, Text
 from bnpriv.text import and_text, number_text
+
+# --------------------------------------------------------------------------------------------------
+# The edges of the models of a network.
+# --------------------------------------------------------------------------------------------------
+
+
+def edge_shares(network: Network) -> dict[tuple[str, str], str]:
+    """Return the edges along the order of the attributes, with how many models have one where not all do."""
+    place = {name: k for k, name in enumerate(network.attributes)}
+    held: dict[tuple[str, str], list[int]] = {}
+    for (above, below), models in kind_of(network).edges(network).items():
+        turned = place[above] > place[below]
+        held.setdefault((below, above) if turned else (above, below), [0, 0])[turned] += models
+    total = network.models
+    return {
+        edge: ""
+        if along == total
+        else f"{along + against:,} of {total:,}" + (f", {against:,} turned" if against else "")
+        for edge, (along, against) in held.items()
+    }
+
 
 # --------------------------------------------------------------------------------------------------
 # Mechanisms by what they do.

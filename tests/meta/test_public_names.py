@@ -45,9 +45,10 @@ PROMISED_BELOW = frozenset(
 ROOMS = ("errors", "laws", "mechanisms", "noise", "types")
 """The modules on top, on purpose."""
 
-MOST = 72
-"""Names on top: what a user types. What is met without typing its name lies below: `types.GaussianNetwork`, which
-`from_pgmpy` makes, and `mechanisms.MarkovChainMechanism`, which `plan` tries by itself."""
+MOST = 73
+"""Names on top: what a user types; one reader for each library that models are written in (the 73rd is pyAgrum's). What
+is met without typing its name lies below: `types.GaussianNetwork`, which `from_pgmpy` makes, and
+`mechanisms.MarkovChainMechanism`, which `plan` tries by itself."""
 
 CONSTRUCTED = frozenset(
     {

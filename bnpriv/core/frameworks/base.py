@@ -234,8 +234,8 @@ def require_stated_level(network: Network, schema: Schema) -> None:
         )
 
 
-def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[ColumnLaw]] | None = None) -> None:
-    """Refuse a model of values that has none for gaps of a column which are a state of their own.
+def require_columns(network: Any, schema: Schema, laws: Mapping[str, Sequence[ColumnLaw]] | None = None) -> None:
+    """Refuse columns of latent attributes, and a model of values that has none for gaps which are a state of their own.
 
     Of a network of parameters only columns are asked about whose records it draws, or that have `laws`.
 
@@ -243,6 +243,13 @@ def require_gaps(network: Any, schema: Schema, laws: Mapping[str, Sequence[Colum
     ------
     FrameworkError
     """
+    observed = sorted(network.reading.latent.intersection(schema.columns))
+    if observed:
+        raise FrameworkError(
+            "a latent attribute must have no column",
+            found=f"columns of {listing(observed)}, which the model calls latent",
+            remedy="Leave them out of the schema, or out of the latent nodes of the model that was read.",
+        )
     laws = laws or {}
     named = {*network.reading.columns, *(laws if network.level == "parameters" else network.attributes)}
     for name in sorted(name for name in named.intersection(schema.columns) if has_gaps(schema[name])):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, DeclaredLaws, bin_laws, column_laws
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps, require_level
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_columns, require_level
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
@@ -119,7 +119,7 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
         inside = bin_laws(self.schema, self.network.states, laws)
         object.__setattr__(self, "column_laws", {**inside, **laws})
-        require_gaps(self.network, self.schema, self.column_laws)
+        require_columns(self.network, self.schema, self.column_laws)
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bnpriv.core.frameworks.base import (
     FrameworkFacts,
     WrittenAsFile,
     fingerprint,
-    require_gaps,
+    require_columns,
     require_level,
     require_stated_level,
     spelt_as_values,
@@ -124,7 +124,7 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         about = kind_of(self.network).centred(self.network)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, independent, about)
         object.__setattr__(self, "column_laws", {**self._read_laws(), **laws})
-        require_gaps(self.network, self.schema, self.column_laws)
+        require_columns(self.network, self.schema, self.column_laws)
 
     def _read_laws(self) -> dict[str, tuple[ColumnLaw, ...]]:
         """The laws of columns that came with the network, where they suit the declared columns."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bnpriv import checks
 from bnpriv.core.columns import Categorical
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_columns
 from bnpriv.core.frameworks.protected import ALL_PAIRS, ProtectedSecret
 from bnpriv.core.frozen import Cache
 from bnpriv.core.networks.base import Network, forward_of, require_network
@@ -148,7 +148,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
             )
 
         for network in (side for pair in self.pairs for side in pair if self.of_records):
-            require_gaps(network, self.schema)
+            require_columns(network, self.schema)
         found = _samplings(self.pairs)
         if len(found) > 1:
             raise FrameworkError(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bnpriv import checks
 from bnpriv.core.column_laws import ColumnLaw, bin_laws
 from bnpriv.core.columns import Binned, Categorical, State
-from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_gaps, require_level
+from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerprint, require_columns, require_level
 from bnpriv.core.frameworks.protected import ProtectedSecret, pairs_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import require_network
@@ -82,12 +82,12 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
         if self.chain is not None:
             column = _driven(self.chain, self.schema, self.protect)
             vars(self).update(protect=column, model=self.model.of_column(column))
-            require_gaps(self.network, self.schema)
+            require_columns(self.network, self.schema)
             return
         require_network(self.model)
         require_level(self.model, "records", self.notion)
         self.secrets  # noqa: B018  (raises)
-        require_gaps(self.network, self.schema, self.column_laws)
+        require_columns(self.network, self.schema, self.column_laws)
 
     @cached_property
     def secrets(self) -> Mapping[str, tuple[Pair, ...]]:

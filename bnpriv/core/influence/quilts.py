@@ -23,6 +23,7 @@ from bnpriv.text import set_text
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
 
     from bnpriv.core.networks.base import Network
     from bnpriv.render.document import Document
@@ -94,16 +95,21 @@ class MarkovQuilt(HasCard):
         sides = (f"{side}={set_text(getattr(self, side))}" for side in ("quilt", "near", "remote"))
         return f"MarkovQuilt(protected={self.protected!r}, {', '.join(sides)})"
 
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The network; nodes have a role and a color, edges a side of the quilt (see `bnpriv.types.RankedQuilts`)."""
+        return service("quilts.to_networkx")(self)
+
     @property
     def document(self) -> Document:
         """The quilt with its sides, drawn in its network if it comes from one."""
-        return service("influence.quilt_document")(self, self.graph)
+        return service("influence.quilt_document")(self)
 
 
 class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
     """The Markov quilts of a protected attribute, a sequence that is computed lazily and kept.
 
-    Made by `markov_quilts`. There may be exponentially many: the length, and an index from the end, look for all.
+    Made by `markov_quilts`. There may be exponentially many: the length, and an index from the end, look for all;
+    `to_pandas` has at most 200.
 
     Examples
     --------
@@ -114,8 +120,9 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
     (True, 2)
     """
 
-    def __init__(self, graph: Graph, protected: str, limit: int | None) -> None:
-        self.graph = graph
+    def __init__(self, network: DeclaredGraph, protected: str, limit: int | None) -> None:
+        self.network = network
+        self.graph = graph = graph_of(network)
         self.protected = protected
         self._found: list[MarkovQuilt] = []
         self._rest = islice((_quilt(graph, protected, names) for names in _separators(graph, protected)), limit)
@@ -154,6 +161,14 @@ class MarkovQuilts(Sequence[MarkovQuilt], HasCard):
         first = [set_text(quilt.quilt) for quilt in self._find(SHOWN + 1)[: SHOWN + 1]]
         shown = [*first[:SHOWN], "..."] if len(first) > SHOWN else first
         return f"MarkovQuilts(protected={self.protected!r}, {', '.join(shown) or 'none'})"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each quilt, with what it tells if it was made from a network with laws, not only from a graph."""
+        return service("quilts.ranked")(self).to_pandas()
+
+    def to_networkx(self, place: int = 0) -> nx.DiGraph[str]:
+        """The network with the role of every node in one of the quilts."""
+        return self[place].to_networkx()
 
     @property
     def document(self) -> Document:
@@ -271,7 +286,7 @@ def markov_quilts(network: DeclaredGraph, protected: str, limit: int | None = No
     graph = graph_of(network)
     protected = member("the protected attribute", own_names(network, protected), graph.nodes, error=NetworkError)
     most = None if limit is None else whole("limit", limit)
-    return MarkovQuilts(graph, protected, most)
+    return MarkovQuilts(network, protected, most)
 
 
 def _quilt(graph: Graph, protected: str, names: frozenset[str]) -> MarkovQuilt:

@@ -644,6 +644,11 @@ class Calibration(Shown):
         """
         return service("calibration.release")(self, data, sampler=sampler)
 
+    @property
+    def quilts(self) -> Any:
+        """The quilts of every protected attribute (`bnpriv.types.RankedQuilts`), with what noise each would leave."""
+        return service("quilts.of_calibration")(self)
+
     def curve(self) -> Any:
         """The privacy curve of what is released, over all pairs of secrets and models.
 

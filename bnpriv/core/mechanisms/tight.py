@@ -194,9 +194,10 @@ def _laplace(pair: LawPair, epsilon: float, delta: float, floor: float) -> tuple
     deviation = math.sqrt(float(normals_of(pair)[0].covariance[0, 0])) * (1 - 2.0**-50)
 
     def curve(scale: float, epsilon: float) -> float:
-        if inside is None or scale == 0 or apart == 0:
-            return normal_with_laplace_delta(apart, deviation, scale, epsilon)
-        return inside.laplace_delta(apart / inside.distance * (1 + 2.0**-50), deviation, scale, epsilon)
+        farthest = normal_with_laplace_delta(apart, deviation, scale, epsilon)
+        if inside is None or min(scale, farthest) == 0:
+            return farthest
+        return min(farthest, inside.laplace_delta(apart / inside.distance * (1 + 2.0**-50), deviation, scale, epsilon))
 
     def loss(scale: float) -> float:
         if scale == 0:

@@ -94,6 +94,10 @@ class ImportReport:
         the network.
     level_assumed : bool
         Whether nobody said what a node means, so that it is taken for the parameter of the column of that name.
+    latent : frozenset of str
+        Attributes that the model says nobody observes: no table has a column of them.
+    notes : tuple of str
+        What was changed in reading, and what is assumed, in sentences.
     axes : mapping from str to Axes
         For every vector its dimensions with the labels of their entries.
     """
@@ -104,6 +108,8 @@ class ImportReport:
     identity: str = ""
     functions: frozenset[str] = frozenset()
     level_assumed: bool = False
+    latent: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
 
     def own_name(self, name: Any) -> Any:
@@ -270,6 +276,8 @@ class Posterior:
         Whether the tables are numbers as files hold them: read from a framework's files, or learned to be written.
     records : int or None
         How many public records there were; None where nobody said.
+    graphs : int or None
+        In how many resamples of the public table the graphs were found; None where one graph was given or found.
 
     Notes
     -----
@@ -293,6 +301,7 @@ class Posterior:
     of: int | None = field(default=None, repr=False)
     in_file: bool = field(default=False, repr=False)
     records: int | None = field(default=None, repr=False)
+    graphs: int | None = field(default=None, repr=False)
 
     def beyond(self, confidence: float = CONFIDENCE, *, among: int = 1) -> float:
         """The share of the posterior that may lie above the largest of the draws, at a given confidence.
@@ -328,7 +337,8 @@ class Posterior:
         """The models an adversary may believe in, as a phrase."""
         if self.belief:
             return f"the posterior, known by {self.draws:,} draws (public data: {self.source})"
-        return f"any of the {self.draws:,} models drawn from a posterior (public data: {self.source})"
+        how = "drawn from a posterior" if self.graphs is None else f"of graphs found in {self.graphs:,} resamples"
+        return f"any of the {self.draws:,} models {how} (public data: {self.source})"
 
     def fitted_sentence(self, what: str) -> str:
         """The sentence that nothing is known beyond the draws about anything fitted to them."""
@@ -358,6 +368,11 @@ class Posterior:
                 f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
                 "model of all that has none, of which the public data must tell through what has; somebody who knows "
                 "one of the other parameters holds another distribution."
+            )
+        if self.graphs is not None:
+            return (
+                f"The graphs were found in {self.graphs:,} resamples of the public table, which is an estimate and no "
+                "posterior: nothing is known about models that were not drawn."
             )
         if not self.independent:
             return (
@@ -529,7 +544,7 @@ def columns_identity(reading: ImportReport) -> bytes:
 
 REMEDIES = {
     "pgmpy": "Copy it with bnpriv.from_pgmpy(model).",
-    "pyagrum": 'Save it with model.saveBIF("model.bif"), and read that with bnpriv.read_network("model.bif").',
+    "pyagrum": "Copy it with bnpriv.from_pyagrum(bn).",
     "pymc": "Read it with bnpriv.from_pymc(model).",
     "networkx": "A graph has no probabilities: add them with DiscreteNetwork.from_tables(tables, parents=...).",
 }

@@ -248,12 +248,12 @@ class FiniteMethods(NetworkMethods):
         return cast(Self, replace(network, level=level_of(level), reading=reading))
 
     def to_file(self: FiniteNetwork, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[Path, ...]:
-        """Write the network to a BIF, XMLBIF or NET file, from which `bnpriv.read_network` reads it bit for bit.
+        """Write the network to a BIF, XMLBIF, NET or UAI file, from which `bnpriv.read_network` reads it bit for bit.
 
         Parameters
         ----------
         path : str or path
-            A file that ends in .bif, .xml, .xmlbif or .net. Several models are written to as many files:
+            A file that ends in .bif, .xml, .xmlbif, .net or .uai. Several models are written to as many files:
             ``model-1.bif``, ``model-2.bif``, ..., which `bnpriv.model_class` joins again.
         overwrite : bool
             Whether files that are there already are replaced.
@@ -437,18 +437,7 @@ class DiscreteNetwork(FiniteMethods):
         >>> network
         DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
         """
-        tolerance = FEW_DECIMALS if normalize else SUM_TOLERANCE
-        if missing_rows is None:
-            return of_tables(declared_tables(tables, states, parents, tolerance), level)
-        from bnpriv.core.networks.declared import ends_of, gaps_again, named_gaps, require_missing_rows, split_gaps
-
-        require_missing_rows(missing_rows)
-        filled, gaps = split_gaps(tables, {} if parents is None else parents_of(parents))
-        shape = declared_tables(filled, states, parents, tolerance)
-        if not gaps:
-            return of_tables(shape, level)
-        found = within_ends(shape, *ends_of(shape, filled, gaps), level, tolerance)
-        return replace(found, missing=named_gaps(shape, gaps), with_gaps=gaps_again(shape, gaps))
+        return tables_within(FEW_DECIMALS if normalize else SUM_TOLERANCE, tables, states, parents, level, missing_rows)
 
     @classmethod
     def from_intervals(
@@ -640,6 +629,28 @@ class DiscreteNetwork(FiniteMethods):
             f"DiscreteNetwork(attributes={len(self.attributes)}, edges={len(self.graph.edges)}, "
             f"models={self.models}, level={self.level!r})"
         )
+
+
+def tables_within(
+    tolerance: float,
+    tables: Mapping[str, ArrayLike],
+    states: Mapping[str, Sequence[State]],
+    parents: Parents | None,
+    level: Level | None,
+    missing_rows: MissingRows | None,
+) -> DiscreteNetwork | IntervalNetwork:
+    """The network of tables whose columns sum to 1 within a tolerance; see `DiscreteNetwork.from_tables`."""
+    if missing_rows is None:
+        return of_tables(declared_tables(tables, states, parents, tolerance), level)
+    from bnpriv.core.networks.declared import ends_of, gaps_again, named_gaps, require_missing_rows, split_gaps
+
+    require_missing_rows(missing_rows)
+    filled, gaps = split_gaps(tables, {} if parents is None else parents_of(parents))
+    shape = declared_tables(filled, states, parents, tolerance)
+    if not gaps:
+        return of_tables(shape, level)
+    found = within_ends(shape, *ends_of(shape, filled, gaps), level, tolerance)
+    return replace(found, missing=named_gaps(shape, gaps), with_gaps=gaps_again(shape, gaps))
 
 
 def of_tables(declared: DeclaredTables, level: Level | None) -> DiscreteNetwork:

@@ -185,6 +185,8 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         laws={},
         identity=" ".join(network.reading.identity for network in networks).strip(),
         level_assumed=any(network.reading.level_assumed for network in networks),
+        latent=frozenset().union(*(network.reading.latent for network in networks)),
+        notes=tuple(dict.fromkeys(note for network in networks for note in network.reading.notes)),
     )
     several = groupby(
         (part for network in networks for part in network.parts), lambda part: frozenset(part.graph.edges)

@@ -1,1 +1,1 @@
-"""Network files: BIF, XMLBIF, NET."""
+"""Network files: BIF, XMLBIF, NET, UAI."""

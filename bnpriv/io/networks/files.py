@@ -1,4 +1,4 @@
-"""Network files: BIF, XMLBIF and NET, read behind checks that a hostile or broken file cannot pass."""
+"""Network files: BIF, XMLBIF, NET and UAI, read behind checks that a hostile or broken file cannot pass."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bnpriv.core.networks.base import Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.errors import FileError
-from bnpriv.io.networks import bif, net, xmlbif
-from bnpriv.io.networks.formats import MOST_NETWORK_BYTES, ReadTables, Source
+from bnpriv.io.networks import bif, net, uai, xmlbif
+from bnpriv.io.networks.formats import MOST_NETWORK_BYTES, ReadTables, Source, network_of
 from bnpriv.paths import NO_PATH, user_path
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".dill", ".pt", ".pth")
@@ -45,12 +45,13 @@ def read_network(
     normalize: bool = False,
     missing_rows: MissingRows | None = None,
 ) -> DiscreteNetwork | IntervalNetwork:
-    """Read a network from a BIF, XMLBIF or NET file.
+    """Read a network from a BIF, XMLBIF, NET or UAI file.
 
     Parameters
     ----------
     path : str or path
-        A file that ends in .bif, .xml, .xmlbif or .net, in UTF-8, of at most 8 MiB.
+        A file that ends in .bif, .xml, .xmlbif, .net or .uai, in UTF-8, of at most 8 MiB. A UAI file holds no names:
+        its attributes are called var_0, var_1, ..., their states 0, 1, ...
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
         default "parameters", but then a framework refuses a network whose states are values of its columns.
@@ -71,12 +72,13 @@ def read_network(
     SizeError
         If its tables are too large; found out from what the file declares, before a table is allocated.
     NetworkError
-        If the network has a cycle, a column does not sum to 1 within 1e-9, or rows are missing without leave.
+        If the network has a cycle, a column does not sum to 1 within 1e-6, or rows are missing without leave.
 
     Notes
     -----
     Only the strict core of each format is understood; whatever else a file holds is refused with its line. Pickles are
-    never opened, XML entities are refused, and nothing outside the file is fetched.
+    never opened, XML entities are refused, and nothing outside the file is fetched. Columns whose sums are off by the
+    printed decimals are divided by them, and ``network.reading.notes`` says which.
 
     Examples
     --------
@@ -92,10 +94,8 @@ def read_network(
     """
     level_of(level)
     scan = _SCANS[_suffix(path)]
-    tables, states, parents = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
-    return DiscreteNetwork.from_tables(
-        tables, states=states, parents=parents, level=level, normalize=normalize, missing_rows=missing_rows
-    )
+    read = scan(Source(str(path), read_text(path, MOST_NETWORK_BYTES)))
+    return network_of(read, level, normalize, missing_rows)
 
 
 def read_text(path: str | os.PathLike[str], most_bytes: int) -> str:
@@ -185,4 +185,5 @@ _SCANS: Mapping[str, Callable[[Source], ReadTables]] = {
     ".xml": xmlbif.scan,
     ".xmlbif": xmlbif.scan,
     ".net": net.scan,
+    ".uai": uai.scan,
 }

@@ -1,10 +1,10 @@
-"""What a network file declares, and what its formats can hold; read once, strictly and in linear time."""
+"""What a network file declares, what its formats can hold, and how tables that were read become a network."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 
@@ -12,7 +12,13 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing
+from bnpriv.core.columns import State
+from bnpriv.core.distributions import SUM_TOLERANCE
+from bnpriv.core.networks.base import Level
+from bnpriv.core.networks.declared import FEW_DECIMALS, FLOAT_NOISE, MissingRows
+from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork, tables_within
 from bnpriv.errors import FileError, SizeError
+from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
 # What the formats of network files can hold: the same rules for those that are written and those that are read.
@@ -90,7 +96,7 @@ Numbers = Callable[[Source, FileTable, States], Sequence[str]]
 """The numbers of a table as the file writes them: the configurations of the parents, the last parent fastest, and
 within each the own states."""
 
-ReadTables = tuple[dict[str, FloatArray], States, dict[str, tuple[str, ...]]]
+ReadTables = tuple[Mapping[str, FloatArray], Mapping[str, Sequence[State]], Mapping[str, Sequence[str]]]
 """Tables, states and parents by attribute, as `DiscreteNetwork.from_tables` takes them."""
 
 
@@ -156,10 +162,10 @@ def assemble(source: Source, states: States, tables: Sequence[FileTable], number
         raise source.refusal("a network needs an attribute", found="none", remedy="Check that the file is whole.")
     _match(source, states, tables)
     cells = [prod(len(states[name]) for name in (table.name, *table.parents)) for table in tables]
-    _check_size(source, "attributes in one file", len(states), MOST_ATTRIBUTES)
-    _check_size(source, "parents of one attribute", max(len(table.parents) for table in tables), MOST_PARENTS)
-    _check_size(source, "characters in the names of states", sum(map(len, chain(*states.values()))), MOST_FILE_NAMES)
-    _check_size(source, "cells in the tables of one file", sum(cells), MOST_FILE_CELLS)
+    check_size(source, "attributes in one file", len(states), MOST_ATTRIBUTES)
+    check_size(source, "parents of one attribute", max(len(table.parents) for table in tables), MOST_PARENTS)
+    check_size(source, "characters in the names of states", sum(map(len, chain(*states.values()))), MOST_FILE_NAMES)
+    check_size(source, "cells in the tables of one file", sum(cells), MOST_FILE_CELLS)
     arrays: dict[str, FloatArray] = {}
     for table, size in zip(tables, cells, strict=True):
         found = tuple(numbers(source, table, states))
@@ -201,7 +207,8 @@ def _match(source: Source, states: States, tables: Sequence[FileTable]) -> None:
         )
 
 
-def _check_size(source: Source, what: str, found: int, most: int) -> None:
+def check_size(source: Source, what: str, found: int, most: int) -> None:
+    """Refuse what is too large, found out before it is allocated."""
     if not found <= most:
         raise SizeError(
             f"{source.label}: there may be at most {most:,} {what}",
@@ -226,3 +233,46 @@ def _check_numbers(source: Source, table: FileTable, found: Sequence[str], size:
             remedy="Write probabilities as plain decimal numbers.",
             at=table.at,
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# How tables of a file or of another library become a network.
+# --------------------------------------------------------------------------------------------------
+
+
+def network_of(
+    read: ReadTables,
+    level: Level | None,
+    normalize: bool,
+    missing_rows: MissingRows | None,
+    latent: Iterable[str] = (),
+) -> DiscreteNetwork | IntervalNetwork:
+    """The network of tables that were read.
+
+    Files and single precision leave sums that are 1 within 1e-6 only: such columns are divided by their sums, and
+    `reading.notes` says which. What is further off is refused unless `normalize` is given.
+    """
+    tables, states, parents = read
+    network = tables_within(FEW_DECIMALS if normalize else FLOAT_NOISE, tables, states, parents, level, missing_rows)
+    off: dict[str, float] = {}
+    for name, table in tables.items():
+        sums = np.nan_to_num(table.sum(axis=table.ndim - 1 - len(parents[name])), nan=1.0)  # nan in rows without data
+        off[name] = float(np.abs(sums - 1).max())
+    divided = [visible(name) for name in off if off[name] > SUM_TOLERANCE]
+    unseen = [name for name in network.attributes if name in frozenset(latent)]
+    notes: list[str] = []
+    if divided:
+        which = f"the table of {divided[0]}" if len(divided) == 1 else f"{len(divided)} tables, {listing(divided)},"
+        worst = max(off.values())
+        notes.append(f"Columns of {which} sum to 1 within {worst:.2g} only: each was divided by its sum.")
+    return replace(
+        network, reading=replace(network.reading, latent=frozenset(unseen), notes=(*notes, *latent_notes(unseen)))
+    )
+
+
+def latent_notes(unseen: Sequence[str]) -> tuple[str, ...]:
+    """What is said of latent attributes; nothing where there are none."""
+    if not unseen:
+        return ()
+    one = len(unseen) == 1
+    return (f"{listing(map(visible, unseen))} {'is' if one else 'are'} latent: in the network, but no column.",)

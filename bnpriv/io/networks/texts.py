@@ -1,4 +1,4 @@
-"""Networks as the text of a BIF, XMLBIF or NET file, from which every probability is read back bit for bit."""
+"""Networks as the text of a BIF, XMLBIF, NET or UAI file, from which every probability is read back bit for bit."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from bnpriv.render.outputs import numbered, write_new
 
 _BARE = re.compile(r"[A-Za-z][\w.-]*+", re.ASCII)
 _NET_NODE = re.compile(r"[\w-]++", re.ASCII)
+_UAI_NODE = re.compile(r"var_(?:0|[1-9][0-9]*+)", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def network_text(tables: WrittenTables, suffix: str) -> str:
     tables : sequence of WrittenTable
         Parents before children.
     suffix : str
-        One of ``.bif``, ``.xml``, ``.xmlbif`` and ``.net``.
+        One of ``.bif``, ``.xml``, ``.xmlbif``, ``.net`` and ``.uai``.
 
     Raises
     ------
@@ -146,9 +147,15 @@ def _check_names(table: WrittenTable, suffix: str) -> None:
 def _refused_name(table: WrittenTable, suffix: str) -> str | None:
     """Return a name of a table that would not be read back as it is; None if there is none."""
     for name in (table.name, *table.parents):
-        if not _holds(name, suffix) or (suffix == ".net" and not _NET_NODE.fullmatch(name)):
+        if not _holds(name, suffix) or (suffix in _NODES and not _NODES[suffix].fullmatch(name)):
             return name
+    if suffix == ".uai":
+        return next((str(state) for k, state in enumerate(table.states) if state != str(k)), None)
     return next((str(state) for state in table.states if not _holds(str(state), suffix)), None)
+
+
+_NODES = {".net": _NET_NODE, ".uai": _UAI_NODE}
+"""What a node may be called, where a format allows for fewer names than the others."""
 
 
 def _holds(name: str, suffix: str) -> bool:
@@ -211,11 +218,28 @@ def _net(tables: WrittenTables) -> Iterator[str]:
         yield f"potential ({table.name}{given})\n{{\n  data = {data[0]};\n}}"
 
 
+def _uai(tables: WrittenTables) -> Iterator[str]:
+    sizes = {table.name: len(table.states) for table in tables}
+    names = [f"var_{k}" for k in range(len(tables))]
+    if sizes.keys() != set(names):
+        raise FileError(
+            f"the attributes of a UAI file are var_0 to {names[-1]}", found=listing(sizes), remedy="Write a .bif file."
+        )
+    yield f"BAYES\n{len(names)}\n{' '.join(str(sizes[name]) for name in names)}\n{len(tables)}"
+    for table in tables:
+        scope = " ".join(name.removeprefix("var_") for name in (*table.parents, table.name))
+        yield f"{1 + len(table.parents)} {scope}"
+    for table in tables:
+        yield f"\n{table.numbers.size}"
+        yield from (" ".join(_numbers(row)) for row in table.rows)
+
+
 _FORMATS: Mapping[str, Callable[[WrittenTables], Iterator[str]]] = {
     ".bif": _bif,
     ".xml": _xmlbif,
     ".xmlbif": _xmlbif,
     ".net": _net,
+    ".uai": _uai,
 }
 
 

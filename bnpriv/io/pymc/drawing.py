@@ -367,7 +367,7 @@ def between(law: Any, low: FloatArray, high: FloatArray, shares: FloatArray, kin
     mass = np.where(above, beyond - left, end - start)
     if not bool((mass > 0).all()):
         raise NothingBetweenError("bounds that too few draws lie between")
-    target = np.where(above, left + shares * mass, start + shares * mass)
+    target = np.where(above, beyond - shares * mass, start + shares * mass)
 
     def reached(x: FloatArray) -> Any:
         return np.where(above, law.sf(x) <= target, law.cdf(x) >= target)

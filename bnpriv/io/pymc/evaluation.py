@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.checks import listing
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import (
     compiled,
@@ -187,6 +188,8 @@ class Evaluation:
         try:
             with np.errstate(all="ignore"):
                 drawn = self._in_order(points, count, random)
+        except NetworkError:
+            raise
         except NothingBetweenError as error:
             raise NetworkError(
                 f"{self.variable.name!r} cannot be drawn",
@@ -263,14 +266,15 @@ class Evaluation:
                 # copies, as a function may write into what it is given
                 return np.asarray(rv.owner.op.rng_fn(by, *(np.array(each[i]) for each in parameters), size))
             except Exception as error:  # whatever a function of the user's raises
-                raise self._wrong(f"{type(error).__name__}") from error
+                shapes = listing([str(each.shape[1:]) for each in parameters])
+                raise self._wrong(f"{type(error).__name__} for parameters of shapes {shapes}, size={size}") from error
 
         for i in range(count):
             if i == 0:
                 start = copy.deepcopy(random)
             found = one(i, random)
             if found.shape != shape:
-                raise self._wrong(f"an array of shape {found.shape}, size being {size}")
+                raise self._wrong(f"an array of shape {found.shape}, size={size}")
             if i == 0 and not np.array_equal(found, one(i, start), equal_nan=True):
                 raise self._wrong("other numbers from an equal rng")
             drawn[i] = found

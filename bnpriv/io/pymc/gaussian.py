@@ -14,7 +14,7 @@ from bnpriv.io.pymc.evaluation import Evaluation
 from bnpriv.io.pymc.expressions import INSERTS, MOVES, Element, ancestors, is_shape
 from bnpriv.io.pymc.finite import parent_points
 from bnpriv.io.pymc.roles import Roles
-from bnpriv.io.pymc.structure import Variable
+from bnpriv.io.pymc.structure import Variable, fixed
 from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 
 # --------------------------------------------------------------------------------------------------
@@ -116,7 +116,9 @@ def is_analytic(root: Any, stops: Collection[Any]) -> bool:
             op, moved = here.owner.op, here.owner.inputs
             kind = type(op.scalar_op if type(op).__name__ == "Elemwise" else getattr(op, "core_op", op)).__name__
             rest = moved[1 + (kind in INSERTS) :] if kind in MOVES | INSERTS else ()
-            ratio = kind == "TrueDiv" or not ratios.isdisjoint(moved)
+            power = fixed(moved[1]) if kind == "Pow" else None  # a whole one is a product, or one over it
+            kind = "Mul" if power is not None and bool(np.all(power == np.round(power))) else kind
+            ratio = kind == "TrueDiv" or not ratios.isdisjoint(moved) or (power is not None and bool(np.any(power < 0)))
             fine = kind in _RATIONAL | _PRODUCTS | MOVES | INSERTS | _PLACED or (kind in _ANALYTIC and not ratio)
             if not fine or not known.isdisjoint(rest) or getattr(here, "dtype", "float64") != "float64":
                 return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,110 @@ from bnpriv.tables.public import fingerprint_of
 MOST_ENTRIES = 100
 """Entries of a Deterministic that can be protected; one for every record is none of the few numbers of interest."""
 
-POSTERIOR_REMEDY = "Pass what pm.sample returns, or a part of it such as idata.posterior[['mu', 'tau']]."
+POSTERIOR_REMEDY = (
+    "Pass what pm.sample returns, its group posterior or prior, a part of it such as idata.posterior[['mu', 'tau']], "
+    "az.extract(idata), or a dict of arrays of shape (chains, draws, *shape)."
+)
+
+GROUPS = ("posterior", "prior")
+"""The groups of ArviZ that hold draws of parameters, the first that there is before the others."""
+
+
+class Draws(NamedTuple):
+    """Draws in the one form in which they are read: arrays with the dimensions chain and draw first."""
+
+    posterior: dict[str, Any]
+    observed_data: Any
+    prior: bool
+
+
+def draws_of(posterior: Any, structure: Structure, *, independent: bool) -> Draws:
+    """Return draws in whatever form they came.
+
+    Parameters
+    ----------
+    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array
+        Of arrays without dimensions the first are chain and draw, or draw alone, as the shapes of the model tell.
+    structure : Structure
+        Of the model that they are of.
+    independent : bool
+        Whether their order says nothing.
+
+    Raises
+    ------
+    NetworkError
+        If they have another form, or an order from which it cannot be told how they depend on each other.
+    """
+    held = [name for name in GROUPS if hasattr(getattr(posterior, name, None), "data_vars")]
+    group = getattr(posterior, held[0]) if held else posterior
+    if hasattr(group, "dims") and not hasattr(group, "data_vars"):
+        group = {group.name: group}  # one variable alone, as az.extract returns it
+    found = variables_of(group)
+    if any(hasattr(array, "data_vars") for array in found.values()):
+        raise NetworkError(
+            "draws must be in a group named posterior or prior",
+            found=f"the groups {listing(found)}",
+            remedy=POSTERIOR_REMEDY,
+        )
+    leading: set[int] = {
+        np.ndim(array) - len(structure.variables[name].shape)
+        for name, array in found.items()
+        if not hasattr(array, "dims") and name in structure.variables
+    }
+    every = {
+        name: _by_chain(array, name, independent=independent)
+        if hasattr(array, "dims")
+        else _plain(array, name, leading)
+        for name, array in found.items()
+    }
+    prior = held[:1] == ["prior"]  # what is drawn from priors rests on no data
+    return Draws(every, None if prior else getattr(posterior, "observed_data", None), prior)
+
+
+def _plain(array: Any, name: str, leading: set[int]) -> Any:
+    """Return an array without dimensions as one with them."""
+    if len(leading) != 1 or not leading <= {1, 2} or np.ndim(array) < min(leading):
+        raise NetworkError(
+            "arrays of draws must all have the shape of their variable behind chain and draw, or behind draw",
+            found=f"the shape {np.shape(array)} for {name!r}",
+            remedy=POSTERIOR_REMEDY,
+        )
+    values = np.asarray(array)[None] if leading == {1} else np.asarray(array)
+    return _array(values, ("chain", "draw", *(f"{name}_dim_{k}" for k in range(values.ndim - 2))), {})
+
+
+def _array(values: Any, dims: tuple[str, ...], coords: Mapping[str, Any]) -> Any:
+    from xarray import DataArray
+
+    return DataArray(values, dims=dims, coords=coords)
+
+
+def _by_chain(array: Any, name: str, *, independent: bool) -> Any:
+    """Return an array with chain and draw first: both in one dimension are taken apart, one chain may have no name."""
+    stacked = [] if "chain" in array.dims or "chain" not in array.coords else [*array.coords["chain"].dims]
+    if len(stacked) == 1 and "draw" in array.coords and array.coords["draw"].dims == tuple(stacked):
+        places = np.stack([np.asarray(array.coords[each].values) for each in ("chain", "draw")])
+        order = np.lexsort(places[::-1])
+        chains, steps = (np.unique(each) for each in places)
+        whole = np.array(np.meshgrid(chains, steps, indexing="ij")).reshape(2, -1)
+        if np.array_equal(places[:, order], whole) and len(np.unique(np.diff(steps))) <= 1:
+            shape = (len(chains), len(steps))
+        elif independent:
+            order, shape = np.arange(len(order)), (1, len(order))
+        else:
+            raise NetworkError(
+                "how draws depend on each other is told from all of each chain, in order",
+                found=f"some draws of {name!r}, as az.extract(num_samples=...) picks them",
+                remedy="Pass az.extract(idata), or idata; thin=10 takes every tenth draw.",
+            )
+        array = array.transpose(*stacked, ...)
+        rest = array.dims[1:]
+        values = np.asarray(array.values)[order].reshape((*shape, *array.shape[1:]))
+        kept = {dim: array.coords[dim].values for dim in rest if dim in array.coords}
+        return _array(values, ("chain", "draw", *rest), kept)
+    if "draw" in array.dims and "chain" not in array.dims:
+        array = array.expand_dims("chain")
+    return array.transpose("chain", "draw", ...) if {"chain", "draw"} <= {*array.dims} else array
 
 
 def check_thin(thin: object) -> None:
@@ -32,14 +135,14 @@ def check_thin(thin: object) -> None:
 
 
 def drawn_variables(
-    structure: Structure, posterior: Any, thin: int, fix: Iterable[str] | None, *, finite: bool = True
+    structure: Structure, posterior: Draws, thin: int, fix: Iterable[str] | None, *, finite: bool = True
 ) -> dict[str, FloatArray]:
     """Return the draws of every variable that has some, of shape (draws, *shape).
 
     Parameters
     ----------
     structure : Structure
-    posterior : InferenceData, DataTree or Dataset
+    posterior : Draws
     thin : int
     fix : iterable of str, optional
         The variables that are asked for; all by default.
@@ -52,7 +155,7 @@ def drawn_variables(
         If there are none, they do not fit the model, or `thin` is below 1.
     """
     check_thin(thin)
-    group: dict[str, Any] = variables_of(posterior)
+    group = posterior.posterior
     known = [v for v in structure.variables.values() if v.name in group and not v.observed and not v.is_function]
     if fix is not None:
         chosen = subset("fix", fix, [v.name for v in known], error=NetworkError)
@@ -76,7 +179,7 @@ def drawn_variables(
 def parameter_draws(
     roles: Roles,
     model: Any,
-    posterior: Any,
+    posterior: Draws,
     known: Mapping[str, FloatArray],
     thin: int,
     reading: DrawReading,
@@ -91,7 +194,7 @@ def parameter_draws(
     roles : Roles
     model : pymc.Model
         Whose Deterministics count where the reading is "belief".
-    posterior : InferenceData, DataTree or Dataset
+    posterior : Draws
     known : mapping from str to ndarray of shape (draws, *shape)
         Of the variables whose draws count.
     thin : int
@@ -101,7 +204,7 @@ def parameter_draws(
     every : bool
         Whether all draws are models, however many there are.
     """
-    group: dict[str, Any] = variables_of(posterior)
+    group = posterior.posterior
     variables = [roles.structure.variables[name] for name in known]
     found: dict[str, FloatArray] = {}
     for variable in variables:
@@ -119,11 +222,11 @@ def parameter_draws(
         reading=reading,
         chains=chains if step == 1 else 1,
         posterior=Posterior(
-            source=f"the data behind the draws of {listing(sorted(known))} by PyMC",
+            source=_source(posterior, known),
             draws=-(-draws // step),
             of=draws if step > 1 else None,
             independent=own,
-            table=_table(roles, getattr(posterior, "observed_data", None)),
+            table=_table(roles, posterior.observed_data),
             belief=reading == "belief",
         ),
     )
@@ -172,11 +275,9 @@ def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure
 def variables_of(posterior: Any) -> dict[str, Any]:
     """Return the part with posterior draws: a mapping from names to arrays with the dimensions chain and draw."""
     try:
-        inner = getattr(posterior, "posterior", None)
-        group = posterior if inner is None else inner
-        names = list(getattr(group, "data_vars", group))
-        return {str(name): group[name] for name in names}
-    except (TypeError, KeyError, AttributeError) as error:
+        group: Any = getattr(posterior, "posterior", posterior)
+        return {str(name): group[name] for name in list(getattr(group, "data_vars", group))}
+    except (TypeError, LookupError, AttributeError) as error:
         raise NetworkError(
             "a posterior must hold arrays by name", found=type_text(posterior), remedy=POSTERIOR_REMEDY
         ) from error
@@ -193,6 +294,10 @@ def _draws(array: Any, name: str, shape: tuple[int, ...], thin: int, structure: 
     if np.iscomplexobj(array.values):
         raise NetworkError(
             f"the draws of {name!r} must be finite numbers", found="complex ones", remedy="Pass their real parts."
+        )
+    if array.dtype.kind not in "biuf":
+        raise NetworkError(
+            f"the draws of {name!r} must be numbers", found=f"the type {array.dtype}", remedy=POSTERIOR_REMEDY
         )
     values = np.asarray(array.values, dtype=np.float64)
     if values.shape[2:] != shape:
@@ -232,19 +337,24 @@ def _check_labels(array: Any, name: str, structure: Structure) -> None:
         )
 
 
-def posterior_of(roles: Roles, posterior: Any) -> Posterior | None:
+def posterior_of(roles: Roles, posterior: Draws) -> Posterior | None:
     """Return what is known of draws, or None if there are none."""
     if not roles.fixed:
         return None
     return Posterior(
-        source=f"the data behind the draws of {listing(sorted(roles.fixed))} by PyMC",
+        source=_source(posterior, roles.fixed),
         draws=roles.models,
         independent=False,
-        table=_table(roles, getattr(posterior, "observed_data", None)),
+        table=_table(roles, posterior.observed_data),
     )
 
 
-def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> FloatArray:
+def _source(posterior: Draws, names: Iterable[str]) -> str:
+    data = "no data, as draws are of the priors" if posterior.prior else "the data behind the draws"
+    return f"{data} of {listing(sorted(names))} by PyMC"
+
+
+def weights_of(structure: Structure, posterior: Draws, name: str, thin: int) -> FloatArray:
     """Return the log weights of draws, by the name of the variable that holds them.
 
     Raises
@@ -252,7 +362,7 @@ def weights_of(structure: Structure, posterior: Any, name: str, thin: int) -> Fl
     NetworkError
         If there is none of that name, or it is not one finite number for each draw.
     """
-    group: dict[str, Any] = variables_of(posterior)
+    group = posterior.posterior
     member("log_weights", name, group, error=NetworkError)
     return _draws(group[name], name, (), thin, structure)
 

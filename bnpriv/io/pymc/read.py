@@ -24,9 +24,9 @@ from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
     check_thin,
     drawn_variables,
+    draws_of,
     parameter_draws,
     posterior_of,
-    variables_of,
     weights_of,
 )
 from bnpriv.io.pymc.roles import (
@@ -239,7 +239,7 @@ class AskedDraws:
 
     Parameters
     ----------
-    posterior : InferenceData, DataTree or Dataset
+    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array, later Draws
         None for the model with its priors.
     thin : int
     fix : iterable of str, optional
@@ -267,6 +267,9 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
         raise NetworkError(
             "a belief, and independent draws, go with posterior=", found="one alone", remedy="Pass posterior=idata."
         )
+    if asked.posterior is not None:
+        drawn = draws_of(asked.posterior, structure, independent=asked.independent)
+        asked = replace(asked, posterior=drawn)
     if asked.reading == "models" and asked.log_weights is not None:
         raise NetworkError(
             "weights go with a belief: as models all draws count alike",
@@ -276,7 +279,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
-        refuse_lost(given, model, variables_of(asked.posterior))
+        refuse_lost(given, model, asked.posterior.posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if asked.posterior is None:
@@ -628,7 +631,7 @@ def from_pymc(
 
     Parameters
     ----------
-    model : pymc.Model
+    model : pymc.Model, or bambi.Model after build()
         Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
         named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
         and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
@@ -637,10 +640,11 @@ def from_pymc(
         For columns of the table the random variable that holds their records, or one entry of it; or the parameter
         that governs the column, if others depend on it. By default the observed variables at the end of the graph.
         Data that were observed of a column are not used: they are what is to be protected.
-    posterior : InferenceData, DataTree or Dataset, optional
-        Draws given *public* data. Leave out what is to stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A
-        release from a table that is among its ``observed_data`` is refused; ``idata.posterior`` alone does not hold
-        these.
+    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to ndarray, optional
+        Draws given *public* data, as ``pm.sample`` and ``az.extract`` return them, or by name as arrays of shape
+        (chains, draws, *shape) or (draws, *shape); of a group named prior draws of the priors. Leave out what is to
+        stay a parameter, as in ``idata.posterior[["mu", "tau"]]``. A release from a table that is among its
+        ``observed_data`` is refused; ``idata.posterior`` alone does not hold these.
     thin : int
         Take every so many draws of each chain.
     fix : iterable of str, optional
@@ -695,6 +699,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
+    # Bambi keeps the model of PyMC that it builds behind its own
+    model = getattr(getattr(model, "backend", None), "model", model)
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )

@@ -836,7 +836,8 @@ def structure_of(model: Any) -> Structure:
     """
     library = pymc()
     if not isinstance(model, library.Model):
-        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy="Pass the model.")
+        remedy = "Call model.build() first." if hasattr(model, "backend") else "Pass the model."
+        raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy=remedy)
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
     for rv in model.basic_RVs:

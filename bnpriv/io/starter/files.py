@@ -15,7 +15,7 @@ from bnpriv.io.framework_file import read_framework, read_queries
 from bnpriv.io.framework_text import records_section
 from bnpriv.io.networks.files import read_network
 from bnpriv.io.networks.texts import network_text, written_models
-from bnpriv.io.starter.learn import check_protected
+from bnpriv.io.starter.learn import LEARNED_MODELS, check_protected
 from bnpriv.io.starter.started import StartedNotion, level_of, started
 from bnpriv.io.starter.text import NO_NAMES, framework_text
 from bnpriv.ledger.prices import questions_text
@@ -36,6 +36,7 @@ def files_to_start(
     learn: str | Path | None = None,
     edges: str | None = None,
     strength: float | None = None,
+    graphs: int = 1,
     network: Path | None = None,
     public: str | Path | None = None,
     codebook: Path | None = None,
@@ -68,6 +69,8 @@ def files_to_start(
         network=given,
         edges=edges,
         strength=strength,
+        graphs=graphs,
+        draws=max(LEARNED_MODELS, graphs),
         records=records,
         protect=protect,
         read_as=read_as,

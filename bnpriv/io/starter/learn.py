@@ -8,12 +8,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import closest, listing, member
+from bnpriv.checks import closest, listing, member, whole
 from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Parents
@@ -25,7 +25,10 @@ from bnpriv.io.pgmpy import quiet
 from bnpriv.io.starter.codebook import node_states, states_of
 from bnpriv.io.starter.public import PublicValues
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
-from bnpriv.progress import progress
+from bnpriv.progress import progress, tracked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_PARENTS_LEARNED = 2
 MOST_PUBLIC_SEARCHED = 20_000
@@ -54,6 +57,7 @@ def learned(
     edges: str | None = None,
     protect: Sequence[str] = (),
     draws: int = LEARNED_MODELS,
+    graphs: int = 1,
 ) -> DiscreteNetwork:
     """Return draws from the posterior of a network of records, given a public table.
 
@@ -73,23 +77,76 @@ def learned(
         Columns of which no other is independent in a graph that was searched; see `connected`.
     draws : int
         How many models are drawn.
+    graphs : int
+        In how many resamples of the public table a graph is looked for; 1 for the table itself.
 
     Raises
     ------
     NetworkError, ParameterError
-        If the edges name no column, or are not well formed.
+        If the edges name no column, or are not well formed; or graphs are looked for beside edges, or more than models.
     """
+    check_graphs(graphs, draws, edges)
     import pandas as pd
 
     table = pd.DataFrame({name: states_of(column, values[name]) for name, column in columns.items()})
-    with progress("looking for a graph"):
-        parents = connected(_searched(table), protect) if edges is None else _parents(edges, list(columns))
+    if edges is not None:
+        found = [_parents(edges, list(columns))]
+    elif graphs == 1:
+        with progress("looking for a graph"):
+            found = [connected(_searched(table), protect)]
+    else:
+        with progress("looking for graphs in resamples"):
+            found = [
+                connected(_searched(each), protect) for each in tracked(_resamples(table, graphs), "graphs", graphs)
+            ]
     states = {name: node_states(column) for name, column in columns.items()}
-    with progress("learning its tables"):
-        drawn = DiscreteNetwork.posterior(parents, table, public=public, states=states, draws=draws, seed=LEARNED_SEED)
-    facts = drawn.posterior_draws
+    # the models are shared among the resamples; those that give the same graph are drawn together
+    share: dict[frozenset[tuple[str, str]], int] = {}
+    above: dict[frozenset[tuple[str, str]], dict[str, list[str]]] = {}
+    for k, parents in enumerate(found):
+        key = frozenset((parent, name) for name, named in parents.items() for parent in named)
+        above.setdefault(key, parents)
+        share[key] = share.get(key, 0) + draws // len(found) + (k < draws % len(found))
+    made: list[DiscreteNetwork] = []
+    facts = None
+    with progress("learning its tables" if len(share) == 1 else "learning their tables"):
+        for k, (key, models) in enumerate(share.items()):
+            drawn = DiscreteNetwork.posterior(
+                above[key], table, public=public, states=states, draws=models, seed=LEARNED_SEED + k
+            )
+            facts = facts or drawn.posterior_draws
+            made.append(_as_written(drawn, above[key]))
     assert facts is not None
-    return replace(_as_written(drawn, parents), posterior_draws=replace(facts, in_file=True))
+    facts = replace(facts, draws=draws, in_file=True)
+    if graphs > 1:
+        facts = replace(facts, graphs=graphs, independent=False)
+    return replace(model_class(made), posterior_draws=facts)
+
+
+def check_graphs(graphs: int, draws: int, edges: str | None) -> None:
+    """Refuse graphs that are looked for beside one that is given, or of which some would have no model.
+
+    Raises
+    ------
+    ParameterError
+    """
+    number = whole("graphs", graphs)
+    if number > 1 and edges is not None:
+        raise ParameterError(
+            "graphs are looked for, or one is given", found="graphs beside edges", remedy="Leave one of them out."
+        )
+    if number > draws:
+        raise ParameterError(
+            "every graph needs a model", found=f"{number:,} graphs, {draws:,} draws", remedy="Draw more, draws=..."
+        )
+
+
+def _resamples(table: pd.DataFrame, count: int) -> Iterator[pd.DataFrame]:
+    """Yield tables of as many records as the search reads, each drawn from the public table with replacement."""
+    generator = np.random.default_rng(LEARNED_SEED)
+    for _ in range(count):
+        rows = generator.integers(len(table), size=min(len(table), MOST_PUBLIC_SEARCHED))
+        yield table.iloc[rows].reset_index(drop=True)
 
 
 Strengths = Mapping[tuple[str, str], float]

@@ -43,6 +43,7 @@ def start(
     edges: str | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
+    graphs: int = 1,
     source: str | None = None,
     read_as: Mapping[str, str] | None = None,
 ) -> DatasetAttributePrivacy | DistributionalAttributePrivacy:
@@ -80,6 +81,10 @@ def start(
         give. An edge may state its own, "income -> score: 1.5".
     draws : int
         How many networks are drawn; of weights of the public records there are twice as many draws.
+    graphs : int
+        For `learn`: in how many resamples of the public table (bootstrap) a graph is looked for, among which the draws
+        are shared, so that an edge that the table supports but half is missing in half of the models. An estimate, no
+        posterior.
     source : str, optional
         Where a given network comes from.
     read_as : mapping from str to str, optional
@@ -139,6 +144,7 @@ def start(
         edges=edges,
         strength=strength,
         draws=draws,
+        graphs=graphs,
         protect=hidden,
         read_as=read_as,
     )

@@ -122,10 +122,14 @@ class Started:
                 f"the corners of it, for secrets about {listing(self.hubs)}"
             )
         chosen = f"from {listing(self.hubs)}, which was to be protected, " if self.hubs else ""
+        drawn = None if self.network is None else self.network.posterior_draws
+        resamples = None if drawn is None else drawn.graphs
+        what = "graph" if resamples is None else f"graphs, one in each of {resamples} resamples,"
         graph = (
             "edges by an expert"
             if self.by_expert
-            else f"graph by hill climbing with BIC, which can miss dependences, and edges {chosen}to what it left apart"
+            else f"{what} by hill climbing with BIC, which can miss dependences, "
+            f"and edges {chosen}to what it left apart"
         )
         records = "" if self.public_records is None else f"; {self.public_records.coverage}"
         return (
@@ -151,6 +155,7 @@ def started(
     edges: str | None = None,
     strength: float | None = None,
     draws: int = LEARNED_MODELS,
+    graphs: int = 1,
     records: int | None = None,
     protect: Iterable[str] = (),
     read_as: Mapping[str, str] | None = None,
@@ -161,6 +166,10 @@ def started(
     refuse_learning(notion, learn, edges, public)
     by_hand = edges is not None and learn is None
     refuse_stating(notion, strength, network, learn, by_hand=by_hand)
+    if graphs != 1 and learn is None:
+        raise ParameterError(
+            "graphs are looked for in a public table", found="none to learn from", remedy="Write learn=PUBLIC_TABLE."
+        )
     for each in (codebook, public, learn):
         if each is not None:
             refuse_the_same(data, each)
@@ -211,7 +220,9 @@ def started(
     if strengths:
         drawn = stated(kept, shares, strengths, hubs)
     else:
-        drawn = learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws) if nodes else None
+        drawn = None
+        if nodes:
+            drawn = learned(kept, values, public=told, edges=edges, protect=hubs, draws=draws, graphs=graphs)
     return Started(
         notion=notion,
         columns=columns,

@@ -12,6 +12,7 @@ from bnpriv.io.starter.codebook import KnownColumn
 from bnpriv.io.starter.public import OTHER_LABELS
 from bnpriv.io.starter.start import usual_decisions, usual_distance, usual_property
 from bnpriv.io.starter.started import Started, level_of
+from bnpriv.kind import kind_of
 from bnpriv.tables.readings import day_text
 from bnpriv.toml import readable_text, short_number, toml_key, toml_value
 
@@ -30,11 +31,11 @@ _NOTION_MEANS = {
 
 _STARTED_NETWORK = {
     "dataset": """\
-# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns of one record depend
+# file = "..."                  # a BIF, XMLBIF, NET or UAI file beside this one: how the columns of one record depend
 level = "records"               # a state of a node is a value of its column, "other" too, or a bin
 """,
     "distributional": """\
-# file = "..."                  # a BIF, XMLBIF or NET file beside this one: how the columns' parameters depend
+# file = "..."                  # a BIF, XMLBIF, NET or UAI file beside this one: how the columns' parameters depend
 level = "parameters"            # a state of a node says what the whole column is like, as "most smoke"
 """,
 }
@@ -113,8 +114,20 @@ def _network(known: Started, files: Sequence[str], network: str | None) -> str:
     few = f"# {known.few_records}\n" if known.few_records else ""
     return (
         f"[network]\n{few}# {len(files)} models, each a draw from the posterior of a network given public data: all of "
-        f'them are guarded against\nfile = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
+        f'them are guarded against\n{_shares(known)}file = [\n{listed}]\nlevel = "records"\n{_posterior(known)}'
     )
+
+
+def _shares(known: Started) -> str:
+    """Return comments that say how many of the models have each edge, where their graphs differ."""
+    network = known.network
+    some = {} if network is None else {e: n for e, n in kind_of(network).edges(network).items() if n < network.models}
+    told = "".join(
+        f"#   {_comment(f'{above} -> {below}: {n:,} of {network.models:,}')}\n"
+        for (above, below), n in some.items()
+        if network is not None
+    )
+    return f"# Their graphs were found in resamples; edges that not all of them have:\n{told}" if told else ""
 
 
 def _stated(known: Started, models: int) -> str:
@@ -138,7 +151,10 @@ def _posterior(known: Started) -> str:
     if drawn is None:
         return ""
     said = f"source = {readable_text(drawn.source)}\nprior = {readable_text(drawn.prior)}\nrecords = {drawn.records}\n"
-    return f"\n[network.posterior]             # guarantees say what lies beyond so many draws\n{said}"
+    beyond = "what lies beyond so many draws"
+    if drawn.graphs is not None:
+        said, beyond = f"{said}graphs = {drawn.graphs}\n", "that nothing is known of other models"
+    return f"\n[network.posterior]             # guarantees say {beyond}\n{said}"
 
 
 def _records(known: Started) -> str:

@@ -264,7 +264,7 @@ class NormalIntervals:
         -------
         float
         """
-        return 0.0 if mu == 0 else self._delta(_Kernel(1 / mu, 0.0), epsilon)
+        return 0.0 if mu == 0 else self.curve(Kernel(1 / mu, 0.0), epsilon)
 
     def laplace_delta(self, gap: float, deviation: float, scale: float, epsilon: float) -> float:
         """The privacy curve of one number with Laplace noise, rounded up; both directions.
@@ -285,16 +285,16 @@ class NormalIntervals:
         """
         if self._tilted(gap / scale * (1 + 8 * UNIT_ROUNDOFF)) <= epsilon:
             return 0.0
-        return self._delta(_Kernel(deviation / gap * (1 - 2.0**-50), scale / gap * (1 - 2.0**-50)), epsilon)
+        return self.curve(Kernel(deviation / gap * (1 - 2.0**-50), scale / gap * (1 - 2.0**-50)), epsilon)
 
-    def _delta(self, kernel: _Kernel, epsilon: float) -> float:
-        ways = [(self.upper, self.lower), (self.lower.mirrored, self.upper.mirrored)]
-        found = [_exceeded(kernel, *way, epsilon, self.shift, self.spread) for way in ways]
-        # Laplace noise keeps the ratio of one direction below its limit, which may be within epsilon
-        if kernel.scale > 0:
-            limits = self._mean_ratio(1 / kernel.scale), -self._mean_ratio(-1 / kernel.scale)
-            found = [0.0 if limit <= epsilon else each for each, limit in zip(found, limits, strict=True)]
-        return max(found)
+    def curve(self, kernel: Kernel, epsilon: float) -> float:
+        """The privacy curve of the secret, in its deviations, plus independent noise; rounded up, both directions."""
+        found = 0.0
+        for way, lower, upper in ((1, self.lower, self.upper), (-1, self.upper.mirrored, self.lower.mirrored)):
+            # Laplace noise keeps the ratio below its limit
+            if kernel.scale == 0 or way * self._mean_ratio(way / kernel.scale) > epsilon:
+                found = max(found, _exceeded(kernel, upper, lower, epsilon, self.shift, self.spread))
+        return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class NormalIntervals:
 
 
 @dataclass(frozen=True)
-class _Kernel:
+class Kernel:
     """A normal number plus an independent Laplace number, neither, or both; centred.
 
     Parameters
@@ -349,7 +349,8 @@ class _Kernel:
             z, r = far / self.deviation, self.deviation / self.scale
             own = -z * z / 2 + np.log(ROOT * (erfcx(z / math.sqrt(2)) - erfcx((z + r) / math.sqrt(2)) / 2))
             beyond = np.logaddexp(own, near - math.log(2)) - math.log(2 * ROOT)
-            error = 4 * error + FUNCTION_ERROR * (4 + float(np.max(np.abs(beyond))))
+            size = np.abs(beyond) + z * z * np.exp(np.minimum(own - math.log(2 * ROOT) - beyond, 0.0))
+            error = 4 * error + FUNCTION_ERROR * (4 + float(np.max(size)))
         return np.where(x >= 0, beyond, np.log1p(-np.exp(beyond))), error
 
     @property
@@ -360,7 +361,7 @@ class _Kernel:
     @property
     def _laplace(self) -> bool:
         """Whether the normal number is too little to be counted."""
-        return self.deviation < self.scale * 2.0**-30
+        return self.deviation < self.scale * 2.0**-20
 
     def _parts(self, x: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """The logs of the two parts of the density at x >= 0, times a constant: that of the near side, and the other.
@@ -378,8 +379,9 @@ class _Kernel:
             math.log(2 * ROOT) + r * r / 2 - z * r + log_ndtr(np.where(beside, 0.0, z - r)),
         )
         far = -z * z / 2 + np.log(ROOT * erfcx((r + z) / math.sqrt(2)))
-        size = float(np.max(z)) * (r + float(np.max(z))) + r * r
-        return near, far, FUNCTION_ERROR * (4 + size)
+        # the far side's error counts as much as that side does
+        size = np.where(beside, z * z, r * r + 2 * z * r) + z * z * np.exp(np.minimum(far - near, 0.0))
+        return near, far, FUNCTION_ERROR * (4 + float(np.max(size)))
 
 
 Logs = Callable[[FloatArray], tuple[FloatArray, float]]
@@ -411,10 +413,11 @@ def _integral(logs: Logs, side: NormalSide, place: float, size: float, cells: in
     error += 4 * UNIT_ROUNDOFF * float(np.max(s * s) + np.max(np.abs(found)))
     widths, rises = np.diff(nodes), np.diff(found)
     slopes, inner = rises / widths, widths[1:-1]
-    top = float(np.max(found))
+    top = float(np.max(found[1:-1]))
     below = inner * _mean(found[1:-2] - top, rises[1:-1])
-    ahead = inner * _mean(found[1:-2] - top, slopes[:-2] * inner) * np.exp(2 * error * (1 + inner / widths[:-2]))
-    behind = inner * _mean(found[2:-1] - top, -slopes[2:] * inner) * np.exp(2 * error * (1 + inner / widths[2:]))
+    with np.errstate(over="ignore"):
+        ahead = inner * _mean(found[1:-2] - top, slopes[:-2] * inner) * np.exp(2 * error * (1 + inner / widths[:-2]))
+        behind = inner * _mean(found[2:-1] - top, -slopes[2:] * inner) * np.exp(2 * error * (1 + inner / widths[2:]))
     low, high = float(below.sum()), float(np.minimum(ahead, behind).sum())
     rounding = error + 8 * UNIT_ROUNDOFF * (len(nodes) + abs(top))
     return top + math.log(low) - rounding, top + math.log(high) + rounding
@@ -423,7 +426,7 @@ def _integral(logs: Logs, side: NormalSide, place: float, size: float, cells: in
 def _mean(logs: FloatArray, rises: FloatArray) -> FloatArray:
     """The means of exponentials whose exponents rise evenly from `logs` by `rises`."""
     size = np.maximum(np.abs(rises), 1e-9)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # an infinite bound is a bound
         return np.exp(logs + np.maximum(rises, 0.0)) * -np.expm1(-size) / size
 
 
@@ -435,7 +438,7 @@ TRIED = 6
 
 
 def _exceeded(
-    kernel: _Kernel, upper: NormalSide, lower: NormalSide, epsilon: float, shift: float, spread: float
+    kernel: Kernel, upper: NormalSide, lower: NormalSide, epsilon: float, shift: float, spread: float
 ) -> float:
     """A bound on P(V > t | upper) - exp(epsilon) P(V > t | lower) at its largest, V the secret plus the kernel."""
     from scipy.optimize import brentq
@@ -450,7 +453,8 @@ def _exceeded(
         return [(low - mass, high - mass) for (low, high), mass in zip(found, masses, strict=True)]
 
     def ratio(place: float, aim: float = 0.0) -> float:
-        (above, _), (below, _) = both(kernel.log_density, place, SEARCHED)
+        # a chord is too low by a twelfth of what drawing it on is too high by half of
+        (above, below) = (low + (high - low) / 6 for low, high in both(kernel.log_density, place, SEARCHED))
         return above - below - aim
 
     step, end = kernel.size + 2.0**-10 * min(1.0, *(side.width or 1.0 for side in sides)), 0.0

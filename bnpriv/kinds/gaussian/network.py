@@ -134,7 +134,7 @@ def _centred(network: GaussianNetwork) -> tuple[str, ...]:
 GAUSSIAN_KIND = NetworkKind(
     keeps_draws=True,
     forward=attrgetter("forward"),
-    unfixed=lambda network, protected: network.unfixed and network.unfixed.protecting(protected),
+    unfixed="bnpriv.kinds.finite:unfixed_protecting",
     influence="bnpriv.kinds.gaussian.influence:gaussian_influence",
     mu="bnpriv.kinds.gaussian.influence:largest_distance",
     losses="bnpriv.kinds.gaussian.influence:gaussian_losses",

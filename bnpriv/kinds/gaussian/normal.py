@@ -232,16 +232,23 @@ class NormalSecret:
     @property
     def compared(self) -> list[Pair]:
         """Return the pairs of intervals, and of the others the one whose values are the farthest apart."""
-        wide = [pair for pair in self.pairs if are_intervals(pair)]
+        wide: list[Pair] = []
+        for pair in self.pairs:  # both directions of a pair have the same curve
+            if are_intervals(pair) and pair.reverse not in wide:
+                wide.append(pair)
         others = [pair for pair in self.pairs if not are_intervals(pair)]
         return [*wide, *([max(others, key=lambda pair: pair.farthest)] if others else [])]
 
     def reach(self, law: Translation, pair: Pair) -> list[float]:
-        """Return how far from its mean the number may be under the secrets of a pair that count, at the ends."""
-        if isinstance(pair, ValuesApart):
-            far = REACH * law.deviation + pair.farthest
-            return [-far, far]
-        return [end for side in self.sides(law, pair) for end in side]
+        """Return how far from its mean the number may be under the secrets for which a pair stands, at the ends."""
+        found: list[float] = []
+        for each in [pair] if are_intervals(pair) else [pair for pair in self.pairs if not are_intervals(pair)]:
+            if isinstance(each, ValuesApart):
+                far = REACH * law.deviation + each.farthest
+                found += [-far, far]
+            else:
+                found += [end for side in self.sides(law, each) for end in side]
+        return found
 
     def offsets(self, law: Translation, pair: Pair) -> tuple[float, float]:
         """Return how far from its mean the two values of a pair are that are farthest apart."""

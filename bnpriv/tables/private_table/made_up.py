@@ -32,7 +32,7 @@ from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, log_sum_exp, magnitude
 from bnpriv.core.evidence.records import MOST_STEPS, law_cells, node_cells, state_cells, summed_exactly
 from bnpriv.core.evidence.records import record_law as law_of_cells
-from bnpriv.core.frameworks.base import require_gaps
+from bnpriv.core.frameworks.base import require_columns
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
@@ -200,7 +200,7 @@ def _declared(
         return _Declared(schema, network, model.column_laws, model.public_records is not None)
     held = Schema(schema.records, {name: schema[name] for name in read})
     laws = bin_laws(held, network.states)
-    require_gaps(network, held, laws)
+    require_columns(network, held, laws)
     return _Declared(schema, network, laws)
 
 

@@ -12,7 +12,7 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
+from bnpriv.bound import UNIT_ROUNDOFF, Bound, FloatArray
 from bnpriv.core.distributions import Atoms, log_sum_exp
 from bnpriv.core.evidence.constraints import AnswerLaw
 from bnpriv.core.evidence.laws import laws
@@ -32,7 +32,7 @@ from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
 from bnpriv.kind import kind_of
 from bnpriv.kinds.public_records import PublicRecords
-from bnpriv.kinds.report_target import ReportTarget
+from bnpriv.kinds.report_target import ReportTarget, subject_of_network
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.progress import watched
 from bnpriv.render.graph import Edge
@@ -86,14 +86,15 @@ def edges_between(graph: Graph, protected: str, columns: Iterable[str]) -> tuple
 
 def leak_path(influence: Influence) -> tuple[Edge, ...]:
     """Return the edges of one open path to every column that carries an influence."""
-    graph = influence.network.graph
+    graph = kind_of(influence.network).graph_of(influence.network, influence.model)
     steps: dict[Edge, None] = {}
     unconditional = graph.open_paths(influence.protected, ())
     for name in influence.frontier:
         if name == influence.protected:
             continue  # of a chain: no edge of the network leads from one value of a column to another
         others = set(influence.frontier) - {name}
-        path = unconditional.get(name) or graph.open_paths(influence.protected, others)[name]
+        # what a model's own graph shields is in the frontier of another one's alone
+        path = unconditional.get(name) or graph.open_paths(influence.protected, others).get(name, ())
         steps |= {(a, b) if a in graph.parents[b] else (b, a): None for a, b in pairwise(path)}
     return tuple(steps)
 
@@ -169,6 +170,14 @@ class InfluenceCache:
     subject: ReportTarget
     left: int
     _known: dict[tuple[str, ...], Influence] = field(default_factory=dict[tuple[str, ...], Influence])
+
+    @classmethod
+    def of(cls, subject: ReportTarget, protected: str) -> InfluenceCache:
+        """Return nothing known yet, and the share of work of one of the protected attributes."""
+        assert subject.network is not None
+        left = MOST_ELIMINATION_CELLS // len(subject.secrets)
+        pairs = subject.secrets[protected]
+        return cls(network=subject.network, protected=protected, pairs=pairs, subject=subject, left=left)
 
     def influence(self, columns: Iterable[str], rows: int = 1) -> Influence:
         """Return an influence, a certified bound if its tables take more than its share among so many rows.
@@ -375,15 +384,8 @@ def attribute_report(
     delta : float
         The chance but for which influences are told first, and ranked; 0 for the usual one.
     """
-    network, pairs = subject.network, subject.secrets[protected]
-    assert network is not None
-    cache = InfluenceCache(
-        network=network,
-        protected=protected,
-        pairs=pairs,
-        subject=subject,
-        left=MOST_ELIMINATION_CELLS // len(subject.secrets),
-    )
+    cache = InfluenceCache.of(subject, protected)
+    network, pairs = cache.network, cache.pairs
     groups = kind_of(network).alike(network, protected)
     alone = list(_alone(cache, groups))
     alike = {group[0]: group for group in groups[: len(alone)]}
@@ -396,9 +398,7 @@ def attribute_report(
     # what is seen to depend comes first: of the others the public records leave much open, if they are few
     first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
     alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
-    estimates = any(told.kind == "estimate" for told in alone)
-    floors = {name: told.bound.lower for told in alone for name in alike[min(told.columns)]}
-    rows, more = _ranked(cache, limit, calibration, MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS, floors)
+    rows, more = _ranked(cache, limit, calibration, *_quilts_looked_at(alone, alike))
     asked = _asked(cache, alone)
     if asked is not None and chance is not None and asked.columns not in likely:
         likely[asked.columns] = likely_influence(asked, chance, public=_of_public(subject, asked))
@@ -420,6 +420,31 @@ def attribute_report(
         driven=tuple(_driven(cache)),
         likely=likely,
     )
+
+
+def attribute_quilts(
+    subject: ReportTarget, protected: str, limit: int, calibration: Calibration | None
+) -> tuple[tuple[RankedQuilt, ...], int | None]:
+    """Return the quilts of a protected attribute as `attribute_report` lists them, and how many there are besides."""
+    cache = InfluenceCache.of(subject, protected)
+    groups = kind_of(cache.network).alike(cache.network, protected)
+    alone = list(_alone(cache, groups))
+    return _ranked(cache, limit, calibration, *_quilts_looked_at(alone, {group[0]: group for group in groups}))
+
+
+def quilt_influences(network: object, protected: str, quilts: Sequence[frozenset[str]]) -> list[Influence | None]:
+    """Return what quilts tell about usual secrets; None where it is not known, as where there is only a graph."""
+    if not hasattr(network, "kind"):
+        return [None] * len(quilts)
+    cache = InfluenceCache.of(subject_of_network(cast(Network, network), protected), protected)
+    return [_of_quilt(cache, quilt, len(quilts) - place) for place, quilt in enumerate(quilts)]
+
+
+def _quilts_looked_at(alone: Sequence[Influence], alike: Mapping[str, tuple[str, ...]]) -> tuple[int, dict[str, float]]:
+    """Return how many quilts are looked at, and what each column surely tells."""
+    estimates = any(told.kind == "estimate" for told in alone)
+    floors = {name: told.bound.lower for told in alone for name in alike[min(told.columns)]}
+    return MOST_ESTIMATED_QUILTS if estimates else MOST_QUILTS, floors
 
 
 def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator[Influence]:
@@ -494,40 +519,80 @@ def _edges(cache: InfluenceCache, asked: Influence | None) -> tuple[tuple[EdgeEf
 def _ranked(
     cache: InfluenceCache, limit: int, calibration: Calibration | None, most: int, floors: Mapping[str, float]
 ) -> tuple[tuple[RankedQuilt, ...], int | None]:
-    """Return the quilts to be shown, the least telling first, and how many there are besides."""
+    """Return the quilts to be shown, the least telling first, and how many there are besides.
+
+    Those that a mechanism could use, none telling less and moving the answer less, are shown beside the least telling.
+    """
     found = list(islice(markov_quilts(cache.network, cache.protected), most + 1))
     counted, found = len(found) <= most, found[:most]
     # a quilt tells no less than each of its columns: what has to tell more than enough others is not looked at
     least = {quilt: max((floors.get(name, 0.0) for name in quilt.quilt), default=0.0) for quilt in found}
     found.sort(key=least.__getitem__)
+    hidden = None if calibration is None else _hidden(cache, calibration)
     rows: list[RankedQuilt] = []
     for place, quilt in enumerate(watched(found, "what is told by {}", "more quilt")):
-        if len(rows) >= limit and least[quilt] > sorted(row.nats for row in rows)[limit - 1]:
-            break
-        rows.append(RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt, 2 * (len(found) - place))))
+        enough = len(rows) >= limit and least[quilt] > sorted(row.nats for row in rows)[limit - 1]
+        if not enough or (hidden is not None and _may_be_used(quilt, least[quilt], rows, hidden)):
+            rows.append(RankedQuilt(quilt=quilt, influence=_of_quilt(cache, quilt.quilt, 2 * (len(found) - place))))
     # how rare more is takes long to find where nothing bounds it, and ranks only what may be shown
     most_shown = sorted(row.nats for row in rows)[:limit][-1:]
     shown = [row for row in rows if [row.nats] <= most_shown]
     shown.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
     del shown[limit:]
-    decision = decision_for(calibration, cache.protected)
-    if decision is not None and all(row.quilt != decision.quilt for row in shown):
-        # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
-        shown.append(RankedQuilt(quilt=decision.quilt, influence=_of_quilt(cache, decision.quilt, 2)))
+    if calibration is not None and hidden is not None:
+        decision = decision_for(calibration, cache.protected)
+        beside = [
+            _with_noise(row, calibration, decision, hidden) for row in _frontier(rows, hidden) if row not in shown
+        ]
+        shown = [_with_noise(row, calibration, decision, hidden) for row in shown]
+        shown += [row for row in beside if row.noise is not None and row.noise.scale < math.inf]
+        if decision is not None and all(row.quilt != decision.quilt for row in shown):
+            # The quilt that the mechanism uses is always shown; it need not be a minimal separator.
+            used = RankedQuilt(quilt=decision.quilt, influence=_of_quilt(cache, decision.quilt.quilt, 2))
+            shown.append(_with_noise(used, calibration, decision, hidden))
         shown.sort(key=_quilt_size)
-    left = len(set(found) - {row.quilt for row in shown})
-    if calibration is not None:
-        shown = [_with_noise(row, cache.subject, calibration, decision) for row in shown]
-    return tuple(shown), left if counted else None
+    return tuple(shown), len(set(found) - {row.quilt for row in shown}) if counted else None
+
+
+Hidden = Callable[[MarkovQuilt], tuple[frozenset[str], Bound]]
+"""Which queried columns are near in a quilt, and how far they can move the answer."""
+
+
+def _hidden(cache: InfluenceCache, calibration: Calibration) -> Hidden:
+    known: dict[frozenset[str], Bound] = {}
+
+    def found(quilt: MarkovQuilt) -> tuple[frozenset[str], Bound]:
+        near = driven_by(cache.network, calibration.query.columns, quilt.near)
+        if near not in known:
+            schema, norm = calibration.framework.schema, _norm(calibration)
+            known[near] = column_sensitivity(calibration.weighted_query, near, schema, norm)
+        return near, known[near]
+
+    return found
+
+
+def _may_be_used(quilt: MarkovQuilt, least: float, rows: Sequence[RankedQuilt], hidden: Hidden) -> bool:
+    """Return whether no quilt is known that tells no more than this one surely tells, and moves the answer no more."""
+    moved = hidden(quilt)[1].upper
+    return least < math.inf and not any(row.nats <= least and hidden(row.quilt)[1].upper <= moved for row in rows)
+
+
+def _frontier(rows: Sequence[RankedQuilt], hidden: Hidden) -> Iterator[RankedQuilt]:
+    """Yield the quilts that tell less than every other one by which the answer is moved no more."""
+    least = math.inf
+    for row in sorted(rows, key=lambda row: (hidden(row.quilt)[1].upper, row.nats)):
+        if row.nats < least:
+            least = row.nats
+            yield row
 
 
 def _quilt_size(row: RankedQuilt) -> tuple[float, float, float]:
     return _rank(row.influence)
 
 
-def _of_quilt(cache: InfluenceCache, quilt: MarkovQuilt, rows: int) -> Influence | None:
+def _of_quilt(cache: InfluenceCache, quilt: frozenset[str], rows: int) -> Influence | None:
     try:
-        return cache.influence(quilt.quilt, rows)
+        return cache.influence(quilt, rows)
     except SizeError:
         return None
 
@@ -548,18 +613,13 @@ def decision_for(calibration: Calibration | None, protected: str) -> Decision | 
     return next((row for row in found if isinstance(row, Decision) and row.protected == protected), None)
 
 
-def _with_noise(
-    row: RankedQuilt, subject: ReportTarget, calibration: Calibration, decision: Decision | None
-) -> RankedQuilt:
+def _with_noise(row: RankedQuilt, calibration: Calibration, decision: Decision | None, hidden: Hidden) -> RankedQuilt:
     if decision is not None and decision.quilt == row.quilt:
         noise = NoiseOfQuilt(
             queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True
         )
         return replace(row, noise=noise)
-    assert subject.network is not None
-    assert subject.query is not None
-    near = driven_by(subject.network, subject.query.columns, row.quilt.near)
-    sensitivity = column_sensitivity(calibration.weighted_query, near, calibration.framework.schema, _norm(calibration))
+    near, sensitivity = hidden(row.quilt)
     scale = _scale(row, calibration, sensitivity.upper)
     return replace(row, noise=NoiseOfQuilt(queried_near=near, sensitivity=sensitivity, scale=scale, wins=False))
 

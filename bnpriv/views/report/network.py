@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, overload
 
-from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilt
+from bnpriv.core.influence.base import told_text
+from bnpriv.core.influence.quilts import MarkovQuilt, MarkovQuilts, markov_quilt
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
-from bnpriv.render.document import Badge, Block, Cell, Figure, Name, Names, Paragraph, Section, Table, Text
+from bnpriv.errors import RefusedError
+from bnpriv.kinds.report_target import subject_of
+from bnpriv.render.document import Badge, Block, Cell, Document, Figure, Name, Names, Paragraph, Section, Table, Text
 from bnpriv.render.graph import Drawing, graph_html, quilt_legend
 from bnpriv.render.html import join
+from bnpriv.shown import HasCard
 from bnpriv.text import name_text, nats_text, number_text, some_text, visible
-from bnpriv.views.influence import quilt_roles
+from bnpriv.views.influence import quilt_figure, quilt_roles
+from bnpriv.views.report.analysis import MOST_QUILTS, attribute_quilts, quilt_influences
 from bnpriv.views.report.columns import told_cells, told_header, told_numbers
 from bnpriv.views.report.values import Analysis, AttributeReport, EdgeEffect, RankedQuilt
 from bnpriv.views.report.words import asked_text, witness_text
+from bnpriv.views.words import edge_shares
+
+if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
 
 # --------------------------------------------------------------------------------------------------
 # The network, coloured by the quilt that matters for a protected attribute, with the path of the leak.
@@ -109,16 +123,18 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     part = "The" if len(nodes) == len(report.network.attributes) else "The part that matters of the"
     title = f"{part} network, coloured by {which}"
     inside = frozenset(nodes)
-    edges = tuple(edge for edge in report.network.graph.edges if inside.issuperset(edge))
+    shares = {edge: share for edge, share in edge_shares(report.network).items() if inside.issuperset(edge)}
+    edges = tuple(shares)
     notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
     if report.query is not None:
         notes = dict.fromkeys(report.query.columns, "queried")
     drawing = Drawing(
         nodes=nodes,
         edges=edges,
+        shares=shares,
         roles={name: role for name, role in quilt_roles(quilt).items() if name in inside},
         notes={name: note for name, note in notes.items() if name in inside},
-        path=frozenset(row.path),
+        path=frozenset(edge for a, b in row.path for edge in ((a, b), (b, a))),
         title=title,
         desc=_description(edges, quilt),
     )
@@ -126,6 +142,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
     left = len(report.network.attributes) - len(nodes)
     rest = f"; {left} more attributes are not drawn here" if left else ""
+    rest += "; dashed edges are in some of the models" if any(shares.values()) else ""
     return Figure(made, f"{title}{rest}.")
 
 
@@ -217,6 +234,12 @@ QUILTS_INTRO = (
 )
 
 
+MOST_PRINTED = 5
+
+LISTED_QUILTS = 10
+"""Quilts of each attribute that a calibration lists, beside those that could be used."""
+
+
 def quilts_section(report: Analysis) -> Section | None:
     """Return the quilts, the least telling first; nothing where no attribute can shield another."""
     if report.network is None or len(report.network.attributes) < 2:
@@ -234,20 +257,24 @@ def _of(row: AttributeReport) -> Iterator[Table | Paragraph]:
     if not row.quilts:
         yield Paragraph(("For ", Name(row.protected), " there is none: no column is shielded from it by others."))
         return
-    endless = any(line.influence is not None and math.isinf(line.nats) for line in row.quilts)
-    mu = any(line.influence is not None and line.influence.mu is not None for line in row.quilts)
-    noisy = any(line.noise is not None for line in row.quilts)
+    more = f"{row.more} more." if row.more else ""
+    if row.more is None:
+        more = "There are more quilts; they were not counted."
+    yield _quilts_table(row.protected, row.quilts, more)
+
+
+def _quilts_table(protected: str, quilts: Sequence[RankedQuilt], more: str) -> Table:
+    endless = any(line.influence is not None and math.isinf(line.nats) for line in quilts)
+    mu = any(line.influence is not None and line.influence.mu is not None for line in quilts)
+    noisy = any(line.noise is not None for line in quilts)
     shown = told_header("quilt", endless=endless, mu=mu)
     start = len(shown)
     header = (*shown, *(("queried and near", "answer moves by", "scale") if noisy else ()), "near", "remote")
     numbers = (*told_numbers(endless=endless, mu=mu), *((start + 1, start + 2) if noisy else ()))
-    more = f"{row.more} more." if row.more else ""
-    if row.more is None:
-        more = "There are more quilts; they were not counted."
-    yield Table(
-        caption=f"Markov quilts for {name_text(row.protected)}, the least telling first",
+    return Table(
+        caption=f"Markov quilts for {name_text(protected)}, the least telling first",
         header=header,
-        rows=[_quilt_row(line, endless=endless, mu=mu, noisy=noisy) for line in row.quilts],
+        rows=[_quilt_row(line, endless=endless, mu=mu, noisy=noisy) for line in quilts],
         numbers=numbers,
         more=more,
     )
@@ -272,3 +299,151 @@ def _noise(row: RankedQuilt) -> tuple[Text, Text, Text]:
     scale = number_text(row.noise.scale) if row.noise.scale < math.inf else "tells too much"
     shown: Text = (Badge("used", "good"), " ", scale) if row.noise.wins else scale
     return (Names(tuple(row.noise.queried_near)),), number_text(row.noise.sensitivity.upper), shown
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class RankedQuilts(Sequence[RankedQuilt], HasCard):
+    """The quilts of every protected attribute with what they tell, and for a query with the noise that they leave.
+
+    A calibration and a report have them as `quilts`; the least telling come first, and those that are used, or that
+    tell less than every other one by which the answer is moved no more, are always among them.
+
+    Parameters
+    ----------
+    rows : tuple of RankedQuilt
+        One protected attribute after the other.
+    more : bool
+        Whether there are others.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> framework = bp.example("student")
+    >>> calibration = bp.MarkovQuiltMechanism().calibrate(framework, bp.count(bp.col("height") > 180), 0.5)
+    >>> calibration.quilts
+    RankedQuilts(3)
+    >>> calibration.quilts.to_pandas()["quilt"].to_list()
+    [(), ('height',), ('gender', 'height')]
+    """
+
+    rows: tuple[RankedQuilt, ...]
+    more: bool = False
+
+    @overload
+    def __getitem__(self, index: int) -> RankedQuilt: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RankedQuilt]: ...
+
+    def __getitem__(self, index: int | slice) -> RankedQuilt | Sequence[RankedQuilt]:
+        return self.rows[index]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"RankedQuilts({len(self)})"
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a row for each quilt, by protected attribute.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns quilt, near and remote: tuples of names; influence: what the quilt tells, in nats, NaN where that is
+            not known; sensitivity and scale: how far the queried columns that are near can move the answer, and the
+            noise that hides it, NaN without a query; used: whether the noise rests on this quilt; witness: where the
+            influence is reached. ``attrs["more"]`` says whether there are other quilts.
+        """
+        import pandas as pd
+
+        columns = ["quilt", "near", "remote", "influence", "sensitivity", "scale", "used", "witness"]
+        index = pd.Index([row.quilt.protected for row in self], name="protected")
+        frame = pd.DataFrame([_cells(row) for row in self], columns=columns, index=index)
+        frame.attrs["more"] = self.more
+        return frame
+
+    def to_networkx(self, place: int | None = None) -> nx.DiGraph[str]:
+        """Return the network, every node with its role in a quilt.
+
+        Parameters
+        ----------
+        place : int, optional
+            Which quilt; by default the first that is used, or the first.
+
+        Returns
+        -------
+        networkx.DiGraph
+            Nodes have a role, "protected", "quilt", "near" or "remote", and a color; edges have a side: "near",
+            "remote", "quilt" within the quilt, or "blocked" where near and remote meet in what nobody sees.
+        """
+        return self._drawn(place).to_networkx()
+
+    def _drawn(self, place: int | None) -> MarkovQuilt:
+        used = next((k for k, row in enumerate(self) if row.noise is not None and row.noise.wins), 0)
+        return self.rows[used if place is None else place].quilt
+
+    @property
+    def document(self) -> Document:
+        """Return the quilts as tables, and the one that is used in the drawing of its network."""
+        names = tuple(dict.fromkeys(row.quilt.protected for row in self))
+        of = {name: [row for row in self if row.quilt.protected == name] for name in names}
+        more = "There are others." if self.more else ""
+        tables = tuple(_quilts_table(name, rows, more) for name, rows in of.items())
+        return Document(
+            kind="ranked quilts",
+            kicker="bnpriv Markov quilts",
+            headline="Markov quilts, the least telling first" if self.rows else "No Markov quilts",
+            lead=QUILTS_INTRO if self.rows else "No column is shielded from a protected attribute by others.",
+            short=tuple(map(_line, self.rows[:MOST_PRINTED])),
+            answer=(*tables, *((quilt_figure(self._drawn(None)),) if self.rows else ())),
+        )
+
+
+def _line(row: RankedQuilt) -> Text:
+    """Return what is printed of a quilt."""
+    told = "is too large to tell" if row.influence is None else told_text(row.influence)
+    noise = ""
+    if row.noise is not None:
+        noise = f"; scale {number_text(row.noise.scale)}" if row.noise.scale < math.inf else "; tells too much"
+        noise += ", used" if row.noise.wins else ""
+    return Names(tuple(row.quilt.quilt), nothing="The empty quilt"), f" {told}{noise}."
+
+
+def _cells(row: RankedQuilt) -> list[object]:
+    noise, told = row.noise, row.influence
+    return [
+        *(tuple(sorted(side)) for side in (row.quilt.quilt, row.quilt.near, row.quilt.remote)),
+        math.nan if told is None or told.unknown is not None else row.nats,
+        math.nan if noise is None else noise.sensitivity.upper,
+        math.nan if noise is None else noise.scale,
+        noise is not None and noise.wins,
+        "" if told is None else witness_text(told),
+    ]
+
+
+def ranked_quilts(quilts: MarkovQuilts) -> RankedQuilts:
+    """Return the quilts of one attribute, in their order, with what each tells: behind `MarkovQuilts.to_pandas`."""
+    found = list(islice(quilts, MOST_QUILTS + 1))
+    told = quilt_influences(quilts.network, quilts.protected, [quilt.quilt for quilt in found[:MOST_QUILTS]])
+    rows = (RankedQuilt(quilt=quilt, influence=each) for quilt, each in zip(found, told, strict=False))
+    return RankedQuilts(rows=tuple(rows), more=len(found) > MOST_QUILTS)
+
+
+def calibration_quilts(calibration: Calibration) -> RankedQuilts:
+    """Return the quilts behind the noise of a calibration: `Calibration.quilts`.
+
+    Raises
+    ------
+    RefusedError
+        If its noise does not rest on quilts.
+    """
+    if not any(isinstance(decision, Decision) for decision in calibration.certificate.decisions):
+        raise RefusedError(
+            "the noise must rest on Markov quilts",
+            found=f"a calibration of the {calibration.mechanism}",
+            remedy="Calibrate MarkovQuiltMechanism().",
+        )
+    subject = subject_of(calibration.framework, calibration.query)
+    found = [attribute_quilts(subject, name, LISTED_QUILTS, calibration) for name in subject.secrets]
+    return RankedQuilts(rows=tuple(row for rows, _ in found for row in rows), more=any(left != 0 for _, left in found))

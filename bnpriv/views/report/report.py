@@ -55,7 +55,7 @@ from bnpriv.views.report.columns import (
     history_section,
     secrets_section,
 )
-from bnpriv.views.report.network import beside, edges_section, network_section, quilts_section
+from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
@@ -117,7 +117,10 @@ def _network(network: Network) -> Json:
             {"name": name, "states": [str(state) for state in network.states.get(name, ())]}
             for name in network.attributes
         ],
-        "edges": [{"parent": a, "child": b} for a, b in network.graph.edges],
+        "edges": [
+            {"parent": a, "child": b} | ({} if models == network.models else {"models": models})
+            for (a, b), models in kind_of(network).edges(network).items()
+        ],
         "reading": _reading(network.reading),
     }
 
@@ -129,6 +132,8 @@ def _reading(reading: ImportReport) -> Json:
             for node in reading.nodes
         ],
         "columns": [{"name": name, "driven_by": list(above)} for name, above in sorted(reading.columns.items())],
+        "latent": sorted(reading.latent),
+        "notes": list(reading.notes),
     }
 
 
@@ -287,6 +292,12 @@ class InfluenceReport(Analysis):
     def curve(self) -> tuple[tuple[float, float], ...]:
         """Pairs (epsilon, delta) of what is asked about, without noise; empty where it is bounded."""
         return curve_of(self)
+
+    @cached_property
+    def quilts(self) -> RankedQuilts:
+        """The quilts of every protected attribute, as a table and as a graph."""
+        rows = tuple(line for row in self.attributes for line in row.quilts)
+        return RankedQuilts(rows=rows, more=any(row.more != 0 for row in self.attributes))
 
     @property
     def document(self) -> Document:

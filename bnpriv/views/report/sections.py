@@ -311,8 +311,8 @@ MOST_VARIABLES = 60
 
 
 def reading_section(report: Analysis) -> Section | None:
-    """Return what became of every variable; nothing for a network that was declared here."""
-    if report.network is None or not report.network.reading.nodes:
+    """Return what became of every variable, and what was noted; nothing for a network that was declared here."""
+    if report.network is None or not (report.network.reading.nodes or report.network.reading.notes):
         return None
     nodes = report.network.reading.nodes
     left = len(nodes) - MOST_VARIABLES
@@ -324,4 +324,6 @@ def reading_section(report: Analysis) -> Section | None:
         ],
         more="" if left <= 0 else "1 more variable." if left == 1 else f"{left:,} more variables.",
     )
-    return Section(title="How the model was read", blocks=(made,), id="reading", folded=True)
+    said = tuple(Paragraph(note) for note in report.network.reading.notes)
+    blocks = (*said, made) if nodes else said
+    return Section(title="How the model was read", blocks=blocks, id="reading", folded=True)

@@ -19,6 +19,7 @@ from bnpriv.views.calibration import query_text, share_text
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
+from bnpriv.views.words import edge_shares
 
 
 def but_for(likely: LikelyInfluence) -> str:
@@ -197,7 +198,7 @@ def setting_text(report: Analysis) -> str:
         count = 0 if report.framework is None else report.framework.models
         return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
-    count = len(network.graph.edges)
+    count = len(edge_shares(network))
     edges = "1 edge" if count == 1 else f"{count} edges"
     nodes = len(network.attributes)
     attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
@@ -212,6 +213,8 @@ def models_text(network: Network) -> str:
         return f"the distribution of {drawn.draws:,} draws from a posterior"
     if drawn is not None:
         models = "1 model" if network.models == 1 else f"{network.models:,} models"
+        if drawn.graphs is not None:
+            return f"{models} of {drawn.graphs:,} resamples of a public table"
         return f"{models} drawn from a posterior"
     return network.kind_text if network.models == 1 else f"{network.models:,} models, {network.kind_text}"
 

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
+import importlib
 import logging
 import random
 import warnings
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
+import bnpriv as bp
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.errors import NetworkError
+from bnpriv.errors import FrameworkError, NetworkError, SizeError
 from bnpriv.io.pgmpy import from_pgmpy, quiet, to_pgmpy
 from tests.later import Later
 
 if TYPE_CHECKING:
     from pgmpy.factors.discrete import TabularCPD
-    from pgmpy.models import DiscreteBayesianNetwork
+    from pgmpy.models import DiscreteBayesianNetwork, DynamicBayesianNetwork
 
 discrete = Later("pgmpy.factors.discrete")
 pgmpy = Later("pgmpy.models")
+base = Later("pgmpy.base")
+continuous = Later("pgmpy.factors.continuous")
+inference = Later("pgmpy.inference")
 
 INCOME = ["low", "high"]
 GENDER = ["f", "m", "x"]
@@ -128,8 +135,8 @@ def test_is_a_copy(student: DiscreteBayesianNetwork) -> None:
     assert np.array_equal(network.probabilities("sat"), before)
 
 
-def test_latent_nodes_and_other_kinds_of_states_are_fine() -> None:
-    made = pgmpy.DiscreteBayesianNetwork([("a", "b")], latents={"a"})
+def test_other_kinds_of_states_are_fine() -> None:
+    made = pgmpy.DiscreteBayesianNetwork([("a", "b")])
     names = {"a": [np.int64(1), np.int64(2)], "b": [np.bool_(True), np.bool_(False)]}
     made.add_cpds(
         discrete.TabularCPD("a", 2, [[0.5], [0.5]], state_names={"a": names["a"]}),
@@ -186,12 +193,41 @@ def test_a_transposed_table_is_named(normalize: bool) -> None:
 
 
 def test_sums_are_checked_with_our_own_tolerance() -> None:
-    off = model(income((0.6, 0.4 + 2e-9)), gender(), sat())
+    off = model(income((0.6, 0.4 + 2e-6)), gender(), sat())
     assert off.check_model()  # pgmpy lets it pass
-    with pytest.raises(NetworkError, match="normalize=True"):
+    with pytest.raises(NetworkError, match=r"within 1e-06; found the sum 1\.000002 .*normalize=True"):
         from_pgmpy(off)
     assert from_pgmpy(off, normalize=True).probabilities("income").sum() == pytest.approx(1, abs=1e-15)
-    assert from_pgmpy(model(income((0.6, 0.4 + 1e-10)), gender(), sat())).models == 1
+    assert from_pgmpy(model(income((0.6, 0.4 + 1e-10)), gender(), sat())).reading.notes == ()
+
+
+def test_sums_off_by_printed_decimals_are_divided_out_and_told() -> None:
+    network = from_pgmpy(model(income((0.6, 0.3999999)), gender(), sat()))
+    assert network.reading.notes == (
+        "Columns of the table of income sum to 1 within 1e-07 only: each was divided by its sum.",
+    )
+    assert network.probabilities("income")[0].tolist() == pytest.approx(
+        [0.6 / 0.9999999, 0.3999999 / 0.9999999], abs=1e-15
+    )
+    assert str(network).count("divided by its sum") == 1
+    report = bp.influence_report(network, protect="income")
+    assert "divided by its sum" in report.text
+    assert report.to_json().count("divided by its sum") == 1
+    both = bp.model_class([network, from_pgmpy(model(income((0.5, 0.5)), gender(), sat()))])
+    assert both.reading.notes == network.reading.notes
+
+
+@pytest.mark.parametrize(("name", "tables", "worst"), [("alarm", 2, 1e-7), ("asia", 0, 0.0), ("sachs", 9, 1e-7)])
+def test_networks_in_common_use_need_no_leave(tmp_path: Path, name: str, tables: int, worst: float) -> None:
+    folder = Path(importlib.import_module("pgmpy").__file__).parent / "utils" / "example_models"
+    file = tmp_path / f"{name}.bif"
+    file.write_bytes(gzip.decompress((folder / f"{name}.bif.gz").read_bytes()))
+    network = bp.read_network(file)
+    assert len(network.reading.notes) == (tables > 0)
+    assert f"{tables} tables, " in "".join(network.reading.notes) or not tables
+    assert f"within {worst:.0e} only" in "".join(network.reading.notes) or not tables
+    sums = [network.probabilities(each).sum(axis=1) for each in network.attributes]
+    assert max(float(np.abs(each - 1).max()) for each in sums) < 1e-14
 
 
 def broken_numbers(value: float) -> DiscreteBayesianNetwork:
@@ -251,7 +287,7 @@ REFUSED = {
     "a state that is no name": (strange_state, "a tuple"),
     "a parent without names": (unnamed_parent, "must name the states of 'income'"),
     "too few names": (short_names, "shape"),
-    "a node that is no string": (numbered, "an attribute's name"),
+    "a node that is no string": (numbered, "found the node 7, an int. Pass names="),
     "negative": (lambda: broken_numbers(-0.1), "at least 0"),
     "NaN": (lambda: broken_numbers(float("nan")), "finite"),
     "a sum that is off": (lambda: broken_numbers(0.701), "sum to 1"),
@@ -307,3 +343,317 @@ def test_quiet_puts_everything_back() -> None:
     with pytest.raises(ZeroDivisionError), quiet():
         raise ZeroDivisionError
     assert (logger.level, list(warnings.filters)) == (before, filters)
+
+
+# --------------------------------------------------------------------------------------------------
+# Names and latent nodes.
+# --------------------------------------------------------------------------------------------------
+
+
+def pair(a: object, b: object, latents: frozenset[object] = frozenset()) -> DiscreteBayesianNetwork:
+    made = pgmpy.DiscreteBayesianNetwork([(a, b)], latents=latents)
+    made.add_cpds(
+        discrete.TabularCPD(a, 2, [[0.9], [0.1]]), discrete.TabularCPD(b, 2, [[0.7, 0.2], [0.3, 0.8]], [a], [2])
+    )
+    return made
+
+
+@pytest.mark.parametrize("nodes", [(1, 2), (("x", 0), ("x", 1)), (1, "b")])
+@pytest.mark.parametrize("by", ["mapping", "callable"])
+def test_nodes_that_are_no_texts_are_named(nodes: tuple[Any, Any], by: str) -> None:
+    names = {nodes[0]: "first", nodes[1]: "second"}
+    network = from_pgmpy(pair(*nodes), names=names if by == "mapping" else names.__getitem__)
+    assert network.graph.edges == (("first", "second"),)
+    same = from_pgmpy(pair("first", "second"))
+    assert all(np.array_equal(network.probabilities(each), same.probabilities(each)) for each in same.attributes)
+    assert from_pgmpy(pair(1, 2), names=str).attributes == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ({1: "first"}, "the node 2, an int"),
+        ({1: "a", 2: " "}, "the node 2"),
+        ({1: "a", 2: "a"}, "one name for two"),
+        ({1: "a", 2: "b", 3: "c"}, "names= must be of nodes; found 3, an int"),
+        (lambda _: None, "the node 1"),
+    ],
+)
+def test_names_that_do_not_name(names: Any, words: str) -> None:
+    with pytest.raises(NetworkError, match=words):
+        from_pgmpy(pair(1, 2), names=names)
+
+
+def test_regressions_are_named_too() -> None:
+    made = pgmpy.LinearGaussianBayesianNetwork([(1, 2)], latents={1})
+    made.add_cpds(
+        continuous.LinearGaussianCPD(1, [1.0], 2.0), continuous.LinearGaussianCPD(2, [0.0, 3.0], 1.0, evidence=[1])
+    )
+    network = from_pgmpy(made, names={1: "skill", 2: "score"})
+    assert network.mean.tolist() == [[1.0, 3.0]]
+    assert network.reading.latent == {"skill"}
+
+
+def test_a_latent_node_stays_and_has_no_column() -> None:
+    network = from_pgmpy(pair("class", "ill", frozenset({"class"})), "records")
+    assert network.attributes == ("class", "ill")
+    assert network.reading.latent == {"class"}
+    assert network.reading.notes == ("class is latent: in the network, but no column.",)
+    yes = bp.Secret(bp.count(bp.col("ill") == 1))
+    alone = bp.Schema(10, {"ill": bp.Integer(0, 1)})
+    framework = bp.DatasetAttributePrivacy(network, alone, protect={"ill": yes}, source="test")
+    assert bp.plan(framework, bp.count(bp.col("ill") == 1), epsilon=1.0).best.scale > 0
+    both = bp.Schema(10, {"ill": bp.Integer(0, 1), "class": bp.Integer(0, 1)})
+    with pytest.raises(FrameworkError, match="columns of class, which the model calls latent"):
+        bp.DatasetAttributePrivacy(network, both, protect={"ill": yes}, source="test")
+    parameters = from_pgmpy(pair("class", "ill", frozenset({"class"})), "parameters")
+    with pytest.raises(FrameworkError, match="latent"):
+        bp.DistributionalAttributePrivacy(parameters, both, protect="ill", source="test")
+
+
+@pytest.mark.parametrize("name", ['q"uote', "a\x1b[31mred", "line\nbreak", "\u202eturned", "x" * 500])
+def test_hostile_names_come_through_harmless(name: str) -> None:
+    made = pair(name, "b", frozenset({name}))
+    made.get_cpds("b").values[0, 0] = 0.7000001
+    network = from_pgmpy(made)
+    assert network.attributes == (name, "b")
+    for text in (*network.reading.notes, str(network), network._repr_html_()):
+        assert not {"\x1b", "\u202e"} & set(text)
+    made.get_cpds(name).values[0] = float("nan")
+    with pytest.raises(NetworkError, match="finite"):
+        from_pgmpy(made)
+
+
+def test_a_table_of_a_million_cells_is_read() -> None:
+    made = pgmpy.DiscreteBayesianNetwork([(f"p{k}", "child") for k in range(19)])
+    made.add_cpds(*(discrete.TabularCPD(f"p{k}", 2, [[0.5], [0.5]]) for k in range(19)))
+    flat = np.random.default_rng(1).random(2**19)
+    parents = [f"p{k}" for k in range(19)]
+    made.add_cpds(discrete.TabularCPD("child", 2, [flat, 1 - flat], parents, [2] * 19))
+    assert np.allclose(from_pgmpy(made).probabilities("child")[0, 0].ravel(), flat, rtol=0, atol=1e-15)
+
+
+# --------------------------------------------------------------------------------------------------
+# Dynamic networks.
+# --------------------------------------------------------------------------------------------------
+
+GRADES = [[0.3, 0.05, 0.9, 0.5], [0.4, 0.25, 0.08, 0.3], [0.3, 0.7, 0.02, 0.2]]
+
+
+def school(*, later: str = "absent") -> DynamicBayesianNetwork:
+    """Return difficulty and intelligence over time, and grades, with a table at step 1 or without."""
+    made = pgmpy.DynamicBayesianNetwork(
+        [(("D", 0), ("G", 0)), (("I", 0), ("G", 0)), (("D", 0), ("D", 1)), (("I", 0), ("I", 1))]
+    )
+    table = discrete.TabularCPD
+    made.add_cpds(
+        table(("D", 0), 2, [[0.6], [0.4]]),
+        table(("D", 1), 2, [[0.6, 0.3], [0.4, 0.7]], [("D", 0)], [2]),
+        table(("I", 0), 2, [[0.7], [0.3]]),
+        table(("I", 1), 2, [[0.5, 0.4], [0.5, 0.6]], [("I", 0)], [2]),
+        table(("G", 0), 3, GRADES, [("I", 0), ("D", 0)], [2, 2]),
+    )
+    if later == "by name":
+        made.add_cpds(table(("G", 1), 3, GRADES, [("I", 1), ("D", 1)], [2, 2]))
+    elif later == "mixed up":
+        made.initialize_initial_state()
+    return made
+
+
+def walk(initial: Sequence[float] = (0.8, 0.2), states: Sequence[str] = INCOME) -> DynamicBayesianNetwork:
+    made = pgmpy.DynamicBayesianNetwork([(("mood", 0), ("mood", 1))])
+    now, then = {("mood", 0): INCOME}, {("mood", 0): INCOME, ("mood", 1): list(states)}
+    made.add_cpds(
+        discrete.TabularCPD(("mood", 0), 2, [[p] for p in initial], state_names=now),
+        discrete.TabularCPD(("mood", 1), 2, [[0.9, 0.3], [0.1, 0.7]], [("mood", 0)], [2], state_names=then),
+    )
+    return made
+
+
+def marginal(network: DiscreteNetwork, name: str) -> np.ndarray:
+    """Return the distribution of one attribute by pgmpy's variable elimination."""
+    engine = inference.VariableElimination(to_pgmpy(network))
+    return engine.query([name], show_progress=False).values
+
+
+@pytest.mark.parametrize("later", ["absent", "by name"])
+def test_a_dynamic_network_is_unrolled(later: str) -> None:
+    network = from_pgmpy(school(later=later), steps=4)
+    assert len(network.attributes) == 12
+    assert set(network.graph.parents["G_3"]) == {"I_3", "D_3"}
+    assert network.graph.parents["D_2"] == ("D_1",)
+    engine = inference.DBNInference(school(later="by name"))
+    for step in range(4):
+        for name in "DIG":
+            wanted = engine.forward_inference([(name, step)])[name, step].values
+            assert marginal(network, f"{name}_{step}") == pytest.approx(wanted, abs=1e-12)
+
+
+def test_tables_that_pgmpy_mixes_up_are_refused() -> None:
+    """`initialize_initial_state` copies the numbers of step 0 under parents in another order."""
+    with pytest.raises(NetworkError, match=r"G at step 1 .* as initialize_initial_state\(\) leaves them"):
+        from_pgmpy(school(later="mixed up"), steps=3)
+
+
+def test_the_order_of_parents_may_differ_between_steps() -> None:
+    made = school()
+    turned = np.array(GRADES).reshape(3, 2, 2).swapaxes(1, 2).reshape(3, 4)
+    made.add_cpds(discrete.TabularCPD(("G", 1), 3, turned, [("D", 1), ("I", 1)], [2, 2]))
+    network, same = from_pgmpy(made, steps=3), from_pgmpy(school(later="by name"), steps=3)
+    assert marginal(network, "G_2") == pytest.approx(marginal(same, "G_2"), abs=1e-15)
+
+
+def test_names_and_latent_variables_of_a_dynamic_network() -> None:
+    made = school()
+    made.add_node("I", roles={"latents"})  # its setter wraps a node of a step once more
+    network = from_pgmpy(made, steps=2, names={"D": "difficulty", "I": "talent", "G": "grade"})
+    assert set(network.graph.parents["grade_1"]) == {"difficulty_1", "talent_1"}
+    assert network.reading.latent == {"talent_0", "talent_1"}
+
+
+def test_one_variable_over_time_is_a_chain() -> None:
+    chain = from_pgmpy(walk(), steps=100, chain=True)
+    assert (chain.column, chain.steps, chain.state_space) == ("mood", 100, ("low", "high"))
+    assert chain.transition.tolist() == [[[0.9, 0.1], [0.3, 0.7]]]
+    assert chain.initial.tolist() == [[0.8, 0.2]]
+    turned = walk(states=["high", "low"])  # the row called high comes first
+    assert from_pgmpy(turned, steps=2, chain=True).transition.tolist() == [[[0.1, 0.9], [0.7, 0.3]]]
+    theta = from_pgmpy([walk(), walk((0.5, 0.5))], steps=9, chain=True)
+    assert (theta.models, theta.initial.tolist()) == (2, [[0.8, 0.2], [0.5, 0.5]])
+    alone = pgmpy.DynamicBayesianNetwork()
+    alone.add_node("coin")
+    alone.add_cpds(discrete.TabularCPD(("coin", 0), 2, [[0.25], [0.75]]))
+    assert from_pgmpy(alone, steps=2, chain=True).transition.tolist() == [[[0.25, 0.75]] * 2]
+    # both ways of reading give the distribution of every step
+    unrolled = from_pgmpy(walk(), steps=5)
+    law = chain.first(0) @ np.linalg.matrix_power(chain.matrix(0), 4)
+    assert marginal(unrolled, "mood_4") == pytest.approx(law, abs=1e-12)
+
+
+def without_a_table() -> DynamicBayesianNetwork:
+    made = walk()
+    made.remove_cpds(("mood", 1))
+    return made
+
+
+NOT_OVER_STEPS: dict[str, tuple[Callable[[], object], dict[str, object], type[Exception], str]] = {
+    "no steps": (school, {}, NetworkError, "Pass steps=12"),
+    "steps of another model": (lambda: pair("a", "b"), {"steps": 3}, NetworkError, "Leave them out"),
+    "a chain of another model": (lambda: pair("a", "b"), {"chain": True}, NetworkError, "Leave them out"),
+    "steps that are none": (school, {"steps": 0}, NetworkError, "steps"),
+    "too many steps": (school, {"steps": 10**9}, SizeError, "3,000,000,000 attributes"),
+    "several variables": (school, {"steps": 3, "chain": True}, NetworkError, "Leave chain=True out"),
+    "other states": (lambda: walk(states=["up", "down"]), {"steps": 3, "chain": True}, NetworkError, "states"),
+    "no table": (without_a_table, {"steps": 3}, NetworkError, "none for mood at step 1"),
+    "a chain of parameters": (walk, {"steps": 3, "chain": True, "level": "parameters"}, NetworkError, "'records'"),
+    "both kinds": (lambda: [walk(), pair("a", "b")], {"steps": 3}, NetworkError, "several of these"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_OVER_STEPS)
+def test_dynamic_networks_that_are_refused(case: str) -> None:
+    given, asked, error, words = NOT_OVER_STEPS[case]
+    with pytest.raises(error, match=words):
+        from_pgmpy(given(), **asked)  # type: ignore[call-overload]
+
+
+# --------------------------------------------------------------------------------------------------
+# Graphs without tables, structural equations, and what is refused by name.
+# --------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_is_fitted_first_or_learned_from_a_public_table() -> None:
+    import pandas as pd
+
+    random = np.random.default_rng(3)
+    rain = random.integers(0, 2, 400)
+    public = pd.DataFrame({"rain": rain, "wet": np.where(random.random(400) < 0.9, rain, 1 - rain)})
+    dag = base.DAG([("rain", "wet")])
+    with pytest.raises(NetworkError, match=r"found a DAG\. Fit it first"):
+        from_pgmpy(dag)
+    fitted = pgmpy.DiscreteBayesianNetwork(dag)
+    fitted.fit(public)  # as the message says
+    assert from_pgmpy(fitted).graph.edges == (("rain", "wet"),)
+    learned = from_pgmpy(dag, data=public, public="a made-up table")
+    assert (learned.level, learned.models, learned.graph.edges) == ("records", 1000, (("rain", "wet"),))
+    numbered = from_pgmpy(base.DAG([(0, 1)]), data=public, public="made up", names={0: "rain", 1: "wet"})
+    assert numbered.attributes == ("rain", "wet")
+    with pytest.raises(NetworkError, match="public"):
+        from_pgmpy(dag, data=public)  # type: ignore[call-overload]
+    with pytest.raises(NetworkError, match="found latent nodes"):
+        from_pgmpy(base.DAG([("rain", "wet")], latents={"rain"}), data=public, public="made up")
+
+
+def test_structural_equations_whose_parameters_are_numbers() -> None:
+    made = pgmpy.SEMGraph([("a", "b", 0.5), ("a", "c", 2.0), ("b", "c", -1.0)], ["a"], [], {"a": 4, "b": 1, "c": 0.25})
+    network = from_pgmpy(made)
+    weights = np.array([[0, 0, 0], [0.5, 0, 0], [2.0, -1.0, 0]])
+    inverse = np.linalg.inv(np.eye(3) - weights)
+    wanted = inverse @ np.diag([4, 1, 0.25]) @ inverse.T
+    order = [("a", "b", "c").index(name) for name in network.attributes]
+    assert network.covariance[0] == pytest.approx(wanted[np.ix_(order, order)], abs=1e-12)
+    assert network.reading.latent == {"a"}
+    assert "taken to be normal" in network.reading.notes[0]
+
+
+def structural(*errors: tuple[object, ...], **variances: float) -> object:
+    return pgmpy.SEMGraph([("a", "b", 0.5)], [], list(errors), variances)
+
+
+def markov_network() -> object:
+    made = pgmpy.DiscreteMarkovNetwork([("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")])
+    random = np.random.default_rng(0)
+    made.add_factors(*(discrete.DiscreteFactor(edge, [2, 2], random.random(4)) for edge in made.edges))
+    return made
+
+
+class FunctionalBayesianNetwork:
+    """Stands in for pgmpy's, which needs pyro; it is known by its name."""
+
+
+BY_NAME: dict[str, tuple[Callable[[], object], str]] = {
+    "PDAG": (lambda: base.PDAG(directed_ebunch=[("a", "b")]), "to_dag"),
+    "ADMG": (lambda: base.ADMG(), "latent node"),
+    "MAG": (lambda: base.MAG(), "latent node"),
+    "DiscreteMarkovNetwork": (markov_network, "to_bayesian_model"),
+    "FactorGraph": (lambda: pgmpy.FactorGraph(), "to_markov_model"),
+    "JunctionTree": (lambda: pgmpy.JunctionTree([(("a", "b"), ("b", "c"))]), "that it was made of"),
+    "MarkovChain": (lambda: pgmpy.MarkovChain(["a"], [2]), "networks.MarkovChain"),
+    "FunctionalBayesianNetwork": (FunctionalBayesianNetwork, "from_pymc"),
+    "free coefficients": (lambda: pgmpy.SEM.from_lavaan("b ~ a"), "no number for a -> b"),
+    "free variances": (lambda: structural(a=1.0), "no number for the error of b"),
+    "errors together": (lambda: structural(("a", "b", 0.1), a=1.0, b=1.0), "errors of a and b"),
+    "a negative variance": (lambda: structural(a=-1.0, b=1.0), "above 0"),
+    "a SEM without a graph": (lambda: pgmpy.SEM("none"), "no graph"),
+}
+
+
+@pytest.mark.parametrize("case", BY_NAME)
+def test_what_is_refused_by_name_says_what_works(case: str) -> None:
+    given, words = BY_NAME[case]
+    with pytest.raises(NetworkError, match=words):
+        from_pgmpy(given())  # type: ignore[call-overload]
+
+
+def test_a_markov_network_is_read_as_the_message_says() -> None:
+    made = markov_network()
+    engine, graph = inference.VariableElimination(made), made.to_bayesian_model()
+    for node in graph.nodes:
+        parents = list(graph.predecessors(node))
+        found = engine.query([node, *parents], show_progress=False)
+        table = np.transpose(found.values, [found.variables.index(each) for each in (node, *parents)])
+        flat = (table / table.sum(axis=0)).reshape(2, -1)
+        graph.add_cpds(discrete.TabularCPD(node, 2, flat, parents, [2] * len(parents)))
+    joint = np.einsum(
+        ",".join("".join(each.variables) for each in made.factors) + "->a", *(f.values for f in made.factors)
+    )
+    law = joint / joint.sum()
+    assert marginal(from_pgmpy(graph), "a") == pytest.approx(law, abs=1e-12)
+
+
+def test_naive_bayes_is_a_network() -> None:
+    made = pgmpy.NaiveBayes(feature_vars=["b"], dependent_var="a")
+    made.add_cpds(
+        discrete.TabularCPD("a", 2, [[0.9], [0.1]]), discrete.TabularCPD("b", 2, [[0.7, 0.2], [0.3, 0.8]], ["a"], [2])
+    )
+    assert from_pgmpy(made).graph.edges == (("a", "b"),)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+import bnpriv.lab.matrix as matrix_module
 from tests.later import Later
 
 pd = Later("pandas")
@@ -39,9 +40,24 @@ def test_what_is_made_of_the_frame_is_a_plain_one(network) -> None:
         assert REASON not in repr(other)
 
 
-def test_a_frame_without_empty_rows_is_a_plain_one() -> None:
+def test_a_frame_without_empty_rows_prints_as_a_plain_one() -> None:
     frame = bp.influence_matrix(bp.example("student").network)
-    assert type(frame) is pd.DataFrame
+    assert isinstance(frame, pd.DataFrame)
+    assert repr(frame) == repr(pd.DataFrame(frame))
+
+
+def test_a_notebook_colours_what_tells_much_and_escapes_names(network) -> None:
+    pytest.importorskip("jinja2")
+    page = bp.influence_matrix(bp.example("student").network)._repr_html_()
+    assert page.count("background-color: #ffcb8f") >= 1  # up to three times
+    assert "1.792" in page
+    assert "<b>" not in bp.influence_matrix(network)._repr_html_().replace("&lt;b&gt;", "")
+
+
+def test_without_jinja_a_notebook_shows_the_plain_table(monkeypatch) -> None:
+    frame = bp.influence_matrix(bp.example("student").network)
+    monkeypatch.setattr(matrix_module, "find_spec", lambda name: None)
+    assert frame._repr_html_() == pd.DataFrame(frame)._repr_html_()
 
 
 def test_the_drawn_matrix_names_the_row_of_every_reason(network) -> None:

@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from dataclasses import FrozenInstanceError, dataclass
 
 import networkx as nx
+import numpy as np
 import pytest
 
+import bnpriv as bp
 from bnpriv.core.influence.quilts import MarkovQuilt, markov_quilt, markov_quilts
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
 from bnpriv.errors import NetworkError, ParameterError, SeparationError
+from tests import oracles
 
 Parents = dict[str, tuple[str, ...]]
 
@@ -463,3 +466,63 @@ def test_the_sides_are_the_attributes_of_the_network() -> None:
         made("b", "a", "c")
     with pytest.raises(NetworkError, match="'z' that is no attribute"):
         made("b", "a", "cdz")
+
+
+def test_quilts_are_a_table_with_what_they_tell() -> None:
+    network = oracles.random_network(np.random.default_rng(3), 7, deterministic=0.0)
+    protected = network.attributes[0]
+    quilts = markov_quilts(network, protected)
+    frame = quilts.to_pandas()
+    assert list(frame.columns) == ["quilt", "near", "remote", "influence", "sensitivity", "scale", "used", "witness"]
+    assert set(frame.index) == {protected}
+    assert frame["quilt"].to_list() == [tuple(sorted(each.quilt)) for each in quilts]
+    assert frame["near"].to_list() == [tuple(sorted(each.near)) for each in quilts]
+    told = [float(bp.max_influence(network, each.quilt, protected)) for each in quilts]
+    assert frame["influence"].to_list() == told
+    assert not frame["used"].any()
+    assert not frame.attrs["more"]
+
+
+def test_of_a_graph_alone_nothing_is_known_of_what_quilts_tell() -> None:
+    frame = markov_quilts({"a": [], "b": ["a"], "c": ["b"]}, "a", limit=1).to_pandas()
+    assert frame["influence"].isna().all()
+    assert frame["quilt"].to_list() == [("b",)]
+
+
+def test_exponentially_many_quilts_are_cut_short_in_a_table() -> None:
+    parents = {"a": ()} | {f"m{k}": ("a",) for k in range(24)} | {f"n{k}": (f"m{k}",) for k in range(24)}
+    frame = markov_quilts(parents | {"z": tuple(f"n{k}" for k in range(24))}, "a").to_pandas()
+    assert len(frame) == 200
+    assert frame.attrs["more"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_a_graph_every_node_has_the_role_of_its_side(seed: int) -> None:
+    network = oracles.random_network(np.random.default_rng(seed), 8)
+    for quilt in markov_quilts(network, network.attributes[0]):
+        graph = quilt.to_networkx()
+        roles = nx.get_node_attributes(graph, "role")
+        sides = {"protected": {quilt.protected}, "quilt": quilt.quilt, "remote": quilt.remote}
+        sides["near"] = quilt.near - {quilt.protected}
+        assert {side: {name for name, role in roles.items() if role == side} for side in sides} == sides
+        assert set(graph.edges) == set(network.graph.edges)
+        # what is near reaches what is remote through a child only that nobody sees
+        open_edges = [edge[:2] for edge in graph.edges(data="side") if edge[2] != "blocked"]
+        reached = nx.node_connected_component(
+            nx.subgraph(nx.Graph([*open_edges, (quilt.protected,) * 2]), set(graph) - quilt.quilt), quilt.protected
+        )
+        assert not reached & quilt.remote
+
+
+def test_a_quilt_without_its_network_is_not_drawn() -> None:
+    quilt = MarkovQuilt(protected="a", quilt=frozenset("b"), near=frozenset("a"), remote=frozenset("c"))
+    with pytest.raises(NetworkError, match="made without one"):
+        quilt.to_networkx()
+
+
+def test_quilts_draw_themselves_without_widgets_in_light_and_dark() -> None:
+    page = markov_quilts({"a": [], "b": ["a"], "c": ["b"]}, "a")[0]._repr_html_()
+    assert "<svg" in page
+    assert all(f'class="node {role}"' in page for role in ("protected", "quilt", "remote"))
+    assert "light-dark(" in page
+    assert "dashed border" in page

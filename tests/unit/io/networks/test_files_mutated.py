@@ -68,7 +68,24 @@ potential (height | sat income) {
 }
 """
 
-FILES = {".bif": BIF, ".xml": XML, ".net": NET}
+UAI = b"""BAYES
+3
+2 3 2
+3
+1 0
+2 0 1
+3 1 0 2
+
+2
+ 0.6 0.4
+6
+ 0.5 0.3 0.2
+ 0.1 0.3 0.6
+12
+ 0.5 0.5 0.4 0.6 1e-3 0.999 0.5 0.5 0.4 0.6 1 0
+"""
+
+FILES = {".bif": BIF, ".xml": XML, ".net": NET, ".uai": UAI}
 
 
 def check(network: DiscreteNetwork) -> None:
@@ -111,7 +128,7 @@ def test_the_file_itself_is_read(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"whole{suffix}"
     path.write_bytes(FILES[suffix])
     network = read_network(path)
-    assert set(network.attributes) == {"income", "sat", "height"}
+    assert set(network.attributes) == ({"var_0", "var_1", "var_2"} if suffix == ".uai" else {"income", "sat", "height"})
     check(network)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,26 @@ def varying_intercepts() -> Any:
         sigma = pm.Exponential("sigma", 1)
         pm.Normal("y", alpha[county] + beta * floor, sigma, observed=np.zeros(6), dims="obs_id")
     return model
+
+
+def test_a_model_of_bambi_is_read_through_the_one_that_it_built() -> None:
+    built = SimpleNamespace(backend=SimpleNamespace(model=eight_schools()))
+    assert bp.from_pymc(built).identity() == bp.from_pymc(eight_schools()).identity()
+    with pytest.raises(NetworkError, match=r"Call model\.build\(\) first"):
+        bp.from_pymc(SimpleNamespace(backend=None))
+
+
+def test_a_regression_of_bambi_is_the_one_of_pymc() -> None:
+    bambi = pytest.importorskip("bambi")
+    import pandas as pd
+
+    made = bambi.Model("y ~ x", pd.DataFrame({"y": [1.0, 2.0, 4.0, 3.0], "x": [0.0, 1.0, 2.0, 3.0]}))
+    with pytest.raises(NetworkError, match="build"):
+        bp.from_pymc(made)
+    made.build()
+    network = bp.from_pymc(made)
+    assert {"Intercept", "x", "sigma"} <= set(network.attributes)
+    assert network.identity() == bp.from_pymc(made.backend.model).identity()
 
 
 # -- what depends on what
