@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -123,9 +123,13 @@ class _Functions:
 
     roles: Roles
 
-    @cached_property
+    @property
     def identity(self) -> str:
         """A hash of what they are computed by."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
         return functions_identity(self.roles.structure)
 
     def __call__(self, names: Iterable[object]) -> dict[str, Parameter]:
@@ -264,8 +268,7 @@ class _Simulator:
     def _elements(self, name: str, records: int) -> tuple[Element, ...]:
         structure = self.roles.structure
         if name not in self.roles.columns:
-            place = structure.elements.get(name)
-            return (structure.function_place(name) if place is None else place,)
+            return (structure.elements.get(name) or cast(Element, structure.function_place(name)),)
         found = self.roles.columns[name]
         if found[0][0] not in self.roles.own:
             raise NetworkError(

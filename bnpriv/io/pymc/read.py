@@ -633,13 +633,13 @@ def from_pymc(
     ----------
     model : pymc.Model, or bambi.Model after build()
         Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
-        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
-        and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
-        finitely many values, which are whole numbers without it.
+        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. A
+        Deterministic can be protected, and be a column; Data are passed through. The coord ``income_states`` names the
+        states of a variable ``income`` with finitely many values, which are whole numbers without it.
     columns : mapping from str to str, or iterable of str, optional
-        For columns of the table the random variable that holds their records, or one entry of it; or the parameter
-        that governs the column, if others depend on it. By default the observed variables at the end of the graph.
-        Data that were observed of a column are not used: they are what is to be protected.
+        For columns of the table the random variable or Deterministic that holds their records, or one entry of it; or
+        the parameter that governs the column, if others depend on it. By default the observed variables at the end of
+        the graph. Data that were observed of a column are not used: they are what is to be protected.
     posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to ndarray, optional
         Draws given *public* data, as ``pm.sample`` and ``az.extract`` return them, or by name as arrays of shape
         (chains, draws, *shape) or (draws, *shape); of a group named prior draws of the priors. Leave out what is to
@@ -678,8 +678,8 @@ def from_pymc(
     MissingExtraError
         If PyMC is not installed.
     NetworkError
-        If the model has a Potential, a cycle or a variable without a name, observed data lie among the parameters,
-        columns or draws do not fit, or a law is not well formed.
+        If the model has a Potential that draws of a posterior do not hold, a cycle or a variable without a name,
+        observed data lie among the parameters, columns or draws do not fit, or a law is not well formed.
     SizeError
         If a table would be too large.
 

@@ -264,7 +264,7 @@ def varies_with(roles: Roles, function: Element) -> tuple[str, ...]:
             return frozenset({here} if here[0] in roles.names else ())
         inputs = direct[here[0]][here[1]]
         alone = {each for each in inputs if below.get(each, set()) <= {here}}
-        return frozenset().union(*map(loose, alone or inputs))
+        return frozenset[Element]().union(*map(loose, alone or inputs))
 
     found = loose(function)
     return tuple(structure.element(each) for each in sorted(found, key=roles.rank.__getitem__))

@@ -915,7 +915,7 @@ def changed_by_potentials(model: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for potential in model.potentials:
         for each in set(ancestors([potential], ())).intersection(model.basic_RVs):
-            found.setdefault(parts.get(each, each.name), str(potential.name))
+            found.setdefault(str(parts.get(each, each.name)), str(potential.name))
     return found
 
 
