@@ -25,6 +25,8 @@ from bnpriv.io.pymc.posterior import (
     check_thin,
     drawn_variables,
     draws_of,
+    inner_variables,
+    own_graph,
     parameter_draws,
     posterior_of,
     weights_of,
@@ -401,6 +403,9 @@ def _with_draws(
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the distribution of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
+    if asked.reading == "belief":  # whose parameters depend on each other as the data made them
+        graph = own_graph(model)
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
     network = density_network(roles, reading, drawn)
     return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
 
