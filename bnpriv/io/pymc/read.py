@@ -598,8 +598,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
-    # Bambi keeps the model of PyMC that it builds behind its own
-    model = getattr(getattr(model, "backend", None), "model", model)
+    backend = getattr(model, "backend", None)
+    model = model if backend is None else backend.model  # Bambi keeps the model of PyMC that it builds behind its own
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )
