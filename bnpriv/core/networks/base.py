@@ -89,6 +89,11 @@ class ImportReport:
         What was changed in reading, and what is assumed, in sentences.
     axes : mapping from str to Axes
         For every vector its dimensions with the labels of their entries.
+    own_graph : mapping from str to tuple of str
+        Where attributes depend on each other otherwise than in the model, as given data: the model's own variables and
+        named functions with their parents.
+    inner : frozenset of str
+        Attributes that matter through one function alone, which has draws too and is listed in their place.
     """
 
     nodes: tuple[NodeReading, ...] = ()
@@ -100,6 +105,8 @@ class ImportReport:
     latent: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
+    own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    inner: frozenset[str] = frozenset()
 
     def own_name(self, name: Any) -> Any:
         """The name that an entry of a vector has in its network; of anything else the name as it is.
@@ -158,7 +165,7 @@ def own_names(network: object, names: Any) -> Any:
     reading: ImportReport = getattr(network, "reading", NOTHING_READ)
     if isinstance(names, str) or not isinstance(names, Iterable):
         return reading.own_name(names)
-    return [reading.own_name(name) for name in names]
+    return [reading.own_name(name) for name in cast("Iterable[Any]", names)]
 
 
 # --------------------------------------------------------------------------------------------------
