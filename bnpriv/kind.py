@@ -142,9 +142,12 @@ class NetworkKind(Overrides):
         return LARGEST_ALONE
 
     def estimated(
-        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float, form: Any = None
     ) -> Any:
-        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn.
+
+        With the normal form of a query what its answer tells, without noise.
+        """
         return None
 
     def explain(self, influence: Any) -> str:
@@ -187,7 +190,7 @@ class NetworkKind(Overrides):
 
     def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
         """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
-        return loaded("bnpriv.core.influence.finite:rows_one_by_one")(network, chosen)
+        return loaded("bnpriv.kinds.junction.rows:rows_one_by_one")(network, chosen)
 
     def lower_bound(
         self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]
@@ -210,6 +213,14 @@ class NetworkKind(Overrides):
     def extra_tables(self, network: Any) -> tuple[FurtherTable, ...]:
         """What is known of this kind only, as tables that a report shows."""
         return ()
+
+    def some(self, network: Any, models: Sequence[int]) -> Any:
+        """The same network with some of its models, which are draws, in this order."""
+        raise NetworkError(
+            "models must be draws that can be taken one by one",
+            found=network.kind_text,
+            remedy="Learn a network by bnpriv.learn, or read one by from_pymc with a posterior.",
+        )
 
     # secrets
 

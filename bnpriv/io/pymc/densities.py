@@ -137,7 +137,7 @@ class _Functions:
         structure, found = self.roles.structure, dict[str, Parameter]()
         for name in names:
             element = structure.function_place(name)
-            if element is not None:
+            if element is not None and name not in self.roles.columns:  # of that name there is a column already
                 variable = structure.function(element[0])
                 above = [each for each in variable.above[element[1]] if each[0] not in self.roles.unused]
                 if above and {each[0] for each in above} <= self.roles.names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -17,8 +18,16 @@ from bnpriv.core.evidence.structural import influences
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
+from bnpriv.io.starter.learn import learned
+from bnpriv.kind import kind_of
+from bnpriv.lab.check_model import g_test
+from bnpriv.views.words import edge_shares
 from tests import oracles
+from tests.later import Later
 from tests.seeds import seeds
+
+stats = Later("scipy.stats")
+pd = Later("pandas")
 
 STATES = {"x": ["no", "yes"], "y": ["no", "yes"], "z": ["no", "yes"]}
 
@@ -213,7 +222,7 @@ def test_ignoring_all_graphs_but_the_first_is_found(monkeypatch) -> None:
     real = graphs_module._gathered
 
     def of_the_first(network, asked, found):
-        others = (replace(each, values=0 * each.values + found[0].values[:1]) for each in found[1:])
+        others = (replace(each, values=np.broadcast_to(found[0].values[:1], each.values.shape)) for each in found[1:])
         return real(network, asked, [found[0], *others])
 
     monkeypatch.setattr(graphs_module, "_gathered", of_the_first)
@@ -239,3 +248,200 @@ def test_attributes_in_the_order_of_another_network_are_found(monkeypatch) -> No
         ),
     )
     assert killed(influences_hold)
+
+
+# what else is asked of such a class
+
+
+def two_experts(level: str = "records") -> DiscreteNetwork:
+    """x - y - z as a chain, as the chain turned round, and without z: the arrows contradict each other."""
+    near, root = [[0.75, 0.25], [0.25, 0.75]], [0.5, 0.5]
+    chain = {"x": root, "y": near, "z": near}
+    made = (
+        bp.DiscreteNetwork.from_tables(tables, states=STATES, parents=parents, level=level)
+        for tables, parents in (
+            (chain, {"y": ["x"], "z": ["y"]}),
+            ({"x": near, "y": near, "z": root}, {"y": ["z"], "x": ["y"]}),
+            ({"x": [0.25, 0.75], "y": [[0.5, 0.125], [0.5, 0.875]], "z": root}, {"y": ["x"]}),
+        )
+    )
+    return bp.model_class(list(made))
+
+
+def values_of_x(network: DiscreteNetwork | None = None) -> bp.ValuePrivacy:
+    schema = bp.Schema(records=50, columns={name: bp.Categorical(["no", "yes"]) for name in STATES})
+    return bp.ValuePrivacy(network or two_experts(), schema, {"x": None}, source="made up")
+
+
+def test_the_class_says_what_it_is() -> None:
+    theta = two_experts()
+    assert (theta.models, len(theta.parts), theta.kind_text) == (3, 3, "a discrete network with 3 graphs")
+    assert theta.graph.edges == (("x", "y"), ("y", "z"))
+    assert [sorted(quilt.quilt) for quilt in bp.markov_quilts(theta, "x")] == [["y"]]
+    assert kind_of(theta).edges(theta) == {("x", "y"): 2, ("y", "z"): 1, ("z", "y"): 1, ("y", "x"): 1}
+    again = bp.model_class([theta, theta.parts[0]])
+    assert [part.models for part in again.parts] == [1, 1, 1, 1]
+    assert theta.of_level("parameters").parts[1].level == "parameters"
+
+
+def test_the_hockey_stick_is_the_largest_over_the_models() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(10):
+        networks = members(rng)
+        theta = bp.model_class(networks)
+        names = sorted(theta.attributes)
+        found = bp.max_influence(theta, names[1:], names[0])
+        excess = [
+            sum(
+                max(Fraction(0), p / masses[0] - Fraction(math.exp(0.3)) * other / masses[1])
+                for p, other in zip(*sides, strict=True)
+            )
+            for network, model in every_model(networks)
+            for pair in found.pairs
+            for sides in [sides_of(network, model, names[0], pair)]
+            for masses in [[sum(side) for side in sides]]
+            if all(masses)
+        ]
+        assert found.delta(0.3) == pytest.approx(float(max(excess, default=0)), abs=1e-9)
+
+
+def sides_of(network: DiscreteNetwork, model: int, protected: str, pair) -> list[list[Fraction]]:
+    """The joint law of all other attributes with the protected one in either side of a pair, cell by cell."""
+    law = exact_joint(network, model)
+    rests = sorted({tuple(item for item in cell if item[0] != protected) for cell in law})
+    return [
+        [
+            sum(p for cell, p in law.items() if dict(cell)[protected] in side and set(rest) <= set(cell))
+            for rest in rests
+        ]
+        for side in (pair.first, pair.second)
+    ]
+
+
+@pytest.mark.parametrize("model", range(3))
+def test_tables_are_drawn_from_each_model(model: int) -> None:
+    theta = two_experts()
+    drawn = bp.simulate(values_of_x(theta), 4000, model=model)
+    part, index = theta.of_model(model)
+    for cell, p in exact_joint(part, index).items():
+        share = float(np.logical_and.reduce([drawn[name] == state for name, state in cell]).mean())
+        assert share == pytest.approx(float(p), abs=0.03)
+
+
+def test_a_calibration_is_checked_and_stored_with_its_graphs(tmp_path) -> None:
+    framework = values_of_x()
+    query = bp.count(bp.col("z") == "yes")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=0.5)
+    assert len(json.loads(calibration.to_json())["model"]["network"]["graphs"]) == 3
+    files = framework.to_file(tmp_path / "framework.toml")
+    read = bp.read_framework(files[-1])
+    assert read.fingerprint() == framework.fingerprint()
+    assert [part.graph.edges for part in read.network.parts] == [part.graph.edges for part in framework.network.parts]
+    assert bp.verify(calibration).status == "holds"
+    assert bp.verify(calibration, files[-1]).status == "holds"
+    # a model with other numbers is another framework
+    other = (tmp_path / "framework-3.bif").read_text().replace("0.25", "0.375").replace("0.75", "0.625")
+    (tmp_path / "framework-3.bif").write_text(other)
+    verdict = bp.verify(calibration, files[-1])
+    assert verdict.status == "fails"
+    assert "model 2" in str(verdict)
+
+
+def test_other_edges_make_another_fingerprint() -> None:
+    theta = two_experts()
+    turned = bp.model_class([theta.parts[1], theta.parts[0], theta.parts[2]])
+    found = {values_of_x(network).fingerprint() for network in (theta, turned, *theta.parts)}
+    assert len(found) == 5
+
+
+def test_a_factor_is_on_the_tables_of_each_graph() -> None:
+    """With a factor of 1 nothing changes; with another one no member of the widened class is told more."""
+    theta = two_experts("parameters")
+    schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
+    query = bp.total("z")
+    framework = bp.DistributionalAttributePrivacy(theta, schema, {"x": None}, source="made up")
+    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=0.6)
+    assert calibration.misspecified(1.0).epsilon == pytest.approx(math.log(0.625 / 0.375))
+    alone = [
+        bp.MarkovQuiltMechanism()
+        .calibrate(replace(framework, network=part), query, epsilon=0.6)
+        .misspecified(1.05)
+        .epsilon
+        for part in theta.parts
+    ]
+    assert calibration.misspecified(1.05).epsilon == pytest.approx(max(alone), rel=0.05)
+
+
+def test_a_check_says_which_edge_divides_the_models() -> None:
+    theta = two_experts()
+    drawn = bp.simulate(values_of_x(theta), 3000, model=0)
+    found = bp.check_model(theta, drawn)
+    (edge,) = found.edges
+    assert (edge.ends, edge.models, edge.given) == (("y", "z"), 2, ())
+    counts = np.array([[((drawn["y"] == a) & (drawn["z"] == b)).sum() for b in ("no", "yes")] for a in ("no", "yes")])
+    expected = stats.chi2_contingency(counts, correction=False, lambda_="log-likelihood")
+    assert edge.statistic == pytest.approx(expected.statistic)
+    assert edge.p_value == pytest.approx(expected.pvalue)
+    # the first two say the same of every record, with arrows turned
+    assert found.surviving == (0, 1)
+    assert "y - z, in 2 of 3 models: the data show it" in found.text
+    apart = bp.check_model(theta, bp.simulate(values_of_x(theta), 3000, model=2)).edges[0]
+    assert apart.adjusted > 0.01
+
+
+def test_a_test_given_other_columns_adds_over_their_states() -> None:
+    counts = np.random.default_rng(2).integers(0, 9, size=(3, 2, 4))
+    counts[:, 1, 2] = 0  # a state that does not occur there takes no degree of freedom
+    tables = [counts[:, :, k] for k in range(4) if k != 2]
+    each = [stats.chi2_contingency(table, correction=False, lambda_="log-likelihood") for table in tables]
+    statistic, p_value = g_test(counts)
+    assert statistic == pytest.approx(sum(found.statistic for found in each))
+    assert p_value == pytest.approx(stats.chi2.sf(statistic, sum(found.dof for found in each)))
+
+
+def test_drawings_say_how_many_models_have_an_edge() -> None:
+    theta = two_experts()
+    assert edge_shares(theta) == {("x", "y"): "3 of 3, 1 turned", ("y", "z"): "2 of 3, 1 turned"}
+    page = bp.influence_report(theta, protect={"x": None}).to_html()
+    assert "2 of 3, 1 turned" in page
+    assert "edge some" in page
+    assert edge_shares(theta.parts[0]) == {("x", "y"): "", ("y", "z"): ""}
+
+
+def test_graphs_of_resamples() -> None:
+    rng = np.random.default_rng(4)
+    smokes, ill = rng.random(600) < 0.4, rng.random(600)
+    table = pd.DataFrame({"smokes": smokes, "ill": ill < 0.3 + 0.07 * smokes, "tall": rng.random(600) < 0.5})
+    table = table.replace({True: "yes", False: "no"})
+    # nothing is protected yet in the search: an edge that the table hardly supports is in some graphs alone
+    columns = {name: bp.Categorical(["no", "yes"]) for name in table}
+    values = {name: table[name].tolist() for name in table}
+    network = learned(columns, values, public="a survey", draws=12, graphs=6)
+    assert network.models == 12
+    assert len(network.parts) > 1
+    drawn = network.posterior_draws
+    assert drawn is not None
+    assert (drawn.graphs, drawn.draws, drawn.independent) == (6, 12, False)
+    assert "an estimate and no posterior" in drawn.sentence
+    assert all(models % 2 == 0 for models in kind_of(network).edges(network).values())  # two models a resample
+    same = learned(columns, values, public="a survey", draws=12, graphs=6)
+    assert same.identity() == network.identity()
+    for graphs, edges in ((13, None), (2, "smokes -> ill")):
+        with pytest.raises(bp.errors.ParameterError):
+            learned(columns, values, public="a survey", draws=12, graphs=graphs, edges=edges)
+
+
+def test_a_framework_of_resamples_is_read_again(tmp_path) -> None:
+    rng = np.random.default_rng(5)
+    a = rng.random(700) < 0.5
+    survey = pd.DataFrame({"a": a, "b": rng.random(700) < np.where(a, 0.6, 0.45), "c": rng.random(700) < 0.5})
+    survey = survey.replace({True: "yes", False: "no"})
+    framework = bp.start(survey[:0], records=900, protect="a", learn=survey, draws=4, graphs=4)
+    files = framework.to_file(tmp_path / "framework.toml")
+    read = bp.read_framework(files[-1])
+    assert read.network.posterior_draws.graphs == 4
+    assert not read.network.posterior_draws.independent
+    query = bp.count(bp.col("b") == "yes")
+    ours, theirs = (bp.plan(each, query, epsilon=1.0).best for each in (framework, read))
+    assert ours.scale == theirs.scale
+    assert "found in 4 resamples" in ours.explain()

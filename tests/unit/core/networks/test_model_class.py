@@ -147,16 +147,6 @@ DIFFERENT = {
         "the attributes of network 0",
         "network 2 without sat and with SAT",
     ),
-    "no edge": (
-        two(tables={"income": [0.6, 0.4], "sat": [0.7, 0.3]}, parents={}),
-        "'sat' must have the same parents in all networks, income as in network 0",
-        "none in network 2",
-    ),
-    "a turned edge": (
-        two(tables={"income": [[0.6, 0.5], [0.4, 0.5]], "sat": [0.7, 0.3]}, parents={"income": ["sat"]}),
-        "'income' must have the same parents in all networks, none as in network 0",
-        "sat in network 2",
-    ),
     "a renamed state": (
         two(states={"income": ["low", "rich"], "sat": ["weak", "strong"]}),
         "'income' must have the same states in all networks, low, high as in network 0",
