@@ -214,6 +214,14 @@ class NetworkKind(Overrides):
         """What is known of this kind only, as tables that a report shows."""
         return ()
 
+    def some(self, network: Any, models: Sequence[int]) -> Any:
+        """The same network with some of its models, which are draws, in this order."""
+        raise NetworkError(
+            "models must be draws that can be taken one by one",
+            found=network.kind_text,
+            remedy="Learn a network by bnpriv.learn, or read one by from_pymc with a posterior.",
+        )
+
     # secrets
 
     def pairs(self, network: Any, attribute: str, given: object) -> tuple[Any, ...]:

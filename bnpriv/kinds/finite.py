@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.kind import NetworkKind, TableEnds
+from bnpriv.core.networks.factors import LogTable
+from bnpriv.kind import NetworkKind, TableEnds, kind_of
 
 
 def _tables(network: DiscreteNetwork, model: int) -> TableEnds:
@@ -19,6 +22,21 @@ def _tables(network: DiscreteNetwork, model: int) -> TableEnds:
 def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
     logs = network.tables[name].values  # a probability below the range of doubles is no zero
     return bool(np.all((logs == 0) | np.isneginf(logs)))
+
+
+def _some(network: DiscreteNetwork, models: Sequence[int]) -> DiscreteNetwork:
+    """The network with some of its models."""
+    tables = {
+        name: table
+        if len(table.values) == 1
+        else LogTable(axes=table.axes, values=table.values[list(models)], error=table.error)
+        for name, table in network.tables.items()
+    }
+    forward = network.forward
+    if forward is not None and forward.models > 1:
+        forward = kind_of(forward).some(forward, models)
+    drawn = network.posterior_draws and replace(network.posterior_draws, draws=len(models))
+    return replace(network, tables=tables, models=len(models), posterior_draws=drawn, forward=forward)
 
 
 FINITE_KIND = NetworkKind(
@@ -39,6 +57,7 @@ FINITE_KIND = NetworkKind(
     laws_of_parameters="bnpriv.core.evidence.laws:laws_of_tables",
     table_ends=_tables,
     is_deterministic=_is_deterministic,
+    some=_some,
     sampler="bnpriv.lab.sampling.records:TablesSampler",
     section="bnpriv.io.framework_text:tables_section",
 )

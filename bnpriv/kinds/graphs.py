@@ -394,6 +394,7 @@ GRAPHS_KIND = NetworkKind(
         "gradient": _gradient,
         "edge_removal": _edge_removal,
         "edges": _edges,
+        "some": NetworkKind().some,
         "graph_of": lambda network, model: network.of_model(model)[0].graph,
     }
 )

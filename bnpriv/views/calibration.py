@@ -434,12 +434,15 @@ RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells 
 HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
 
 
-def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
-    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next."""
+def short_lines(calibration: Calibrated, further: Text, undrawn: str = "") -> tuple[Text, ...]:
+    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next.
+
+    `undrawn` says in a few words what is known of models that were not drawn.
+    """
     share = share_text(calibration)
     noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
     found = reason_text(calibration) if is_none(calibration.noise) else noise
-    return (found, *short_guarantee(calibration.guarantee), further)
+    return (found, *short_guarantee(calibration.guarantee, undrawn=undrawn), further)
 
 
 def next_step(calibration: Calibrated, useful: str) -> str:
@@ -731,14 +734,16 @@ def plan_document(found: Plan) -> doc.Document:
 
     def sections() -> tuple[Section, ...]:
         ahead = () if found.closer is None else (found.closer.section,)
-        asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
+        told = (*found.held_out[:1], found.table, found.public, found.session, found.draws)
+        asides = [each.section for each in told if each is not None]
         return (*ahead, _comparison(found), *asides, *best.sections)
 
+    undrawn = found.held_out[0].brief if found.held_out else ""
     return replace(
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
-        short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST)),
+        short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST), undrawn),
         answer=later(lambda: best.answer),
         facts=later(lambda: best.facts),
         sections=later(sections),
@@ -767,6 +772,8 @@ def _plan_data(found: Plan) -> Json:
     }
     if found.baselines:
         data["baselines"] = [calibration.to_dict() for calibration in found.baselines]
+    if found.held_out:
+        data["held_out"] = [each.to_json() for each in found.held_out]
     if found.draws is not None:
         data["draws"] = found.draws.to_json()
     if found.session is not None:

@@ -267,9 +267,9 @@ HOW_SURE: dict[Kind, str] = {
 """How well the noise is known to be enough."""
 
 
-def short_guarantee(guarantee: Guarantee, sees: str = "the answer") -> tuple[Kept, ...]:
+def short_guarantee(guarantee: Guarantee, sees: str = "the answer", undrawn: str = "") -> tuple[Kept, ...]:
     """What is protected from whom, at what strength, and under which model: at most five lines of what is printed."""
-    lines = short_protected(guarantee, sees), _strength(guarantee), _model(guarantee)
+    lines = short_protected(guarantee, sees), _strength(guarantee), _model(guarantee, undrawn)
     return tuple(map(Kept, lines))
 
 
@@ -322,19 +322,22 @@ def budget_text(guarantee: Guarantee) -> str:
     return f"epsilon {epsilon}" + (f", delta {delta}" if guarantee.delta else "")
 
 
-def _model(guarantee: Guarantee) -> str:
+def _model(guarantee: Guarantee, undrawn: str) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
-    return model_line(guarantee.observer, guarantee.source, HOW_SURE[guarantee.kind])
+    sure = HOW_SURE[guarantee.kind]
+    if not undrawn:
+        return model_line(guarantee.observer, guarantee.source, sure)
+    return model_line(guarantee.observer, guarantee.source, f"{sure}; {undrawn}", lines=2)
 
 
 IN_BRACKETS = re.compile(r" \([^()]*\)")
 
 
-def model_line(observer: str, source: str | None, sure: str = "") -> str:
+def model_line(observer: str, source: str | None, sure: str = "", lines: int = 1) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 18 - len(known)
+    told, room = visible(believed + (source or "source not stated")), lines * PRINTED_WIDTH - 18 - len(known)
     told = told if width(told) <= room else IN_BRACKETS.sub("", told)
     said = f"Under the model: {clipped(told, room)}{known}"
     return said if said.endswith("...") else f"{said}."

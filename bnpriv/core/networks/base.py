@@ -165,7 +165,7 @@ def own_names(network: object, names: Any) -> Any:
     reading: ImportReport = getattr(network, "reading", NOTHING_READ)
     if isinstance(names, str) or not isinstance(names, Iterable):
         return reading.own_name(names)
-    return [reading.own_name(name) for name in names]
+    return [reading.own_name(name) for name in cast("Iterable[Any]", names)]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.finite import discrete_network, finite_states, probability_table, record_laws, state_names
 from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
+    TakenDraws,
     check_thin,
     drawn_variables,
     draws_of,
@@ -269,7 +270,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
-        refuse_lost(given, model, asked.posterior.posterior)
+        refuse_lost(given, model, cast("TakenDraws", asked.posterior).posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if asked.posterior is None:
@@ -597,8 +598,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
-    # Bambi keeps the model of PyMC that it builds behind its own
-    model = getattr(getattr(model, "backend", None), "model", model)
+    backend = getattr(model, "backend", None)
+    model = model if backend is None else backend.model  # Bambi keeps the model of PyMC that it builds behind its own
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )

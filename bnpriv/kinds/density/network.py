@@ -699,7 +699,13 @@ def _protected_secret(network: DensityNetwork, attribute: str, secret: str, pair
     return interval_secret(attribute, secret, of_values(pairs), network.parameters[attribute].states or ())
 
 
+def _some(network: DensityNetwork, models: Sequence[int]) -> DensityNetwork:
+    """The network with some of the draws that are its models."""
+    return network if network.drawn is None else replace(network, drawn=network.drawn.some(models))
+
+
 DENSITY_KIND = NetworkKind(
+    some=_some,
     forward=attrgetter("forward"),
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
