@@ -109,8 +109,8 @@ class NetworkKind(Overrides):
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None
 
-    def unfixed(self, network: Any) -> Any:
-        """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
+    def unfixed(self, network: Any, protected: Iterable[object]) -> Any:
+        """The network in which protected parameters, or functions of some, have laws of their own; None if none has."""
         return None
 
     def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
@@ -143,9 +143,12 @@ class NetworkKind(Overrides):
         return LARGEST_ALONE
 
     def estimated(
-        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float, form: Any = None
     ) -> Any:
-        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn.
+
+        With the normal form of a query what its answer tells, without noise.
+        """
         return None
 
     def explain(self, influence: Any) -> str:
@@ -211,6 +214,14 @@ class NetworkKind(Overrides):
     def extra_tables(self, network: Any) -> tuple[FurtherTable, ...]:
         """What is known of this kind only, as tables that a report shows."""
         return ()
+
+    def some(self, network: Any, models: Sequence[int]) -> Any:
+        """The same network with some of its models, which are draws, in this order."""
+        raise NetworkError(
+            "models must be draws that can be taken one by one",
+            found=network.kind_text,
+            remedy="Learn a network by bnpriv.learn, or read one by from_pymc with a posterior.",
+        )
 
     # secrets
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bnpriv.kinds.draws.cache import DrawCache
     from bnpriv.kinds.draws.parameter_draws import ParameterDraws
     from bnpriv.kinds.gaussian.network import GaussianNetwork
+    from bnpriv.lab.held_out import halves
 
 __all__ = [
     "DensityNetwork",
@@ -49,6 +50,7 @@ __all__ = [
     "drivers",
     "forward_of",
     "from_weights",
+    "halves",
     "model_class",
     "modelled",
     "no_tables",

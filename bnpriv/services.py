@@ -14,6 +14,7 @@ SERVICES: dict[str, str] = {
     # calibrations and mechanisms
     "calibration.curve": "bnpriv.views.curves:curve_of",
     "calibration.document": "bnpriv.views.calibration:calibration_document",
+    "calibration.held_out": "bnpriv.lab.held_out:held_out",
     "calibration.misspecified": "bnpriv.mechanisms.misspecified:misspecified",
     "calibration.record": "bnpriv.mechanisms.serialize:serialized",
     "calibration.release": "bnpriv.core.release:release",
@@ -28,6 +29,7 @@ SERVICES: dict[str, str] = {
     "plan.closer": "bnpriv.views.report.advice:closer_secrets",
     "plan.compared": "bnpriv.lab.public_comparison:compared",
     "plan.table": "bnpriv.tables.private_table.plan:table_beside",
+    "plan.held_out": "bnpriv.lab.held_out:held_out_of_all",
     "plan.document": "bnpriv.views.calibration:plan_document",
     "law_decision.plot": "bnpriv.views.curves:plot_decision",
     # guarantees, frameworks, secrets

@@ -423,6 +423,7 @@ GRAPHS_KIND = NetworkKind(
         "gradient": _gradient,
         "edge_removal": _edge_removal,
         "edges": _edges,
+        "some": NetworkKind().some,
         "graph_of": _graph_of,
     }
 )

@@ -16,6 +16,7 @@ from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism
 from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
+from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.mechanisms.chain import MarkovChainMechanism
@@ -96,6 +97,8 @@ class Plan(Shown):
         What each calibration costs as the next release of a session; None without one.
     public : PublicComparison or None
         What a public table says of the model for the query; None without one.
+    held_out : tuple of HeldOut
+        For every calibration for how many models that were not drawn it may fail; empty without held-out draws.
     advise : callable
         Works out `draws`.
     """
@@ -105,6 +108,7 @@ class Plan(Shown):
     baselines: tuple[Calibration, ...] = ()
     session: SessionCosts | None = None
     public: Any = None
+    held_out: tuple[Any, ...] = ()
     advise: Callable[[], DrawsAdvice | None] = field(default=lambda: None, compare=False)
 
     @cached_property
@@ -250,6 +254,7 @@ def plan(
     session: CountsReleases | None = None,
     public: object = None,
     despite_public: bool = False,
+    held_out: Network | None = None,
 ) -> Plan:
     """Calibrate every mechanism that supports a question and rank them.
 
@@ -271,6 +276,9 @@ def plan(
         A public table: a query for which it contradicts the model is refused; see `bnpriv.compare_with_public`.
     despite_public : bool
         Waives that refusal.
+    held_out : Network, optional
+        Independent draws of the same posterior that the framework has not seen, as of `bnpriv.networks.halves`: for how
+        many models that were not drawn each calibration may fail is then told, whichever is taken.
 
     Returns
     -------
@@ -315,6 +323,7 @@ def plan(
             refusals=(*tried[1], *compared[1]),
             baselines=tuple(compared[0]),
             public=comparison,
+            held_out=() if held_out is None else service("plan.held_out")(ranked, held_out),
         )
 
 

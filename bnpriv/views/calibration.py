@@ -43,6 +43,7 @@ from bnpriv.text import (
     by_times,
     factor_text,
     full_text,
+    in_order,
     name_text,
     number_text,
     shorten,
@@ -142,7 +143,7 @@ def reason_text(calibration: Calibrated) -> str:
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
-    protected, near = name_text(worst.protected), [name_text(name) for name in sorted(worst.queried_near)]
+    protected, near = name_text(worst.protected), [name_text(name) for name in in_order(worst.queried_near)]
     read = "Together the queried columns move"
     if near:
         read = f"No change of {and_text(near)} moves the answer; together the other queried columns move"
@@ -162,7 +163,7 @@ def _shielded(calibration: Calibrated, worst: Decision) -> str:
     protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
         return f"It hides all that could tell about {protected}."
-    seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
+    seen = and_text([name_text(name) for name in in_order(worst.quilt.quilt)])
     return (
         f"The rest of the query tells no more about {protected} than {seen}, which moves the odds "
         f"{by_times(worst.influence.upper)}; that is taken off the budget of epsilon {calibration.epsilon:g}."
@@ -181,7 +182,7 @@ def brief_text(calibration: Calibrated) -> str:
         # the first note is the reason; who is taken for the observer stands in a row of its own
         reasons = [note for note in calibration.certificate.notes if note != weights] if worst is None else [worst.why]
         return f"{noise}. {' '.join(reasons[:1])}".rstrip()
-    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    hidden = and_text([name_text(name) for name in in_order(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)
     return f"{noise}, to hide {hidden}, which can move the {_answer(calibration)} by {moved}."
 
@@ -433,12 +434,15 @@ RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells 
 HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
 
 
-def short_lines(calibration: Calibrated, further: Text) -> tuple[Text, ...]:
-    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next."""
+def short_lines(calibration: Calibrated, further: Text, undrawn: str = "") -> tuple[Text, ...]:
+    """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next.
+
+    `undrawn` says in a few words what is known of models that were not drawn.
+    """
     share = share_text(calibration)
     noise = f"{sized_noise(calibration.noise, scales_text(calibration))}: {share[0].lower()}{share[1:]}"
     found = reason_text(calibration) if is_none(calibration.noise) else noise
-    return (found, *short_guarantee(calibration.guarantee), further)
+    return (found, *short_guarantee(calibration.guarantee, undrawn=undrawn), further)
 
 
 def next_step(calibration: Calibrated, useful: str) -> str:
@@ -730,14 +734,16 @@ def plan_document(found: Plan) -> doc.Document:
 
     def sections() -> tuple[Section, ...]:
         ahead = () if found.closer is None else (found.closer.section,)
-        asides = [each.section for each in (found.table, found.public, found.session, found.draws) if each is not None]
+        told = (*found.held_out[:1], found.table, found.public, found.session, found.draws)
+        asides = [each.section for each in told if each is not None]
         return (*ahead, _comparison(found), *asides, *best.sections)
 
+    undrawn = found.held_out[0].brief if found.held_out else ""
     return replace(
         best,
         kind="plan",
         title=f"{found.calibrations[0].query}: mechanisms compared",
-        short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST)),
+        short=best.short if found.too_few else short_lines(found.best, next_step(found.best, RELEASE_BEST), undrawn),
         answer=later(lambda: best.answer),
         facts=later(lambda: best.facts),
         sections=later(sections),
@@ -766,6 +772,8 @@ def _plan_data(found: Plan) -> Json:
     }
     if found.baselines:
         data["baselines"] = [calibration.to_dict() for calibration in found.baselines]
+    if found.held_out:
+        data["held_out"] = [each.to_json() for each in found.held_out]
     if found.draws is not None:
         data["draws"] = found.draws.to_json()
     if found.session is not None:

@@ -616,6 +616,10 @@ class Calibration(Shown):
         """
         return service("calibration.misspecified")(self, factor)
 
+    def held_out(self, network: Any, *, confidence: float = 0.95, among: int = 1) -> Any:
+        """For how many models that were not drawn this may promise too much: `bnpriv.lab.held_out.held_out`."""
+        return service("calibration.held_out")(self, network, confidence=confidence, among=among)
+
     def release(self, data: object, *, sampler: Sampler | None = None) -> Released:
         """Answer the query on a table, with this noise; every call is a release of its own.
 

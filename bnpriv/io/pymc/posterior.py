@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
@@ -156,7 +157,7 @@ def drawn_variables(
     """
     check_thin(thin)
     group = posterior.posterior
-    known = [v for v in structure.variables.values() if v.name in group and not v.observed]
+    known = [v for v in structure.variables.values() if v.name in group and not v.observed and not v.is_function]
     if fix is not None:
         chosen = subset("fix", fix, [v.name for v in known], error=NetworkError)
         known = [v for v in known if v.name in chosen]
@@ -261,12 +262,45 @@ def _is_told(function: Any, model: Any, roles: Roles, known: Mapping[str, FloatA
     return True
 
 
+def own_graph(model: Any) -> dict[str, tuple[str, ...]]:
+    """Return the graph of a model as its user declared it: variables and Deterministics with their parents."""
+    whole = {rv: name for name, parts in halves(model).items() for rv in parts}
+    named = {each: str(whole.get(each, each.name)) for each in (*model.basic_RVs, *model.deterministics)}
+    found: dict[str, dict[str, None]] = {}
+    for each, name in named.items():
+        above = ancestors(each.owner.inputs, named) if each.owner is not None else []
+        found.setdefault(name, {}).update({named[one]: None for one in above if one in named and named[one] != name})
+    return {name: tuple(above) for name, above in found.items()}
+
+
+def inner_variables(
+    graph: Mapping[str, tuple[str, ...]], structure: Structure, drawn: ParameterDraws
+) -> frozenset[str]:
+    """Return the entries of variables that matter through one Deterministic alone, entry by entry.
+
+    As of the standard normal numbers of a hierarchy that is written without its centre, which nobody asks about: of the
+    parents of the Deterministic it is the only one with as many entries.
+    """
+    children = {name: [child for child, above in graph.items() if name in above] for name in graph}
+    sizes = Counter(name.partition("[")[0] for name in drawn.functions)
+    found = set[str]()
+    for function, size in sizes.items():
+        above = [structure.variables[name] for name in graph.get(function, ()) if name in structure.variables]
+        alike = [variable for variable in above if variable.size == size]
+        if len(alike) == 1 and children[alike[0].name] == [function]:
+            found.update(alike[0].names)
+    return frozenset(found)
+
+
 def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure: Structure) -> dict[str, FloatArray]:
     """Return the draws of a Deterministic by entry; nothing where it has too many entries, or some overflow."""
     shape = tuple(np.asarray(group[name].values).shape[2:])
     if prod(shape) > MOST_ENTRIES or not bool(np.isfinite(np.asarray(group[name].values, dtype=np.float64)).all()):
         return {}
-    return _entries(_draws(group[name], name, shape, thin, structure), entry_names(model, name, shape))
+    return _entries(
+        _draws(group[name], name, shape, thin, structure),
+        entry_names(model.coords, model.named_vars_to_dims, name, shape),
+    )
 
 
 def variables_of(posterior: Any) -> dict[str, Any]:

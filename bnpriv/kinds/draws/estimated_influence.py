@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,34 +14,40 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import asked_columns
+from bnpriv.core.networks.base import drivers
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.believed import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.conditions import inside
 from bnpriv.kinds.draws.laws import MOST_LEARNED_MODELS
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
 from bnpriv.text import number_text
 
-USUAL_CHANCE = 0.05
+ESTIMATED_CHANCE = 0.05
 """Delta of estimates where none is given: what is rarer shows in too few of the usual thousands of draws."""
 
-LEVEL = 0.95
+COVERS = 0.95
 """How often the stated interval covers, as measured; each of its ends is wrong half as often as not."""
 
 MOST_SEEN = 6
 """Numbers that may be seen together: of more, the nearest draws are all far away."""
 
-FORWARD_DRAWS, MODEL_DRAWS = 10_000, 4_000
+PRIOR_DRAWS, DRAWS_OF_A_MODEL = 10_000, 4_000
 """Draws where there is no posterior, and for each model."""
 
-FOLDS, BLOCKS = 5, 20
+MOST_DRAWN_NUMBERS = 2**24
+"""Numbers in the tables that are drawn for an answer."""
+
+FOLDS, DEALT_BLOCKS = 5, 20
 """The draws are cut into blocks in the order of their chains; a fifth of them is compared by the others."""
 
 THRESHOLDS = 20
 """Sets that are tried: the best of more would look better than it is."""
 
-STEP, MOST_NATS = 0.01, 12.0
+NATS_STEP, MOST_NATS = 0.01, 12.0
 """The values that an estimate may take; no draws that fit into memory tell larger ones."""
 
 Flags = NDArray[np.bool_]
@@ -62,7 +69,7 @@ class EstimatedInfluence:
     nats : float
         The largest over pairs, directions and models; nan where the draws do not tell it.
     low, high : float
-        The ends of an interval of `LEVEL`, in nats; `high` is nan where the draws set none.
+        The ends of an interval of `COVERS`, in nats, each nan where the draws set none.
     pair : IntervalPair or None
         The pair about which most is told; None where nothing is known.
     draws : float
@@ -75,7 +82,7 @@ class EstimatedInfluence:
     protected: str
     delta: float
     nats: float = math.nan
-    low: float = 0.0
+    low: float = math.nan
     high: float = math.nan
     pair: IntervalPair | None = None
     draws: float = 0.0
@@ -83,8 +90,9 @@ class EstimatedInfluence:
 
     @property
     def rank(self) -> float:
-        """By which several are put in order: what is told, or is told at least."""
-        return self.low if math.isnan(self.nats) else self.nats
+        """By which several are put in order: what is told, or is told at least; below 0 where nothing is known."""
+        known = self.low if math.isnan(self.nats) else self.nats
+        return -1.0 if math.isnan(known) else known
 
 
 def estimated_influence(
@@ -92,9 +100,10 @@ def estimated_influence(
     columns: Iterable[str],
     protected: str,
     pairs: Sequence[IntervalPair],
-    delta: float = USUAL_CHANCE,
+    delta: float = ESTIMATED_CHANCE,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
-    """What columns tell about a protected parameter, estimated from draws.
+    """What columns, or the answer to a query, tell about a protected parameter, estimated from draws.
 
     Parameters
     ----------
@@ -106,6 +115,8 @@ def estimated_influence(
     pairs : sequence of IntervalPair
     delta : float
         Above 0, below 1.
+    form : NormalForm, optional
+        Of a query that reads the columns of the table of these names: its answer without noise is seen.
 
     Returns
     -------
@@ -121,13 +132,14 @@ def estimated_influence(
     -----
     docs/claims/belief.md, "What columns tell, estimated".
     """
-    asked = asked_columns(network, columns, protected)
+    asked = asked_columns(network, columns, protected) if form is None else frozenset(columns)
     nothing = EstimatedInfluence(columns=asked, protected=protected, delta=delta)
-    if not pairs or len(asked) > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
-        return replace(nothing, unknown=_too_much(len(asked), network.models))
+    seen = len(asked) if form is None else len(form.rows)
+    if not pairs or seen > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
+        return replace(nothing, unknown=_too_much(seen, network.models))
     found = nothing
     try:
-        for sample in _samples(network, sorted(asked), protected):
+        for sample in _samples(network, sorted(asked), protected, form):
             for pair in pairs:
                 found = _larger(found, _of_pair(sample, pair, nothing))
     except BnprivError as error:
@@ -149,9 +161,11 @@ def _larger(one: EstimatedInfluence, other: EstimatedInfluence) -> EstimatedInfl
     if one.pair is None and one.unknown is None:
         return other
     most = max(one, other, key=lambda each: (each.unknown is not None, each.rank))
-    nats, low = max(one.rank, other.rank), max(one.low, other.low)
-    ends = (math.nan, math.nan) if most.unknown is not None else (nats, max(one.high, other.high))
-    return replace(most, nats=ends[0], low=low, high=ends[1], draws=min(one.draws, other.draws))
+    low = max((one.low, other.low), key=lambda end: -1.0 if math.isnan(end) else end)
+    draws = min(one.draws, other.draws)
+    if most.unknown is not None:
+        return replace(most, low=low, draws=draws)
+    return replace(most, low=low, high=max(one.high, other.high), draws=draws)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -178,47 +192,58 @@ class _Sample:
     effective: Callable[[Interval, Flags], float]
 
 
-def _samples(network: DensityNetwork, columns: Sequence[str], protected: str) -> Iterator[_Sample]:
+def _samples(
+    network: DensityNetwork, columns: Sequence[str], protected: str, form: NormalForm | None
+) -> Iterator[_Sample]:
     """Yield the draws under every model."""
+    records = 1 if form is None else form.schema.records
+    most = max(1, MOST_DRAWN_NUMBERS // (records * len(columns)))
     drawn, names = network.drawn, (protected, *columns)
     believed = drawn if drawn is not None and drawn.reading == "belief" else None
     for model in range(network.models):
         rows, loose = None, frozenset[str]()
         if believed is not None:
-            count, rows = believed.draws, np.arange(believed.draws)
+            rows = np.arange(0, believed.draws, -(-believed.draws // most))  # evenly spaced where tables are large
+            count = len(rows)
         elif drawn is not None:
-            count, rows, loose = (
-                MODEL_DRAWS,
-                np.full(MODEL_DRAWS, model),
-                network.between(protected, frozenset(columns)),
-            )
+            count, loose = min(DRAWS_OF_A_MODEL, most), network.between(protected, frozenset(columns))
+            rows = np.full(count, model)
         else:
-            count = FORWARD_DRAWS
+            count = min(PRIOR_DRAWS, most)
         values: Mapping[str, FloatArray]
-        if believed is not None and believed.values.keys() >= set(names):
+        if believed is not None and form is None and believed.values.keys() >= set(names):
             values = believed.values
         else:
             seed = network.sampling.seed
-            values = network.simulate(names, count, seed=seed, given={}, records=1, rows=rows, loose=loose)
-        weights = None if believed is None else believed.weights
+            values = network.simulate(names, count, seed=seed, given={}, records=records, rows=rows, loose=loose)
+        weights = None if believed is None or believed.weights is None else believed.weights[rows]
+        columns_seen = [values[name] for name in columns]
         yield _Sample(
             secret=values[protected],
-            seen=np.stack([values[name] for name in columns], axis=1),
+            seen=np.stack(columns_seen, axis=1)
+            if form is None
+            else answers(form, dict(zip(columns, columns_seen, strict=True))).reshape(count, -1),
             weights=np.ones(count) if weights is None else weights,
-            effective=partial(_effective, network, believed, names),
+            effective=partial(_effective, network, believed, names, count),
         )
 
 
 def _effective(
-    network: DensityNetwork, believed: ParameterDraws | None, names: Sequence[str], side: Interval, flags: Flags
+    network: DensityNetwork,
+    believed: ParameterDraws | None,
+    names: Sequence[str],
+    count: int,
+    side: Interval,
+    flags: Flags,
 ) -> float:
     """Return how many independent draws those are worth that lie in a secret."""
     if believed is None:
         return float(np.count_nonzero(flags))
-    protected = names[0]
+    protected, seen = names[0], drivers(network, names[1:])
+    part = min(1.0, count / believed.draws)
     if protected in believed.values:
-        return believed.effective(protected, side.low, side.high, names)
-    behind = network.graph.ancestral(names).intersection(believed.values)
+        return part * believed.effective(protected, side.low, side.high, seen)
+    behind = network.graph.ancestral({protected, *seen}).intersection(believed.values)
     share = min([1.0, believed.weight_share, *map(believed.share, behind)])
     return believed.size(np.flatnonzero(flags)) * share
 
@@ -240,7 +265,7 @@ def _of_pair(sample: _Sample, pair: IntervalPair, nothing: EstimatedInfluence) -
     ]
     nats, low, high = (max(ends) for ends in zip(*both, strict=True))
     if math.isinf(high):
-        return replace(made, low=low, unknown=_unbounded(rarer))
+        return replace(made, low=low or math.nan, unknown=_unbounded(rarer))
     return replace(made, nats=nats, low=low, high=high)
 
 
@@ -248,7 +273,8 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
     more = f"Take about {math.ceil(draws * LEAST_EFFECTIVE / size):,} draws, or choose" if size else "Choose"
     return Refusal(
         required=f"draws in a secret must be worth {LEAST_EFFECTIVE} independent ones",
-        found=f"{protected} in {side}: {number_text(size)} of {draws:,}",
+        found=f"of {draws:,} draws those with {protected} in {side} are worth {number_text(size)}, where "
+        f"{LEAST_EFFECTIVE} are needed",
         remedy=f"{more} a wider interval.",
     )
 
@@ -256,7 +282,7 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
 def _unbounded(size: float) -> Refusal:
     return Refusal(
         required="draws of one secret must be met where those of the other lie, to bound what is told",
-        found=f"too few of the {number_text(size)} in the rarer one",
+        found=f"of the {number_text(size)} in the rarer one too few lie where those of the other do",
         remedy="Take more draws, or choose secrets that are closer together.",
     )
 
@@ -293,23 +319,30 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
     from scipy.stats import rankdata
 
     count = len(seen)
-    ranks = np.stack([rankdata(values) for values in seen.T], axis=1)
+    ranks = rankdata(seen, axis=0)
     places, near = ndtri((ranks - 0.5) / count), max(1, round(2 * math.sqrt(count)))
-    fold = (np.arange(count) * BLOCKS // count) % FOLDS
+    fold = (np.arange(count) * DEALT_BLOCKS // count) % FOLDS
     found = np.zeros(count)
     for each in range(FOLDS):
         own, others = np.flatnonzero(fold == each), np.flatnonzero(fold != each)
         if seen.shape[1] == 1:  # sums over a window, many times as fast as a tree
             order = others[np.argsort(places[others, 0], kind="stable")]
-            ends = [np.searchsorted(places[order, 0], places[own, 0], side=side) for side in ("left", "right")]
-            start = np.clip((ends[0] + ends[1] - near) // 2, 0, max(0, len(order) - near))
+            left, right = (_before(places[order, 0], places[own, 0], side) for side in ("left", "right"))
+            middle = (left + right) // 2
+            # at an end the window is cut off, not moved: otherwise the farthest draws would look alike
+            start, stop = np.maximum(middle - near // 2, 0), np.minimum(middle + near - near // 2, len(order))
             sums = [np.concatenate(([0.0], np.cumsum(values[order]))) for values in (weights * first, weights)]
-            told = [total[np.minimum(start + near, len(order))] - total[start] for total in sums]
+            told = [total[stop] - total[start] for total in sums]
         else:
             chosen = others[np.asarray(cKDTree(places[others]).query(places[own], near)[1])]
             told = [values[chosen].sum(axis=1) for values in (weights * first, weights)]
         found[own] = told[0] / np.maximum(told[1], np.finfo(float).tiny)
     return found
+
+
+def _before(ordered: FloatArray, values: FloatArray, side: Literal["left", "right"]) -> RowNumbers:
+    """Return how many of some ordered numbers lie before each value."""
+    return np.asarray(np.searchsorted(ordered, values, side=side), dtype=np.intp)
 
 
 def _one_way(
@@ -327,7 +360,7 @@ def _one_way(
     ends = last[np.unique(np.minimum(wanted, len(last) - 1))]
     p, q = (np.minimum(share[ends], 1.0) for share in shares)
     (p_low, p_high), (q_low, q_high) = binomial_limits(p, size), binomial_limits(q, other)
-    levels = np.arange(0.0, MOST_NATS, STEP)
+    levels = np.arange(0.0, MOST_NATS, NATS_STEP)
     factors = np.exp(levels)[:, np.newaxis]
     smooth = (q * other + 1) / (other + 1)  # one more draw of the other secret in every set
     excess = p - factors * smooth
@@ -354,25 +387,32 @@ def binomial_limits(shares: FloatArray, size: float) -> tuple[FloatArray, FloatA
     """
     from scipy.special import betaincinv
 
-    seen, missed, tail = shares * size, (1 - shares) * size, (1 - LEVEL) / 2
+    seen, missed, tail = shares * size, (1 - shares) * size, (1 - COVERS) / 2
     tiny = np.finfo(float).tiny
     low = np.where(seen > 0, betaincinv(np.maximum(seen, tiny), missed + 1, tail), 0.0)
     high = np.where(missed > 0, betaincinv(seen + 1, np.maximum(missed, tiny), 1 - tail), 1.0)
     return low, high
 
 
-MOST_KEPT = 1_000
+MOST_KEPT_ESTIMATES = 1_000
 """Estimates that are kept with a network, so that the next report need not find them again; each is small."""
 
 
 def reported_influence(
-    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], delta: float
+    network: DensityNetwork,
+    columns: Iterable[str],
+    protected: str,
+    pairs: Sequence[IntervalPair],
+    delta: float,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
     """The same at a given delta, or at the usual one where it is 0; the network keeps the latest."""
-    asked, chance = frozenset(columns), checks.delta(delta) or USUAL_CHANCE
+    asked, chance = frozenset(columns), checks.delta(delta) or ESTIMATED_CHANCE
+    if form is not None:
+        return estimated_influence(network, asked, protected, pairs, chance, form)
     return network.kept.latest(
         "estimated influences",
         (asked, protected, tuple(pairs), chance),
-        MOST_KEPT,
+        MOST_KEPT_ESTIMATES,
         lambda: estimated_influence(network, asked, protected, pairs, chance),
     )

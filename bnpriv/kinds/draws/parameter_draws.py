@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
@@ -237,6 +237,11 @@ class ParameterDraws:
         for values in weights:
             values.flags.writeable = False
             object.__setattr__(self, "log_weights", values)
+
+    def some(self, places: Sequence[int]) -> ParameterDraws:
+        """Return some of the draws, as if one chain."""
+        chosen = {name: values[list(places)] for name, values in self.values.items()}
+        return replace(self, values=chosen, chains=1, posterior=replace(self.posterior, draws=len(places)))
 
     @property
     def draws(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TypeVar, cast
 
@@ -28,7 +28,7 @@ from bnpriv.core.networks.base import (
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import Interval, Pair, ValuesApart
 from bnpriv.errors import NetworkError
-from bnpriv.kind import NetworkKind
+from bnpriv.kind import NetworkKind, kind_of
 from bnpriv.kinds.density.network import USUAL_CELLS, DensityNetwork, resampled
 
 # --------------------------------------------------------------------------------------------------
@@ -96,9 +96,12 @@ class NormalColumn:
 
     def under(self, model: int) -> NormalColumn:
         """Return the same under one model alone."""
-        one = slice(model, model + 1)
+        return self.of_models([model])
+
+    def of_models(self, models: Sequence[int]) -> NormalColumn:
+        """Return the same under some models."""
         base, slopes, deviation = (
-            each if len(each) == 1 else each[one] for each in (self.base, self.slopes, self.deviation)
+            each if len(each) == 1 else each[list(models)] for each in (self.base, self.slopes, self.deviation)
         )
         return NormalColumn(drivers=self.drivers, base=base, slopes=slopes, deviation=deviation)
 
@@ -131,10 +134,25 @@ def _centred(network: GaussianNetwork) -> tuple[str, ...]:
     return network.attributes
 
 
+def _some(network: GaussianNetwork, models: Sequence[int]) -> GaussianNetwork:
+    """The network with some of its models."""
+    places, forward, columns = list(models), network.forward, network.normal_columns
+    drawn = network.posterior_draws and replace(network.posterior_draws, draws=len(places))
+    found = network.read_as(network.reading, posterior_draws=drawn)
+    arrays = {name: vars(network)[name][places] for name in ("mean", "covariance", "root")}
+    if forward is not None and forward.models > 1:
+        forward = kind_of(forward).some(forward, places)
+    if columns is not None:
+        columns = {name: column.of_models(places) for name, column in columns.items()}
+    vars(found).update(arrays, regressions=None, forward=forward, normal_columns=columns)
+    return found
+
+
 GAUSSIAN_KIND = NetworkKind(
+    some=_some,
     keeps_draws=True,
     forward=attrgetter("forward"),
-    unfixed=attrgetter("unfixed"),
+    unfixed="bnpriv.kinds.finite:unfixed_protecting",
     influence="bnpriv.kinds.gaussian.influence:gaussian_influence",
     mu="bnpriv.kinds.gaussian.influence:largest_distance",
     losses="bnpriv.kinds.gaussian.influence:gaussian_losses",
