@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.drawing import SURVIVAL, NothingBetweenError, between
+from bnpriv.io.pymc.drawing import SURVIVAL, NothingBetweenError, between, with_digits
 from tests.later import Later, optional
 
 pm = optional("pymc")
@@ -456,8 +456,13 @@ def test_the_list_is_complete() -> None:
     assert classes - listed == set()
 
 
+QUICK = {"CAR", "CustomDist", "CustomDist of vectors", "HurdlePoisson", "Simulator", "Truncated far out"}
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", [*CASES])
+@pytest.mark.parametrize(
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in CASES]
+)
 def test_draws_have_the_law_of_the_density(name: str) -> None:
     declare, truth = CASES[name]
     made = drawn(bp.from_pymc(model(declare), columns="x"))
@@ -549,7 +554,7 @@ def test_distribution_functions_are_those_of_pymc(name: str) -> None:
     rv = make()
     assert type(rv.owner.op).__name__ == name
     parameters = [float(each.eval()) for each in rv.owner.op.dist_params(rv.owner)]
-    law = SURVIVAL[name](stats, *parameters)
+    law = with_digits(name, parameters)
     assert law.cdf(x) == pytest.approx(
         float(np.exp(pm.logcdf(rv, x).eval(mode="FAST_COMPILE"))), abs=1e-6
     )  # constants in single precision
@@ -588,7 +593,8 @@ def neighbours() -> Any:
     pm.Normal("x", pm.modelcontext(None)["m"] + 1e-9 * near[0], 1, shape=6)
 
 
-@pytest.mark.parametrize("reading", ["belief", "models"])
+@pytest.mark.filterwarnings("ignore::bnpriv.errors.LongDrawingWarning")
+@pytest.mark.parametrize("reading", ["belief", pytest.param("models", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("column", [simulated, by_function, neighbours])
 def test_draws_of_a_posterior_go_with_what_is_drawn_by_a_function_or_improper(
     reading: Any, column: Callable[[], Any]
