@@ -16,10 +16,11 @@ from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network
-from bnpriv.core.noise import Gaussian, Laplace, NoNoise
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
 from bnpriv.kind import kind_of
 from bnpriv.loss.loss import PrivacyLoss
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.progress import SHORTER, watched
 from bnpriv.render.document import Document, Items, Section, fact
@@ -304,12 +305,12 @@ def _covers(calibration: Calibration, other: Calibration) -> bool:
     noise, least = calibration.noise, other.noise
     if isinstance(least, NoNoise):
         return True
-    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian)):
+    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
         return all(mine >= own for mine, own in zip(noise.scales, least.scales, strict=True))
-    mine, own = (getattr(each, "covariance", None) for each in (noise, least))
-    if mine is None or own is None:
+    normal = (Gaussian, CorrelatedGaussian)  # of other noise a larger covariance says less
+    if not isinstance(noise, normal) or not isinstance(least, normal):
         return False
-    rest = np.asarray(mine) - np.asarray(own) * (1 + 64 * UNIT_ROUNDOFF * len(own))
+    rest = noise.covariance - least.covariance * (1 + 64 * UNIT_ROUNDOFF * len(least.covariance))
     return bool(np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= 0)
 
 

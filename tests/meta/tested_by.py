@@ -367,7 +367,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/mechanisms/translations/test_directional.py": ("bnpriv/mechanisms/gaussian/covariance.py",),
     "tests/unit/render/test_document.py": (
-        "bnpriv/render/as_html.py",
         "bnpriv/render/as_markdown.py",
         "bnpriv/render/as_text.py",
         "bnpriv/render/figures.py",
@@ -392,7 +391,6 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
         "bnpriv/ledger/charged.py",
         "bnpriv/tables/evaluate.py",
     ),
-    "tests/unit/tables/private_table/test_rows.py": ("bnpriv/tables/private_table/spark.py",),
     "tests/unit/verify/test_verify_bins.py": (
         "bnpriv/verify/columns.py",
         "bnpriv/verify/forms.py",

@@ -26,7 +26,7 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import require_writable
 from bnpriv.tables.private_table import rows as handing
-from bnpriv.tables.private_table import spark as spreading
+from bnpriv.tables.private_table import rows as spreading
 from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, read_files
 from tests.later import Later
 
