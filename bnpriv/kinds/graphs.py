@@ -50,7 +50,7 @@ from bnpriv.render.figures import TwoCurves
 # One graph in which every model factorizes, and the tables of all models along it.
 # --------------------------------------------------------------------------------------------------
 
-TRIED_ORDERS = 8
+MOST_ATTRIBUTE_ORDERS = 8
 """The most orders of attributes that are tried where the graphs contradict each other on directions."""
 
 
@@ -81,7 +81,7 @@ def common_graph(graphs: Sequence[Graph]) -> Graph:
     try:
         return Graph({name: tuple(dict.fromkeys(p for each in graphs for p in each.parents[name])) for name in names})
     except NetworkError:  # one says a -> b where another says b -> a, at once or along a path
-        orders = list(dict.fromkeys(each.nodes for each in graphs))[:TRIED_ORDERS]
+        orders = list(dict.fromkeys(each.nodes for each in graphs))[:MOST_ATTRIBUTE_ORDERS]
         return min((_along(graphs, order) for order in orders), key=lambda graph: len(graph.edges))
 
 

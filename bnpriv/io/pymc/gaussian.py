@@ -93,7 +93,7 @@ def _entrywise(scalar: str, above: Sequence[int]) -> int:
 _ANALYTIC = frozenset(
     {"ArcTan", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1", "Sigmoid", "Sin", "Sinh", "Softplus", "Sqr", "Tanh"}
 )
-_RATIONAL = frozenset({"Add", "Sub", "Mul", "Neg", "Identity", "TrueDiv"})
+_RATIONAL = frozenset({"Add", "Sub", "Mul", "Neg", "Identity", "TrueDiv", "CumOp", "Prod"})
 _RISING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh", "ViewOp"})
 
 
