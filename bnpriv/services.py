@@ -69,6 +69,8 @@ SERVICES: dict[str, str] = {
     "names.own": "bnpriv.io.query_text:own_name",
     "draws.needed": "bnpriv.kinds.draws.believed:draws_needed",
     "query.renamed": "bnpriv.io.query_text:renamed",
+    "secrets.renamed": "bnpriv.io.query_text:renamed_secrets",
+    "network.road": "bnpriv.io.pymc.roles:road",
     "bins.frequencies": "bnpriv.tables.public:bin_frequencies",
     "schema.document": "bnpriv.views.cards:schema_document",
     # releases
