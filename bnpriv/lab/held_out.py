@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.mechanisms.law_decision import sampling_of
+from bnpriv.core.mechanisms.tight import coarse_enough, foretold_scale, unsupported
 from bnpriv.core.networks.base import Network
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
@@ -71,7 +73,7 @@ def _require_draws(network: Network) -> None:
     drawn = network.posterior_draws
     if drawn is None or drawn.belief or network.models < 2:
         found = "models that were declared" if drawn is None else "one model"
-        remedy = 'Learn it with draws: bp.learn(table, draws=1000), or from_pymc(..., reading="models").'
+        remedy = "Learn it with draws, DiscreteNetwork.posterior(..., draws=1000), or read draws by from_pymc."
     elif not drawn.independent:
         found = "draws of Markov chains, or of graphs, which depend on each other"
         remedy = (
@@ -164,7 +166,7 @@ class HeldOut(Shown):
     @property
     def brief(self) -> str:
         """The statement in a few words."""
-        return f"at most {upper_percent(self.share)} of models not drawn break it ({100 * self.confidence:g} % sure)"
+        return f"at most {upper_percent(self.share)} of others break it ({100 * self.confidence:g} % sure)"
 
     @property
     def sentence(self) -> str:
@@ -247,11 +249,11 @@ def held_out_of_all(
 ) -> tuple[HeldOut, ...]:
     """The same for several calibrations of one question, of which any may be chosen afterwards."""
     listed = tuple(calibrations)
+    if not listed:
+        return ()
     chosen = checks.whole("among", len(listed) if among is None else among)
     if not 0 < checks.number("confidence", confidence) < 1:
         raise ParameterError("a confidence must be above 0 and below 1", found=f"{confidence:g}", remedy="Pass .95.")
-    if not listed:
-        return ()
     frameworks = _alone(listed[0].framework, network)
     broken = [0] * len(listed)
     for each in watched(frameworks, "the noise under {}", "held-out model", SHORTER):
@@ -291,10 +293,12 @@ def keeps(calibration: Calibration, framework: Framework) -> bool:
     guarantee = calibration.guarantee
     delta = guarantee.delta
     try:
+        if _by_scale(calibration, framework):
+            return True
         own = calibration.mechanism.calibrate(framework, calibration.query, epsilon=calibration.epsilon, delta=delta)
         if own.guarantee.epsilon <= guarantee.epsilon and own.guarantee.delta <= delta and _covers(calibration, own):
             return True
-        return _by_laws(calibration, framework, guarantee.epsilon, delta)
+        return _by_laws(calibration, framework)
     except BnprivError:  # what cannot be shown counts as broken
         return False
 
@@ -313,8 +317,31 @@ def _covers(calibration: Calibration, other: Calibration) -> bool:
     return bool(np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= 0)
 
 
-def _by_laws(calibration: Calibration, framework: Framework, epsilon: float, delta: float) -> bool:
+def _by_scale(calibration: Calibration, framework: Framework) -> bool:
+    """Whether tight calibration finds that a scale of noise is enough: a look where calibrating would be a search."""
+    noise, promised = calibration.noise, calibration.guarantee
+    kind = "laplace" if isinstance(noise, Laplace) else "gaussian" if isinstance(noise, Gaussian) else None
+    evidence = laws(framework, calibration.query)
+    if kind is None or isinstance(evidence, Refusal) or len({*noise.scales}) > 1 or sampling_of(evidence) is not None:
+        return False
+    constraints = [coarse_enough(each, kind) for each in evidence.constraints()]
+    if (kind == "gaussian") > (promised.delta > 0) or any(unsupported(each, evidence, kind) for each in constraints):
+        return False
+    left = filter(None, (each.left_to_hide(promised.epsilon) for each in constraints))
+    needed = partial(
+        foretold_scale,
+        epsilon=promised.epsilon,
+        delta=promised.delta,
+        rounding=evidence.rounding,
+        noise=kind,
+        floor=calibration.scale,
+    )
+    return all(needed(each) <= calibration.scale for each in left)
+
+
+def _by_laws(calibration: Calibration, framework: Framework) -> bool:
     """Whether the privacy loss of the noise under the laws of the answer is within epsilon and delta."""
+    epsilon, delta = calibration.guarantee.epsilon, calibration.guarantee.delta
     evidence = laws(framework, calibration.query)
     known = isinstance(calibration.noise, (Channel, NoNoise, Laplace, Gaussian))
     if isinstance(evidence, Refusal) or evidence.dimension > 1 or not known:

@@ -574,9 +574,18 @@ class _TightSearch:
         return loss
 
 
-def foretold_scale(constraint: Constraint, *, epsilon: float, delta: float, rounding: float) -> float:
-    """The scale of Laplace noise that the laws of one constraint need."""
-    return _TightSearch(noise="laplace", epsilon=epsilon, delta=delta, rounding=rounding).decide(constraint).scale
+def foretold_scale(
+    constraint: Constraint,
+    *,
+    epsilon: float,
+    delta: float,
+    rounding: float,
+    noise: TightNoise = "laplace",
+    floor: float = 0.0,
+) -> float:
+    """The scale of noise that the laws of one constraint need; where `floor` is enough it may be that."""
+    search = _TightSearch(noise=noise, epsilon=epsilon, delta=delta, rounding=rounding, floor=floor)
+    return search.decide(constraint).scale
 
 
 def _rounding_loss(rounding: float, scale: float) -> float:

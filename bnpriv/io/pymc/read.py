@@ -359,7 +359,7 @@ def _discrete(
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         reading=reading,
         forward=_forward(model, roles, columns, asked, reading) if roles.columns else None,
         unfixed=_unfixed(model, roles.structure, columns, asked),
@@ -380,7 +380,10 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
+    drawn, unfixed = (
+        posterior_of(roles, asked.posterior, independent=asked.independent),
+        _unfixed(model, roles.structure, columns, asked),
+    )
     return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
 
 
@@ -424,7 +427,7 @@ def _linear(
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
     return gaussian_network(roles).read_as(
         reading,
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         forward=forward,
         unfixed=_unfixed(model, roles.structure, columns, asked),
         normal_columns=normal,
