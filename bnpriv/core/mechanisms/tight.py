@@ -208,9 +208,9 @@ def _laplace(pair: LawPair, epsilon: float, delta: float, floor: float) -> tuple
         # rounding multiplies each density by at most exp(spent / 2)
         return math.exp(spent / 2) * curve(scale, epsilon - spent) + clamped
 
-    if not loss(pure) <= delta:
+    if (inside is not None and pure <= floor) or not loss(pure) <= delta:
         return pure, False
-    if inside is not None and 0 < floor < pure and loss(floor) <= delta:
+    if inside is not None and floor > 0 and loss(floor) <= delta:
         return floor, True
     scale = min(pure, least_scale(loss, delta, pure, _precision(pair)))
     return scale, scale < pure

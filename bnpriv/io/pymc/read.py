@@ -380,10 +380,8 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    drawn, unfixed = (
-        posterior_of(roles, asked.posterior, independent=asked.independent),
-        _unfixed(model, roles.structure, columns, asked),
-    )
+    drawn = posterior_of(roles, asked.posterior, independent=asked.independent)
+    unfixed = _unfixed(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
 
 
