@@ -453,7 +453,7 @@ def distances_by_a_function() -> Any:
 def hurdle_counts() -> Any:
     random = data()
     with pm.Model() as model:
-        psi, mu = pm.Beta("psi", 2, 2), pm.Gamma("mu", 2, 0.5)
+        psi, mu = pm.Beta("psi", 2, 2), pm.Gamma("mu", 8, 2)
         found = (random.random(200) < 0.5) * (1 + random.poisson(3, 200))
         pm.HurdlePoisson("visits", psi, mu, observed=found)
     return model
@@ -493,8 +493,8 @@ def claims_above_a_deductible() -> Any:
 def zero_inflated_negative_binomial() -> Any:
     random, treated = data(), np.tile([0.0, 1.0], 80)
     with pm.Model() as model:
-        psi, spread = pm.Beta("psi", 4, 2), pm.Exponential("spread", 1)
-        mean = pm.math.exp(pm.Normal("level", 2.5, 0.7) + pm.Normal("treated", 0, 0.7) * treated)
+        psi, spread = pm.Beta("psi", 4, 2), pm.Gamma("spread", 4, 4)
+        mean = pm.math.exp(pm.Normal("level", 2.5, 0.3) + pm.Normal("treated", 0, 0.7) * treated)
         found = (random.random(160) < 0.7) * random.negative_binomial(1, 1 / (1 + 12 * np.exp(-0.5 * treated)))
         pm.ZeroInflatedNegativeBinomial("roaches", psi, mean, spread, observed=found)
     return model

@@ -114,7 +114,7 @@ def report_line(name: str, network: bp.DiscreteNetwork) -> str:
     shown = "".join(
         f"{seconds:>9.2f} s  {protected[:16]:<17}{states:>3}" for seconds, states, protected in (found[0], max(found))
     )
-    return f"{name:<16}{len(found):>6}{sum(seconds for seconds, *_ in found):>9.2f} s{shown}"
+    return f"{name:<16}{len(found):>6}{sum(seconds for seconds, *_ in found):>10.2f} s{shown}"
 
 
 class Agrum:
@@ -347,7 +347,7 @@ def main() -> int:
     wanted = None if options.only is None else set(options.only.split(","))
     results: list[Result] = []
     if options.reports:
-        print(f"{'network':<16}{'nodes':>6}{'all of them':>11}{'most states':>23}{'slowest':>27}")
+        print(f"{'network':<16}{'nodes':>6}{'all of them':>12}{'most states':>23}{'slowest':>27}")
         for name, network in bundled():
             if (wanted is None or name in wanted) and len(network.attributes) <= options.most:
                 print(report_line(name, network), flush=True)

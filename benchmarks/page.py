@@ -25,6 +25,7 @@ PARTS = {
     "private_table_errors": "-m benchmarks.private_table_errors",
     "private_table_learning": "-m benchmarks.private_table_learning",
     "useful_answers": "-m benchmarks.useful_answers",
+    "estimated_influence": "benchmarks/estimated_influence.py",
 }
 """The parts of the page, by the names of their files, and the command of each."""
 

@@ -17,7 +17,7 @@ MOST_COMPARED_LETTERS = 100
 MOST_COMPARED = 1000
 """Names with which one that is unknown is compared."""
 
-MOST_LISTED = 10
+MOST_MEANT = 10
 """Names that may be meant by one that is unknown, in a message."""
 
 LEAST_EPSILON = 1e-8
@@ -132,7 +132,7 @@ def member(what: str, value: str, allowed: Iterable[str], *, error: type[BnprivE
     if not isinstance(value, str) or value not in choices:
         named = isinstance(value, str)
         raise error(
-            f"{what} must be one of {listing(near_first(value, choices), MOST_LISTED)}",
+            f"{what} must be one of {listing(near_first(value, choices), MOST_MEANT)}",
             found=cut(value) if named else type_text(value),
             remedy=spelling(value, choices) if named else "Pass a name.",
         )
@@ -151,7 +151,7 @@ def subset(
     choices = tuple(allowed)
     unknown = sorted(str(value) for value in found.difference(choices))
     if unknown:
-        required = f"{what} must be among {listing(near_first(unknown[0], choices), MOST_LISTED)}"
+        required = f"{what} must be among {listing(near_first(unknown[0], choices), MOST_MEANT)}"
         named = [name if 0 < len(name) <= MOST_COMPARED_LETTERS else cut(name) for name in unknown]
         raise error(required, found=listing(named), remedy=spelling(unknown[0], choices))
     return frozenset(found)
@@ -193,7 +193,7 @@ def near_first(value: object, allowed: Iterable[str]) -> list[str]:
     ['theta[0]', 'a', 'b']
     """
     choices = [*allowed]
-    near = _near(value, choices, MOST_LISTED, 0.5) or _entries(value, choices) if len(choices) > MOST_LISTED else []
+    near = _near(value, choices, MOST_MEANT, 0.5) or _entries(value, choices) if len(choices) > MOST_MEANT else []
     return list(dict.fromkeys([*near, *choices]))
 
 

@@ -142,9 +142,12 @@ class NetworkKind(Overrides):
         return LARGEST_ALONE
 
     def estimated(
-        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float
+        self, network: Any, columns: Iterable[str], protected: str, pairs: Sequence[Any], delta: float, form: Any = None
     ) -> Any:
-        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn."""
+        """What columns tell at a chance delta, by draws, as `EstimatedInfluence`; None where nothing is drawn.
+
+        With the normal form of a query what its answer tells, without noise.
+        """
         return None
 
     def explain(self, influence: Any) -> str:
@@ -187,7 +190,7 @@ class NetworkKind(Overrides):
 
     def rows(self, network: Any, chosen: Any, workers: int | None) -> Any:
         """What every attribute tells about chosen ones, as `InfluenceRows`; the models may be shared among workers."""
-        return loaded("bnpriv.core.influence.finite:rows_one_by_one")(network, chosen)
+        return loaded("bnpriv.kinds.junction.rows:rows_one_by_one")(network, chosen)
 
     def lower_bound(
         self, network: Any, protected: str, pair: Any, model: int, columns: Iterable[str]

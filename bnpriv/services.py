@@ -67,6 +67,7 @@ SERVICES: dict[str, str] = {
     "query.document": "bnpriv.views.cards:query_document",
     "query.usual": "bnpriv.io.starter.start:usual_property",
     "query.parse": "bnpriv.io.query_text:parse_query",
+    "names.own": "bnpriv.io.query_text:own_name",
     "draws.needed": "bnpriv.kinds.draws.believed:draws_needed",
     "query.renamed": "bnpriv.io.query_text:renamed",
     "bins.frequencies": "bnpriv.tables.public:bin_frequencies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -296,6 +297,43 @@ def name_text(name: str, most: int = 40) -> str:
     return shorten(visible(name), most)
 
 
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return names sorted as people do: numbers within them by their size.
+
+    Examples
+    --------
+    >>> in_order(["phi[10]", "phi[2]", "mu"])
+    ['mu', 'phi[2]', 'phi[10]']
+    """
+    return sorted(names, key=lambda name: ([(rest, int(number or 0)) for rest, number in _PARTS.findall(name)], name))
+
+
+_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+
+
+def element_text(name: str, axes: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> str:
+    """Return an entry of an array in words, by the names of its dimensions; any other name as it is.
+
+    Parameters
+    ----------
+    name : str
+    axes : mapping from str to sequence of (str, sequence of str)
+        Of every array the dimensions, each with the labels of its entries; a dimension may have no name.
+
+    Examples
+    --------
+    >>> element_text("theta[Choate]", {"theta": [("school", ["Choate", "Exeter"])]}), element_text("mu", {})
+    ('theta, school = Choate', 'mu')
+    """
+    array, _, entry = name.partition("[")
+    known, inside = axes.get(array, ()), entry.removesuffix("]")
+    places = inside.split(", ") if len(known) > 1 else [inside]
+    if not entry or len(places) != len(known):
+        return name
+    said = [f"{dim} = {place}" if dim else place for (dim, _), place in zip(known, places, strict=True)]
+    return ", ".join([array, *said])
+
+
 def set_text(names: Iterable[str]) -> str:
     """Return names between braces, sorted.
 
@@ -304,7 +342,7 @@ def set_text(names: Iterable[str]) -> str:
     >>> set_text({"sat", "height"})
     '{height, sat}'
     """
-    return "{" + ", ".join(visible(name) for name in sorted(names)) + "}"
+    return "{" + ", ".join(visible(name) for name in in_order(names)) + "}"
 
 
 def some_text(names: Collection[str], most: int = 6, nothing: str = "none") -> str:
@@ -315,7 +353,7 @@ def some_text(names: Collection[str], most: int = 6, nothing: str = "none") -> s
     >>> some_text({"a", "b", "c", "d"}, most=2), some_text({"a"}), some_text(())
     ('a, b and 2 more', 'a', 'none')
     """
-    shown = [name_text(name, 24) for name in sorted(names)[:most]]
+    shown = [name_text(name, 24) for name in in_order(names)[:most]]
     if len(names) > most:
         shown.append(f"{len(names) - most} more")
     return and_text(shown) if shown else nothing

@@ -125,6 +125,41 @@ def forests(random: np.random.Generator, pine: np.ndarray, others: Values) -> np
     return random.binomial(50, random.beta(a[:, None], b[:, None], shape(a, 10)))
 
 
+def g_and_k(random: np.random.Generator, mid: np.ndarray, others: Values) -> np.ndarray:
+    z = random.standard_normal(shape(mid, 100))
+    return mid[:, None] + (1 + 0.8 * np.tanh(others["skew"][:, None] * z / 2)) * (1 + z**2) ** 0.3 * z
+
+
+def hurdle(random: np.random.Generator, psi: np.ndarray, others: Values) -> np.ndarray:
+    """One event before mu at least: the first as it comes in such a time, then those that come after it."""
+    some, mu = random.random(shape(psi, 200)) < psi[:, None], others["mu"][:, None]
+    first = -np.log1p(random.random(some.shape) * np.expm1(-mu))
+    return some * (1 + random.poisson(np.maximum(mu - first, 0)))
+
+
+def between_zero_and_five(random: np.random.Generator, slope: np.ndarray, others: Values) -> np.ndarray:
+    mean, sd = others["level"][:, None] + slope[:, None] * np.linspace(-2, 2, 150), others["sd"][:, None]
+    above = mean < 2.5  # by the tail that has more digits: numbers are mirrored
+    low, high = np.where(above, mean - 5, -mean) / sd, np.where(above, mean, 5 - mean) / sd
+    tail, share = special.log_ndtr(high), random.random(mean.shape)
+    z = special.ndtri_exp(tail + np.log(share + (1 - share) * np.exp(special.log_ndtr(low) - tail)))
+    return np.clip(mean + np.where(above, -1, 1) * sd * z, 0, 5)
+
+
+def roaches(random: np.random.Generator, treated: np.ndarray, others: Values) -> np.ndarray:
+    mean = np.exp(others["level"][:, None] + treated[:, None] * np.tile([0, 1], 80))
+    spread, some = others["spread"][:, None], random.random(mean.shape) < others["psi"][:, None]
+    return some * random.poisson(random.gamma(np.broadcast_to(spread, mean.shape), mean / spread))
+
+
+def districts(random: np.random.Generator, level: np.ndarray, others: Values) -> np.ndarray:
+    places = np.stack(np.divmod(np.arange(36), 6), axis=1)
+    touch = (np.abs(places[:, None] - places).sum(axis=2) == 1).astype(float)
+    root = np.linalg.cholesky(np.linalg.inv(np.diag(touch.sum(axis=0)) - 0.9 * touch))
+    near = random.standard_normal(shape(level, 36)) @ root.T / np.sqrt(others["precise"][:, None])
+    return random.poisson(np.minimum(np.exp(level[:, None] + near), 1e9))
+
+
 TRUTHS = {
     "eight_schools": Truth(
         root=lambda: stats.norm(0, 5),
@@ -215,6 +250,45 @@ TRUTHS = {
         table=forests,
         records=10,
         bounds=(0, 50),
+    ),
+    "quantiles_alone": Truth(
+        root=lambda: stats.norm(3, 1),
+        others=lambda random, n: {"skew": random.uniform(0, 4, n)},
+        table=g_and_k,
+        records=100,
+        bounds=(-10, 30),
+    ),
+    "hurdle_counts": Truth(
+        root=lambda: stats.beta(2, 2),
+        others=lambda random, n: {"mu": random.gamma(8, 1 / 2, n)},
+        table=hurdle,
+        records=200,
+        bounds=(0, 40),
+    ),
+    "truncated_regression": Truth(
+        root=lambda: stats.norm(0, 1),
+        others=lambda random, n: {"level": random.normal(1, 1, n), "sd": np.abs(random.standard_normal(n))},
+        table=between_zero_and_five,
+        records=150,
+        bounds=(0, 5),
+    ),
+    "zero_inflated_negative_binomial": Truth(
+        root=lambda: stats.norm(0, 0.7),
+        others=lambda random, n: {
+            "psi": random.beta(4, 2, n),
+            "spread": random.gamma(4, 1 / 4, n),
+            "level": random.normal(2.5, 0.3, n),
+        },
+        table=roaches,
+        records=160,
+        bounds=(0, 200),
+    ),
+    "neighbours": Truth(
+        root=lambda: stats.norm(1, 0.7),
+        others=lambda random, n: {"precise": random.gamma(4, 1 / 2, n)},
+        table=districts,
+        records=36,
+        bounds=(0, 60),
     ),
 }
 

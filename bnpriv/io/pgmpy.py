@@ -13,7 +13,7 @@ import numpy as np
 from bnpriv.bound import FloatArray
 from bnpriv.checks import flag, listing, number, type_text, whole
 from bnpriv.core.columns import State
-from bnpriv.core.networks.base import ImportReport, Level, level_of
+from bnpriv.core.networks.base import REMEDIES, ImportReport, Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.core.networks.model_class import model_class, require_discrete, state_key
@@ -25,14 +25,9 @@ from bnpriv.text import name_text
 
 if TYPE_CHECKING:
     from pgmpy.base import DAG
-    from pgmpy.models import (
-        DiscreteBayesianNetwork,
-        DynamicBayesianNetwork,
-        LinearGaussianBayesianNetwork,
-        SEMGraph,
-    )
+    from pgmpy.models import DiscreteBayesianNetwork, DynamicBayesianNetwork, LinearGaussianBayesianNetwork
 
-Names = Mapping[Any, str] | Callable[[Any], str]
+NodeNames = Mapping[Any, str] | Callable[[Any], str]
 """What the nodes are to be called that pgmpy knows by numbers or tuples."""
 
 MOST_UNROLLED = 2**22
@@ -55,9 +50,9 @@ _REGRESSIONS = (
     "Declare it with bnpriv.networks.GaussianNetwork.linear(intercepts, deviations, coefficients), or write it in "
     "PyMC, and read that with bnpriv.from_pymc(model)."
 )
-_NORMAL_ERRORS = "The errors of the structural equations are taken to be normal, and all means to be 0."
-_OTHERS: Mapping[str, str] = {
+_OTHER_MODELS: Mapping[str, str] = {
     "FunctionalBayesianNetwork": f"Its distributions are functions of pyro. {_WRITE}",
+    "SEMGraph": _REGRESSIONS,
     "SEMAlg": _REGRESSIONS,
     "DAG": _GRAPH,
     "PDAG": f"Choose directions with model.to_dag(). {_GRAPH}",
@@ -71,7 +66,7 @@ _OTHERS: Mapping[str, str] = {
 """For classes of pgmpy that are not read, the way that works; a class counts for those derived from it."""
 
 
-def _named(nodes: Iterable[Any], names: Names | None) -> dict[Any, str]:
+def _named(nodes: Iterable[Any], names: NodeNames | None) -> dict[Any, str]:
     """Return what every node is called.
 
     Raises
@@ -114,22 +109,27 @@ def _refuse_others(given: Sequence[object], read: Sequence[Any]) -> None:
         return
     classes = () if strange is None else (base.__name__ for base in type(strange).__mro__)
     usual = "Give the attributes states or normal distributions, or use DiscreteNetwork.from_tables."
-    kinds = "a DiscreteBayesianNetwork, a LinearGaussianBayesianNetwork, a DynamicBayesianNetwork or a SEMGraph"
+    usual = foreign_remedy(strange).replace(REMEDIES["pgmpy"], "") or usual
+    kinds = "a DiscreteBayesianNetwork, a LinearGaussianBayesianNetwork or a DynamicBayesianNetwork"
     raise NetworkError(
         f"from_pgmpy reads {kinds}, or a list of one of them",
         found="an empty list" if not given else "several of these" if strange is None else type_text(strange),
-        remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), usual),
+        remedy=next((_OTHER_MODELS[name] for name in classes if name in _OTHER_MODELS), usual),
     )
 
 
 def _learned(
-    given: Sequence[Any], level: Level | None, names: Names | None, data: object, public: object
+    given: Sequence[Any], level: Level | None, names: NodeNames | None, data: object, public: object
 ) -> DiscreteNetwork:
     """Return draws of the tables of one graph, given a public table."""
-    if len(given) != 1 or not hasattr(given[0], "predecessors") or level == "parameters" or given[0].latents:
+    from pgmpy.base import DAG
+
+    directed = len(given) == 1 and isinstance(given[0], cast(type, DAG))
+    if not directed or level == "parameters" or given[0].latents:
+        unseen = directed and bool(given[0].latents)
         raise NetworkError(
-            "data= is for one directed graph of records, all of whose nodes are columns",
-            found="latent nodes" if len(given) == 1 and getattr(given[0], "latents", ()) else "something else",
+            "data= is for one DAG of records, all of whose nodes are columns",
+            found="latent nodes" if unseen else "level='parameters'" if directed else listing(map(type_text, given)),
             remedy="Leave data= out and read a model with its tables.",
         )
     named = _named(given[0].nodes, names)
@@ -173,7 +173,7 @@ def gaussian_from_pgmpy(theta: Sequence[Mapping[str, Row]], level: Level) -> Gau
     )
 
 
-def _regressions(model: Any, names: Names | None) -> dict[str, Row]:
+def _regressions(model: Any, names: NodeNames | None) -> dict[str, Row]:
     from pgmpy.factors.continuous import LinearGaussianCPD
 
     named = _named(model.nodes, names)
@@ -211,35 +211,12 @@ def _row(name: str, cpd: Any, parents: frozenset[str], named: Mapping[Any, str])
     return float(beta[0]), deviation, dict(zip(above, map(float, beta[1:]), strict=True))
 
 
-def _paths(model: Any, names: Names | None) -> dict[str, Row]:
-    """Return the regressions of a SEMGraph all of whose parameters are numbers, with independent normal errors."""
-    if getattr(model, "err_graph", None) is None:
-        raise NetworkError("structural equations need a graph", found="no graph", remedy=_REGRESSIONS)
-    graph, errors = model.graph, model.err_graph
-    named = _named(graph.nodes, names)
-    together = [f"the errors of {named[a]} and {named[b]}" for a, b in errors.edges]
-    free = [f"{named[a]} -> {named[b]}" for a, b, weight in graph.edges(data="weight") if weight != weight]
-    free += [f"the error of {named[node]}" for node, weight in errors.nodes(data="weight") if weight != weight]
-    if together or free:
-        raise NetworkError(
-            "a SEMGraph is read where every coefficient and error variance is a number and errors are independent",
-            found=f"{listing(together)}, which depend on each other" if together else f"no number for {listing(free)}",
-            remedy=_REGRESSIONS,
-        )
-    rows: dict[str, Row] = {}
-    for node, name in named.items():
-        variance = number(f"the variance of the error of {name!r}", errors.nodes[node]["weight"], error=NetworkError)
-        slopes = {named[above]: graph.edges[above, node]["weight"] for above in graph.predecessors(node)}
-        rows[name] = 0.0, float(np.sqrt(max(variance, 0.0))), slopes
-    return rows
-
-
 # --------------------------------------------------------------------------------------------------
 # Dynamic networks: unrolled over steps, or read as the chain of one column.
 # --------------------------------------------------------------------------------------------------
 
 
-def _unrolled(model: Any, names: Names | None, steps: int) -> dict[str, StatesAndTable]:
+def _unrolled(model: Any, names: NodeNames | None, steps: int) -> dict[str, StatesAndTable]:
     """Return the tables of steps 0, 1, ...; those from the third step on are as in the second."""
     variables = list(dict.fromkeys(node[0] for node in model.nodes))
     named = _named(variables, names)
@@ -327,7 +304,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: None = None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: Literal[False] = False,
 ) -> DiscreteNetwork: ...
@@ -342,7 +319,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: MissingRows | None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: Literal[False] = False,
 ) -> DiscreteNetwork | IntervalNetwork: ...
@@ -350,10 +327,10 @@ def from_pgmpy(
 
 @overload
 def from_pgmpy(
-    model: LinearGaussianBayesianNetwork | SEMGraph | Sequence[LinearGaussianBayesianNetwork | SEMGraph],
+    model: LinearGaussianBayesianNetwork | Sequence[LinearGaussianBayesianNetwork],
     level: Level | None = None,
     *,
-    names: Names | None = None,
+    names: NodeNames | None = None,
 ) -> GaussianNetwork: ...
 
 
@@ -363,7 +340,7 @@ def from_pgmpy(
     level: Level | None = None,
     *,
     normalize: bool = False,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int,
     chain: Literal[True],
 ) -> MarkovChain: ...
@@ -371,7 +348,7 @@ def from_pgmpy(
 
 @overload
 def from_pgmpy(
-    model: DAG, level: Level | None = None, *, names: Names | None = None, data: object, public: str
+    model: DAG, level: Level | None = None, *, names: NodeNames | None = None, data: object, public: str
 ) -> DiscreteNetwork: ...
 
 
@@ -381,7 +358,7 @@ def from_pgmpy(
     *,
     normalize: bool = False,
     missing_rows: MissingRows | None = None,
-    names: Names | None = None,
+    names: NodeNames | None = None,
     steps: int | None = None,
     chain: bool = False,
     data: object = None,
@@ -391,9 +368,8 @@ def from_pgmpy(
 
     Parameters
     ----------
-    model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, SEMGraph, or list of one
-        Several models are the class Theta: same attributes and states, other edges or numbers. A SEMGraph must have a
-        number for every coefficient and error variance; its errors are taken to be normal, its means to be 0.
+    model : DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, or list of one of them
+        Several models are the class Theta: same attributes and states, other edges or numbers.
     level : {"parameters", "records"}, optional
         What a node means: the parameter that governs the column of that name, or the column itself in one record. By
         default "parameters", but then a framework refuses a network whose states are values of its columns.
@@ -452,16 +428,11 @@ def from_pgmpy(
     """
     known = level_of(level)
     with quiet():
-        from pgmpy.models import (
-            DiscreteBayesianNetwork,
-            DynamicBayesianNetwork,
-            LinearGaussianBayesianNetwork,
-            SEMGraph,
-        )
+        from pgmpy.models import DiscreteBayesianNetwork, DynamicBayesianNetwork, LinearGaussianBayesianNetwork
     given: list[Any] = list(cast("Sequence[object]", model)) if isinstance(model, (list, tuple)) else [model]
     if data is not None:
         return _learned(given, level, names, data, public)
-    _refuse_others(given, (DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork, SEMGraph))
+    _refuse_others(given, (DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, DynamicBayesianNetwork))
     dynamic = isinstance(given[0], cast(type, DynamicBayesianNetwork))
     if dynamic != (steps is not None) or (flag("chain", chain) and not dynamic):
         raise NetworkError(
@@ -469,18 +440,16 @@ def from_pgmpy(
             found=type_text(given[0]) if dynamic else f"steps= or chain= for {type_text(given[0])}",
             remedy="Pass steps=12, say; for one variable also chain=True." if dynamic else "Leave them out.",
         )
-    if isinstance(given[0], cast("tuple[type, ...]", (LinearGaussianBayesianNetwork, SEMGraph))):
+    if isinstance(given[0], cast(type, LinearGaussianBayesianNetwork)):
         if normalize or missing_rows is not None:
             raise NetworkError(
                 "a linear-Gaussian network has no tables to normalize or complete",
                 found="normalize=True" if normalize else f"missing_rows={missing_rows!r}",
                 remedy="Leave it out.",
             )
-        paths = isinstance(given[0], cast(type, SEMGraph))
-        network = gaussian_from_pgmpy([(_paths if paths else _regressions)(each, names) for each in given], known)
+        network = gaussian_from_pgmpy([_regressions(each, names) for each in given], known)
         unseen = [name for name in network.attributes if name in _latent(given, names)]
-        notes = (_NORMAL_ERRORS,) * paths + latent_notes(unseen)
-        return network.read_as(ImportReport(latent=frozenset(unseen), notes=notes))
+        return network.read_as(ImportReport(latent=frozenset(unseen), notes=latent_notes(unseen)))
     if chain and (missing_rows is not None or level == "parameters"):
         raise NetworkError(
             "a chain is of level 'records', and has no rows without data",
@@ -494,14 +463,14 @@ def from_pgmpy(
     states = {name: along[name] for name, (along, _) in first.items()}
     for k, families in enumerate(theta):
         _same_attributes(first, families, k)
-    if not chain and any(along.keys() != each[name][0].keys() for each in theta for name, (along, _) in first.items()):
+    if any(along.keys() != each[name][0].keys() for each in theta for name, (along, _) in first.items()):
         alone = (cast(Any, from_pgmpy)(each, level, normalize=normalize, names=names, steps=steps) for each in given)
-        if missing_rows is None:  # graphs of their own
+        if missing_rows is None and not chain:  # graphs of their own
             return model_class(list(alone))
         raise NetworkError(
-            "rows without data are read in models of one graph",
+            "chains, and rows without data, are read in models of one graph",
             found="edges that differ",
-            remedy="Fill them in, or read each model by itself.",
+            remedy="Fill rows in, give an edge that does nothing, or read each model by itself.",
         )
     tables = {
         name: _shared([_aligned(families[name], list(along), states, k) for k, families in enumerate(theta)])
@@ -514,13 +483,12 @@ def from_pgmpy(
     return _chain_of(cast(DiscreteNetwork, read), cast(int, length)) if chain else read
 
 
-def _latent(given: Sequence[Any], names: Names | None) -> frozenset[str]:
+def _latent(given: Sequence[Any], names: NodeNames | None) -> frozenset[str]:
     """Return the names of the latent nodes of all models; of a dynamic network those of its variables."""
     found: set[str] = set()
     for model in given:
-        nodes = model.graph if hasattr(model, "err_graph") else model.nodes
         unseen = {getattr(node, "node", node) for node in model.latents}
-        named = _named(dict.fromkeys(getattr(node, "node", node) for node in nodes), names)
+        named = _named(dict.fromkeys(getattr(node, "node", node) for node in model.nodes), names)
         found.update(name for node, name in named.items() if node in unseen)
     return frozenset(found)
 
@@ -588,7 +556,7 @@ def quiet() -> Generator[None]:
         logger.setLevel(before)
 
 
-def _families(model: Any, names: Names | None) -> dict[str, StatesAndTable]:
+def _families(model: Any, names: NodeNames | None) -> dict[str, StatesAndTable]:
     from pgmpy.factors.discrete import TabularCPD
 
     named = _named(model.nodes, names)

@@ -8,12 +8,12 @@ import numpy as np
 
 from bnpriv.checks import type_text
 from bnpriv.core.columns import State
-from bnpriv.core.networks.base import Level, level_of
+from bnpriv.core.networks.base import REMEDIES, Level, foreign_remedy, level_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import NetworkError
 from bnpriv.io.networks.formats import network_of
 
-_OTHERS = {
+_NO_BAYES_NET = {
     "InfluenceDiagram": "An influence diagram has decisions and utilities: give every decision a probability table, "
     "leave out the utilities, and pass the BayesNet of what is left.",
     "MarkovRandomField": "Its factors are no conditional probabilities: declare a BayesNet.",
@@ -22,7 +22,7 @@ _OTHERS = {
 }
 """For classes of pyAgrum that are not read, the way that works."""
 
-_WHOLE, _NUMERICAL = (2, 4), 3
+_WHOLE_TYPES, _NUMERICAL_TYPE = (2, 4), 3
 """pyAgrum's types of variables whose labels are whole numbers (integer, range), or other numbers."""
 
 
@@ -56,17 +56,18 @@ def from_pyagrum(bn: Any, level: Level | None = None, *, normalize: bool = False
 
     Examples
     --------
-    >>> from_pyagrum("asia.bif")
+    >>> from_pyagrum({"coin": [0.5, 0.5]})
     Traceback (most recent call last):
-    bnpriv.errors.NetworkError: from_pyagrum reads a pyagrum.BayesNet; found a str. Pass the network itself.
+    bnpriv.errors.NetworkError: from_pyagrum reads a pyagrum.BayesNet; found a dict. Pass the network itself.
     """
     level_of(level)
     classes = [each.__name__ for each in type(bn).__mro__ if each.__module__.partition(".")[0] == "pyagrum"]
     if "BayesNet" not in classes:
+        usual = foreign_remedy(bn).replace(REMEDIES["pyagrum"], "") or "Pass the network itself."
         raise NetworkError(
             "from_pyagrum reads a pyagrum.BayesNet",
             found=type_text(bn),
-            remedy=next((_OTHERS[name] for name in classes if name in _OTHERS), "Pass the network itself."),
+            remedy=next((_NO_BAYES_NET[name] for name in classes if name in _NO_BAYES_NET), usual),
         )
     variables = {variable.name(): variable for variable in map(bn.variable, sorted(bn.nodes()))}
     states = {name: _states(variable) for name, variable in variables.items()}
@@ -82,8 +83,8 @@ def from_pyagrum(bn: Any, level: Level | None = None, *, normalize: bool = False
 
 def _states(variable: Any) -> tuple[State, ...]:
     labels = tuple(map(str, variable.labels()))
-    if variable.varType() in _WHOLE:
+    if variable.varType() in _WHOLE_TYPES:
         return tuple(map(int, labels))
-    if variable.varType() == _NUMERICAL:
+    if variable.varType() == _NUMERICAL_TYPE:
         return tuple(float(variable.numerical(k)) for k in range(len(labels)))
     return labels

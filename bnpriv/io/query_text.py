@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import Literal, NoReturn, TypeVar, cast
 
 from bnpriv.checks import closest, type_text
 from bnpriv.core.columns import decimal
+from bnpriv.core.networks.base import Axes
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, CrossedColumn, Crosstab, Difference, Stack
@@ -26,7 +28,7 @@ from bnpriv.text import visible
 
 QUERY_EXAMPLE = 'Write for example count(height > 170 & gender == "f").'
 JOIN = "Join conditions with & and |, negate with ~, and write numbers without separators."
-BRACKETS = "Edges stand behind a comma, histogram(age, [0, 18, 65]); entries without quotes, mean(score[algebra])."
+OPEN_BRACKET = "Edges stand behind a comma, histogram(age, [0, 18, 65]); entries without quotes, mean(score[algebra])."
 BETWEEN_BACKTICKS = "Put a name that is no identifier between backticks."
 
 SIGNS = {
@@ -180,6 +182,47 @@ def of_column(text: str) -> str:
     if text[:1].isdigit() or text[:1] in ("-", "."):
         return f"Write the column first, as in height > 180. {BETWEEN_BACKTICKS}"
     return BETWEEN_BACKTICKS if text.isalpha() else "Name a column here, as in height > 180."
+
+
+# --------------------------------------------------------------------------------------------------
+# Entries of vectors, as users name them.
+# --------------------------------------------------------------------------------------------------
+
+
+def own_name(axes: Axes, name: str) -> str:
+    """Return the name that an entry of a vector has in its network; what is no entry as it is.
+
+    See `ImportReport.own_name`.
+    """
+    stem, _, rest = name.partition("[")
+    inside, dims = rest.removesuffix("]"), [dim for dim, _ in axes]
+    parts = [inside] if len(axes) == 1 else inside.split(", ")
+    parts = parts if len(parts) == len(axes) else inside.split(",")
+    if inside == rest or len(parts) != len(axes):
+        return name
+    found: dict[int, str | None] = {}
+    for place, part in enumerate(parts):
+        dim, _, label = part.partition("=")
+        named = dim.strip() in dims and bool(label) and part not in axes[place][1]
+        axis = dims.index(dim.strip()) if named else place
+        found[axis] = _label(label if named else part, axes[axis][1])
+    known = [found.get(axis) for axis in range(len(axes))]
+    return name if None in known else f"{stem}[{', '.join(map(str, known))}]"
+
+
+def _label(said: str, labels: tuple[str, ...]) -> str | None:
+    """The label that is meant: as it is, in quotes or between blanks, or by its place; None if there is none."""
+    plain = said.strip().strip("'\"")
+    if said in labels or plain in labels:
+        return said if said in labels else plain
+    by_place = plain.isdecimal() and int(plain) < len(labels) and not any(map(_is_number, labels))
+    return labels[int(plain)] if by_place else None
+
+
+def _is_number(label: str) -> bool:
+    with suppress(ValueError):
+        return math.isfinite(float(label))
+    return False
 
 
 # --------------------------------------------------------------------------------------------------
@@ -446,7 +489,7 @@ class _Parser:
         self.enter()
         self.expect("(")
         query = rules[name]()
-        self.expect(")", of_more(name) if self.at(",") else BRACKETS if self.at("[") else QUERY_EXAMPLE)
+        self.expect(")", of_more(name) if self.at(",") else OPEN_BRACKET if self.at("[") else QUERY_EXAMPLE)
         self.open -= 1
         if self.at("-"):
             self.place += 1

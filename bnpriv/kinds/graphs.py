@@ -19,7 +19,6 @@ from bnpriv.core.frozen import ReadOnly
 from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.core.influence.finite import (
     AtLeast,
-    InfluenceRows,
     budgeted_influence,
     explain_tables,
     finite_influence,
@@ -39,7 +38,7 @@ from bnpriv.errors import NetworkError, Refusal, SizeError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.density.influence import two_conditionals
 from bnpriv.kinds.finite import FINITE_KIND
-from bnpriv.kinds.junction.rows import finite_rows
+from bnpriv.kinds.junction.rows import InfluenceRows, finite_rows
 from bnpriv.kinds.sensitivity import InfluenceGradient, tables_gradient, without_edge
 from bnpriv.render.figures import TwoCurves
 

@@ -14,7 +14,7 @@ given states of its parents; it stays a law when an entry moves.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -26,7 +26,10 @@ from bnpriv.checks import listing
 from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.influence.ratios import joint_law
-from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.declared import DeclaredTables
+from bnpriv.core.networks.discrete import DiscreteNetwork, of_tables
+from bnpriv.core.networks.factors import LogTable
+from bnpriv.core.networks.graph import Graph
 from bnpriv.core.networks.model_class import from_weights
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
@@ -297,6 +300,15 @@ def without_edge(network: DiscreteNetwork, parent: str, child: str) -> DiscreteN
     weights = np.broadcast_to(weights, (network.models, weights.shape[1]))
     old = np.moveaxis(network.probabilities(child), 2 + above.index(parent), -1)
     new = np.einsum("m...p,mp->m...", old, weights)
-    tables = {name: network.probabilities(name) for name in network.attributes} | {child: new}
-    parents = dict(network.graph.parents) | {child: tuple(name for name in above if name != parent)}
-    return from_weights(tables, states=network.states, parents=parents, level=network.level)
+    # every edge is tried: the tables of the other attributes are made once
+    known: dict[str, LogTable] = network.kept.table("tables again")
+    if not known:
+        every = {name: network.probabilities(name) for name in network.attributes}
+        known |= from_weights(every, states=network.states, parents=network.graph.parents).tables
+    left = tuple(name for name in above if name != parent)
+    own = replace(LogTable.from_columns((child, *left), new), weights=new)
+    graph = Graph({name: network.graph.parents[name] for name in network.attributes} | {child: left})
+    tables = known | {child: own}
+    return of_tables(
+        DeclaredTables(graph=graph, states=network.states, tables=tables, models=network.models), network.level
+    )

@@ -13,11 +13,11 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text, whole
-from bnpriv.core.influence.finite import InfluenceRows
 from bnpriv.core.networks.base import Network, require_network
 from bnpriv.core.secrets import Declared
 from bnpriv.errors import SecretError
 from bnpriv.kind import kind_of
+from bnpriv.kinds.junction.rows import InfluenceRows
 from bnpriv.progress import progress
 from bnpriv.render.document import Document, Figure, HeatMap, Items, Name, Table, json_number
 from bnpriv.render.figures import HeatCell, heat_legend, heat_picture
@@ -71,7 +71,9 @@ def _class() -> type[pd.DataFrame]:
         @property
         def style(self) -> Any:
             plain: Any = super().style
-            return plain.map(_colour).format("{:.3f}", na_rep="\u2013", escape="html").set_caption("in nats")
+            for axis in (0, 1):  # names go into the page as they are, but for this
+                plain = plain.format_index(escape="html", axis=axis)
+            return plain.map(_colour).format("{:.3f}", na_rep="\u2013").set_caption("in nats")
 
         def _repr_html_(self) -> str | None:
             # pandas colours by Jinja, which not everybody has; what is too large to be read is cut short

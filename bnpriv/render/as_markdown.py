@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Cell, Code, Document, Fact, Inline, Text, parts_of
-from bnpriv.text import isolated, shorten, visible
+from bnpriv.text import in_order, isolated, shorten, visible
 
 
 def document_markdown(document: Document) -> str:
@@ -35,7 +35,7 @@ def _part(part: Inline) -> str:
         case doc.Name(text, most):
             return name_of(text, most)
         case doc.Names(texts, most, nothing):
-            shown = [name_of(name) for name in sorted(texts)[:most]]
+            shown = [name_of(name) for name in in_order(texts)[:most]]
             more = [f"and {len(texts) - most} more"] if len(texts) > most else []
             return ", ".join([*shown, *more]) or nothing
         case Code(text):

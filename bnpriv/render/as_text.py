@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Document, Fact, Inline, Kept, Text, parts_of
-from bnpriv.text import Json, clipped, name_text, shorten, table_text, visible, width, wrapped
+from bnpriv.text import Json, clipped, in_order, name_text, shorten, table_text, visible, width, wrapped
 
 # --------------------------------------------------------------------------------------------------
 # Documents as plain text, in which no name can steer a terminal or begin a line of its own.
@@ -132,7 +132,7 @@ def _part(part: Inline) -> str:
         case doc.Name(text, most):
             return name_text(text, most)
         case doc.Names(texts, most, nothing):
-            shown = [name_text(name) for name in sorted(texts)[:most]]
+            shown = [name_text(name) for name in in_order(texts)[:most]]
             more = [f"and {len(texts) - most} more"] if len(texts) > most else []
             return ", ".join([*shown, *more]) or nothing
         case doc.Code(text) | doc.Strong(text) | doc.Badge(text):

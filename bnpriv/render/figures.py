@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Where there are more cells than can be read, a picture shows the colours alone.
 # --------------------------------------------------------------------------------------------------
 
-LONGEST_HEADING = 18
+LONGEST_HEADING, LONGEST_UPRIGHT = 18, 24
 """Letters of a heading."""
 
 MANY_COLUMNS = 7
@@ -66,7 +66,10 @@ def heat_map(corner: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequ
     upright = len(columns) >= MANY_COLUMNS
     head = (
         element(
-            "th", element("span", name(column, LONGEST_HEADING)), scope="col", class_="upright" if upright else None
+            "th",
+            element("span", name(column, LONGEST_UPRIGHT if upright else LONGEST_HEADING)),
+            scope="col",
+            class_="upright" if upright else None,
         )
         for column in columns
     )

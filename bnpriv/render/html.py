@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from bnpriv.digest import sha256
-from bnpriv.text import Json, shorten, visible
+from bnpriv.text import Json, in_order, shorten, visible
 
 VOID = frozenset({"br", "hr", "input", "meta"})
 LONGEST_NAME = 40
@@ -94,7 +94,7 @@ def name(text: str, most: int = LONGEST_NAME) -> Html:
 
 def names(texts: Iterable[str], most: int = 12, nothing: str = "none") -> Html:
     """Return names in a row, sorted; after `most` of them, how many more there are, which can be unfolded."""
-    every = [name(text) for text in sorted(texts)]
+    every = [name(text) for text in in_order(texts)]
     if not every:
         return element("span", nothing, class_="nothing")
     shown = Html(", ".join(every[:most]))

@@ -43,6 +43,7 @@ from bnpriv.text import (
     by_times,
     factor_text,
     full_text,
+    in_order,
     name_text,
     number_text,
     shorten,
@@ -142,7 +143,7 @@ def reason_text(calibration: Calibrated) -> str:
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
         return " ".join([*calibration.certificate.reasons, *calibration.certificate.notes])
-    protected, near = name_text(worst.protected), [name_text(name) for name in sorted(worst.queried_near)]
+    protected, near = name_text(worst.protected), [name_text(name) for name in in_order(worst.queried_near)]
     read = "Together the queried columns move"
     if near:
         read = f"No change of {and_text(near)} moves the answer; together the other queried columns move"
@@ -162,7 +163,7 @@ def _shielded(calibration: Calibrated, worst: Decision) -> str:
     protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
         return f"It hides all that could tell about {protected}."
-    seen = and_text([name_text(name) for name in sorted(worst.quilt.quilt)])
+    seen = and_text([name_text(name) for name in in_order(worst.quilt.quilt)])
     return (
         f"The rest of the query tells no more about {protected} than {seen}, which moves the odds "
         f"{by_times(worst.influence.upper)}; that is taken off the budget of epsilon {calibration.epsilon:g}."
@@ -181,7 +182,7 @@ def brief_text(calibration: Calibrated) -> str:
         # the first note is the reason; who is taken for the observer stands in a row of its own
         reasons = [note for note in calibration.certificate.notes if note != weights] if worst is None else [worst.why]
         return f"{noise}. {' '.join(reasons[:1])}".rstrip()
-    hidden = and_text([name_text(name) for name in sorted(worst.queried_near)])
+    hidden = and_text([name_text(name) for name in in_order(worst.queried_near)])
     moved = number_text(worst.sensitivity.upper)
     return f"{noise}, to hide {hidden}, which can move the {_answer(calibration)} by {moved}."
 

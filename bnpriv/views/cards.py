@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from bnpriv.bound import Kind
 from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
@@ -12,6 +12,7 @@ from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import Guarantee, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret
 from bnpriv.core.networks.base import Network
+from bnpriv.core.networks.graph import Graph
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
 from bnpriv.kind import kind_of
@@ -91,37 +92,52 @@ def framework_document(
     )
 
 
+def graph_nodes(graph: Graph, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the nodes that stand for some attributes: themselves, or the arrays whose entries they are."""
+    arrays = (name if name in graph.parents else name.partition("[")[0] for name in names)
+    return tuple(dict.fromkeys(name for name in arrays if name in graph.parents))
+
+
 def network_drawing(network: Network, protected: Sequence[str]) -> tuple[Block, ...]:
     """Return the network with what is protected marked; nothing where it is one node, or too large to be read."""
-    if not 1 < len(network.attributes) <= MOST_DRAWN:
+    graph = model_graph(network)
+    if not 1 < len(graph.nodes) <= MOST_DRAWN:
         return ()
-    shares = edge_shares(network)
+    shares = shown_edges(network)
     drawing = Drawing(
-        nodes=network.attributes,
+        nodes=graph.nodes,
         edges=tuple(shares),
         shares=shares,
-        roles=dict.fromkeys(protected, "protected"),
+        roles=dict.fromkeys(graph_nodes(graph, protected), "protected"),
         title="The network",
         desc=f"{network_text(network)}. Protected attributes have a double border.",
     )
     return (Figure(graph_html(drawing), "Protected attributes have a double border."),)
 
 
+def model_graph(network: Network) -> Graph:
+    """Return the graph that is shown: the model's own where the network's says only that all depends on all."""
+    return Graph(network.reading.own_graph) if network.reading.own_graph else network.graph
+
+
+def shown_edges(network: Network) -> Mapping[tuple[str, str], str]:
+    """Return the edges that are shown, each with the share of the models that have it where some have not."""
+    return dict.fromkeys(model_graph(network).edges, "") if network.reading.own_graph else edge_shares(network)
+
+
 def network_document(network: Network) -> Document:
     """Return what a network is, drawn where it is small enough to be read."""
-    text = network_text(network)
+    text, graph = network_text(network), model_graph(network)
     kind, _, size = text.partition(": ")
-    shares = edge_shares(network)
-    drawing = Drawing(
-        nodes=network.attributes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}."
-    )
+    shares = shown_edges(network)
+    drawing = Drawing(nodes=graph.nodes, edges=tuple(shares), shares=shares, title="The network", desc=f"{text}.")
     some = {edge: share for edge, share in shares.items() if share}
     table = Table(
         caption="Edges that some models have and others have not",
         header=("edge", "models"),
         rows=[(f"{above} - {below}", share) for (above, below), share in some.items()],
     )
-    drawn = (Figure(graph_html(drawing)),) if 1 < len(network.attributes) <= MOST_DRAWN else ()
+    drawn = (Figure(graph_html(drawing)),) if 1 < len(graph.nodes) <= MOST_DRAWN else ()
     foretold = kind_of(network).foretold(network)
     facts = [fact("Attributes", (Names(network.attributes),))] if not drawn else []
     facts += [fact("Read", *network.reading.notes)] if network.reading.notes else []
@@ -166,9 +182,10 @@ def network_text(network: Network) -> str:
     """Return the network in one line: its kind and its size."""
     kind = network.kind_text.partition(" ")[2]
     models = "one model" if network.models == 1 else f"{network.models:,} models"
+    graph, word = model_graph(network), "variable" if network.reading.own_graph else "attribute"
     attributes, edges = (
         f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
-        for number, word in ((len(network.attributes), "attribute"), (len(edge_shares(network)), "edge"))
+        for number, word in ((len(graph.nodes), word), (len(shown_edges(network)), "edge"))
     )
     return f"{kind[0].upper()}{kind[1:]}: {attributes}, {edges}, {models}, level {network.level}"
 

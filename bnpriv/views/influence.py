@@ -22,7 +22,7 @@ from bnpriv.render.document import Document, Figure, Items, Name, Names, Section
 from bnpriv.render.figures import HeatCell
 from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import Html, join
-from bnpriv.text import Json, by_times, chance_text, factor_text, lines_text, number_text, some_text
+from bnpriv.text import Json, by_times, chance_text, factor_text, in_order, lines_text, number_text, some_text
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -159,7 +159,7 @@ def influence_document(influence: Influence) -> Document:
         lead=first,
         answer=(Items(tuple(lines)),) if lines else (),
         data={
-            "columns": sorted(influence.columns),
+            "columns": in_order(influence.columns),
             "protected": influence.protected,
             "nats": None if influence.unknown is not None else json_number(nats),
             "kind": influence.kind,
@@ -186,7 +186,7 @@ def plot_draws(influence: Influence, ax: Axes | None) -> Axes:
         if np.isfinite(point):
             drawing.axvline(point, color="black", linewidth=1, linestyle=":" if share < 100 else "-")
             drawing.annotate(f"{share} %", (point, 0.97), xycoords=("data", "axes fraction"), rotation=90, va="top")
-    names = ", ".join(plotting.label(name) for name in sorted(influence.columns))
+    names = ", ".join(plotting.label(name) for name in in_order(influence.columns))
     drawing.set_xlabel(f"what {names} tells about {plotting.label(influence.protected)}, in nats")
     drawing.set_ylabel("models")
     return drawing
@@ -292,9 +292,9 @@ def _others(sides: MarkovQuilt) -> frozenset[str]:
 def _data(sides: MarkovQuilt) -> Json:
     return {
         "protected": sides.protected,
-        "quilt": sorted(sides.quilt),
-        "near": sorted(sides.near),
-        "remote": sorted(sides.remote),
+        "quilt": in_order(sides.quilt),
+        "near": in_order(sides.near),
+        "remote": in_order(sides.remote),
     }
 
 

@@ -176,7 +176,7 @@ USES: dict[str, Callable[[Any], object]] = {
     ("model", "says"),
     [
         (of_pgmpy, "found a DiscreteBayesianNetwork. Copy it with bnpriv.from_pgmpy(model)."),
-        (BayesNet, "found a BayesNet. Save it with model.saveBIF("),
+        (BayesNet, "found a BayesNet. Copy it with bnpriv.from_pyagrum(bn)."),
         (nx.DiGraph, "found a DiGraph. A graph has no probabilities: add them with"),
         (lambda: bp.DiscreteNetwork, "found the class DiscreteNetwork. "),
         (table, "found a DataFrame. "),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -16,10 +15,9 @@ from bnpriv.core.influence import base
 from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.core.influence.losses import MOST_LOSSES, Losses
 from bnpriv.core.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts, joint_law, joint_size
-from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, LogTable, elimination, marginal
-from bnpriv.core.secrets import Declared, SecretPair, pairs_of
+from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import SizeError
 from bnpriv.services import service
 from bnpriv.text import rough_text
@@ -319,62 +317,3 @@ def _outer(left: FloatArray, right: FloatArray) -> FloatArray:
     """The sums over all pairs of cells of two tables of shape (models, cells)."""
     both = left[:, :, np.newaxis] + right[:, np.newaxis, :]
     return both.reshape(both.shape[0], -1)
-
-
-# --------------------------------------------------------------------------------------------------
-# What every single attribute tells about protected ones: a matrix of influences.
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class InfluenceRows:
-    """The influence of every single attribute on some protected ones, one row for each protected.
-
-    Parameters
-    ----------
-    protected : tuple of str
-        Those that have a pair of secrets.
-    values : ndarray of shape (protected, attributes)
-        Upper bounds in nats; NaN where an attribute meets itself, and in the rows of `refused`.
-    refused : mapping from str to str
-        For attributes none of whose pairs of secrets is possible, why nothing is said about them.
-    dropped : mapping from str to list of str
-        For the other rows, the pairs that are no constraint under a model.
-    """
-
-    protected: tuple[str, ...]
-    values: FloatArray
-    refused: Mapping[str, str] = field(default_factory=dict[str, str])
-    dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
-
-
-def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
-    """The rows from the influence of every single attribute, for kinds of networks without a faster way.
-
-    Raises
-    ------
-    SecretError
-        If the secrets do not fit.
-    SizeError
-        If a table would pass the limit and no cheaper bound holds.
-    """
-    names = network.attributes
-    paired = {name: pairs_of(network, name, given) for name, given in chosen.items()}
-    rows: dict[str, list[float]] = {}
-    refused: dict[str, str] = {}
-    dropped: dict[str, list[str]] = {}
-    for protected, ordered in paired.items():
-        if not ordered:
-            continue
-        alone = base.influence_of(network, (), protected, ordered)
-        possible = alone.pair is not None
-        rows[protected] = [
-            float(base.influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
-            for name in names
-        ]
-        if not possible:
-            refused[protected] = str(base.impossible_secrets(protected))
-        elif alone.dropped:
-            dropped[protected] = [f"{pair} in model {model}" for pair, model in alone.dropped]
-    values = np.array(list(rows.values()), dtype=np.float64).reshape(len(rows), len(names))
-    return InfluenceRows(protected=tuple(rows), values=values, refused=refused, dropped=dropped)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -90,6 +89,11 @@ class ImportReport:
         What was changed in reading, and what is assumed, in sentences.
     axes : mapping from str to Axes
         For every vector its dimensions with the labels of their entries.
+    own_graph : mapping from str to tuple of str
+        Where attributes depend on each other otherwise than in the model, as given data: the model's own variables and
+        named functions with their parents.
+    inner : frozenset of str
+        Attributes that matter through one function alone, which has draws too and is listed in their place.
     """
 
     nodes: tuple[NodeReading, ...] = ()
@@ -101,6 +105,8 @@ class ImportReport:
     latent: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     axes: Mapping[str, Axes] = field(default_factory=dict[str, Axes])
+    own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    inner: frozenset[str] = frozenset()
 
     def own_name(self, name: Any) -> Any:
         """The name that an entry of a vector has in its network; of anything else the name as it is.
@@ -113,35 +119,8 @@ class ImportReport:
         >>> [reading.own_name(name) for name in ("theta[1]", "theta[school=Choate]", "theta['Choate']", "mu")]
         ['theta[Deerfield]', 'theta[Choate]', 'theta[Choate]', 'mu']
         """
-        stem, _, rest = name.partition("[") if isinstance(name, str) else (name, "", "")
-        axes, inside = self.axes.get(stem, ()), rest.removesuffix("]")
-        dims, parts = [dim for dim, _ in axes], [inside] if len(axes) == 1 else inside.split(", ")
-        parts = parts if len(parts) == len(axes) else inside.split(",")
-        if inside == rest or len(parts) != len(axes):
-            return name
-        found: dict[int, str | None] = {}
-        for place, part in enumerate(parts):
-            dim, _, label = part.partition("=")
-            named = dim.strip() in dims and bool(label) and part not in axes[place][1]
-            axis = dims.index(dim.strip()) if named else place
-            found[axis] = _label(label if named else part, axes[axis][1])
-        known = [found.get(axis) for axis in range(len(axes))]
-        return name if None in known else f"{stem}[{', '.join(map(str, known))}]"
-
-
-def _label(said: str, labels: tuple[str, ...]) -> str | None:
-    """The label that is meant: as it is, in quotes or between blanks, or by its place; None if there is none."""
-    plain = said.strip().strip("'\"")
-    if said in labels or plain in labels:
-        return said if said in labels else plain
-    by_place = plain.isdecimal() and int(plain) < len(labels) and not any(map(_is_number, labels))
-    return labels[int(plain)] if by_place else None
-
-
-def _is_number(label: str) -> bool:
-    with suppress(ValueError):
-        return math.isfinite(float(label))
-    return False
+        stem = name.partition("[")[0] if isinstance(name, str) else ""
+        return service("names.own")(self.axes[stem], name) if stem in self.axes else name
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
@@ -186,7 +165,7 @@ def own_names(network: object, names: Any) -> Any:
     reading: ImportReport = getattr(network, "reading", NOTHING_READ)
     if isinstance(names, str) or not isinstance(names, Iterable):
         return reading.own_name(names)
-    return [reading.own_name(name) for name in names]
+    return [reading.own_name(name) for name in cast("Iterable[Any]", names)]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -98,7 +98,10 @@ class Graph:
             # networkx.moral_graph also copies the data of nodes and edges, and takes five times as long
             near = _networkx().Graph()
             near.add_nodes_from(inside)
-            near.add_edges_from(edge for name in inside for edge in combinations((name, *self.parents[name]), 2))
+            families = [frozenset((name, *self.parents[name])) for name in inside]
+            largest = max(families, key=len, default=frozenset())  # where all depends on all it holds the others
+            apart = (family for family in families if not family < largest)
+            near.add_edges_from(edge for family in apart for edge in combinations(family, 2))
             self._moral[inside] = _networkx().freeze(near)
         return self._moral[inside]
 

@@ -147,14 +147,14 @@ def _check_names(table: WrittenTable, suffix: str) -> None:
 def _refused_name(table: WrittenTable, suffix: str) -> str | None:
     """Return a name of a table that would not be read back as it is; None if there is none."""
     for name in (table.name, *table.parents):
-        if not _holds(name, suffix) or (suffix in _NODES and not _NODES[suffix].fullmatch(name)):
+        if not _holds(name, suffix) or (suffix in _NODE_NAMES and not _NODE_NAMES[suffix].fullmatch(name)):
             return name
     if suffix == ".uai":
         return next((str(state) for k, state in enumerate(table.states) if state != str(k)), None)
     return next((str(state) for state in table.states if not _holds(str(state), suffix)), None)
 
 
-_NODES = {".net": _NET_NODE, ".uai": _UAI_NODE}
+_NODE_NAMES = {".net": _NET_NODE, ".uai": _UAI_NODE}
 """What a node may be called, where a format allows for fewer names than the others."""
 
 

@@ -18,8 +18,8 @@ from bnpriv.io.networks.formats import (
     clip,
 )
 
-_TOKEN = re.compile(r"\s*+(\S++)")
-_WHOLE = re.compile(r"[0-9]{1,9}")
+_UAI_WORD = re.compile(r"\s*+(\S++)")
+_UAI_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def scan(source: Source) -> ReadTables:
@@ -80,7 +80,7 @@ class _Words:
         self.source, self.position = source, 0
 
     def word(self, what: str) -> str:
-        found = _TOKEN.match(self.source.text, self.position)
+        found = _UAI_WORD.match(self.source.text, self.position)
         if found is None:
             raise self.refusal(f"the file must hold {what}", "its end")
         self.position = found.end()
@@ -88,7 +88,7 @@ class _Words:
 
     def whole(self, what: str) -> int:
         found = self.word(what)
-        if not _WHOLE.fullmatch(found):
+        if not _UAI_WHOLE.fullmatch(found):
             raise self.refusal(f"{what} must be a whole number", clip(found))
         return int(found)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -262,32 +263,39 @@ _PROCESSES: Mapping[str, Callable[[Any, Known], Any]] = {"AutoRegressiveRV": aut
 TRIED_FIRST = 20
 """Draws of a law that is cut off that are tried before its distribution function is inverted."""
 
-Frozen = Callable[..., Any]
-
-SURVIVAL: Mapping[str, Frozen] = {
-    "BetaRV": lambda st, a, b: st.beta(a, b),
-    "BinomialRV": lambda st, n, p: st.binom(n, p),
-    "CauchyRV": lambda st, mid, scale: st.cauchy(mid, scale),
-    "ExponentialRV": lambda st, scale: st.expon(0, scale),
-    "GammaRV": lambda st, shape, scale: st.gamma(shape, 0, scale),
-    "GeometricRV": lambda st, p: st.geom(p),
-    "GumbelRV": lambda st, mid, scale: st.gumbel_r(mid, scale),
-    "HalfCauchyRV": lambda st, scale: st.halfcauchy(0, scale),
-    "HalfNormalRV": lambda st, start, scale: st.halfnorm(start, scale),
-    "InvGammaRV": lambda st, shape, scale: st.invgamma(shape, 0, scale),
-    "LaplaceRV": lambda st, mid, scale: st.laplace(mid, scale),
-    "LogisticRV": lambda st, mid, scale: st.logistic(mid, scale),
-    "LogNormalRV": lambda st, mid, spread: st.lognorm(spread, 0, np.exp(mid)),
-    "NegBinomialRV": lambda st, n, p: st.nbinom(n, p),
-    "ParetoRV": lambda st, shape, scale: st.pareto(shape, 0, scale),
-    "PoissonRV": lambda st, mean: st.poisson(mean),
-    "StudentTRV": lambda st, freedom, mid, scale: st.t(freedom, mid, scale),
-    "WeibullBetaRV": lambda st, shape, scale: st.weibull_min(shape, 0, scale),
+SURVIVAL: Mapping[str, tuple[str, tuple[int | None, ...]]] = {
+    "BetaRV": ("beta", (0, 1)),
+    "BinomialRV": ("binom", (0, 1)),
+    "CauchyRV": ("cauchy", (0, 1)),
+    "ExponentialRV": ("expon", (None, 0)),
+    "GammaRV": ("gamma", (0, None, 1)),
+    "GeometricRV": ("geom", (0,)),
+    "GumbelRV": ("gumbel_r", (0, 1)),
+    "HalfCauchyRV": ("halfcauchy", (None, 0)),
+    "HalfNormalRV": ("halfnorm", (0, 1)),
+    "InvGammaRV": ("invgamma", (0, None, 1)),
+    "LaplaceRV": ("laplace", (0, 1)),
+    "LogisticRV": ("logistic", (0, 1)),
+    "LogNormalRV": ("lognorm", (1, None, 0)),
+    "NegBinomialRV": ("nbinom", (0, 1)),
+    "ParetoRV": ("pareto", (0, None, 1)),
+    "PoissonRV": ("poisson", (0,)),
+    "StudentTRV": ("t", (0, 1, 2)),
+    "WeibullBetaRV": ("weibull_min", (0, None, 1)),
 }
-"""Laws whose distribution function SciPy knows, and the chance beyond a number with all digits: by PyTensor's names.
+"""Laws of which SciPy knows the chances on both sides of a number with all digits, by PyTensor's names: SciPy's name, and
+which of PyTensor's parameters are its own; None for a location of 0.
 
 PyMC's own way to draw what is cut off, by the inverse of the distribution function, loses all digits far out.
 """
+
+
+def with_digits(kind: str, parameters: Sequence[FloatArray]) -> Any:
+    """Return a distribution of SciPy's by the name of PyTensor's operation and its parameters."""
+    name, order = SURVIVAL[kind]
+    own = [np.exp(each) if kind == "LogNormalRV" and k == 0 else each for k, each in enumerate(parameters)]
+    found: Any = getattr(import_module("scipy.stats"), name)
+    return found(*(0.0 if k is None else own[k] for k in order))
 
 
 def _truncated(node: Any, known: Known, count: Any) -> Any:
@@ -321,19 +329,17 @@ def _truncated(node: Any, known: Known, count: Any) -> Any:
 
         *parameters, low, high = flat
         found, rest = np.empty(low.size), np.arange(low.size)
-        law = SURVIVAL.get(type(op).__name__)
-        for _ in range(MOST_TRUNCATION_ROUNDS if law is None else TRIED_FIRST):
+        kind = type(op).__name__
+        for _ in range(TRIED_FIRST if kind in SURVIVAL else MOST_TRUNCATION_ROUNDS):
             new = again(rest)
-            fits = (new >= low[rest]) & (new <= high[rest])
+            fits = ~((new < low[rest]) | (new > high[rest]))  # what is no number is told later
             found[rest[fits]], rest = new[fits], rest[~fits]
             if not len(rest):
                 break
-        if len(rest) and law is None:
+        if len(rest) and kind not in SURVIVAL:
             raise NothingBetweenError("bounds that too few draws lie between")
-        if len(rest) and law is not None:
-            from scipy import stats
-
-            rare = law(stats, *(each[rest] for each in parameters))
+        if len(rest):
+            rare = with_digits(kind, [each[rest] for each in parameters])
             found[rest] = between(rare, low[rest], high[rest], random.uniform(size=len(rest)), drawn.dtype)
         return found.reshape(values[0].shape).astype(drawn.dtype)
 
@@ -361,8 +367,10 @@ def between(law: Any, low: FloatArray, high: FloatArray, shares: FloatArray, kin
     """
     whole = not kind.startswith("float")
     before = np.ceil(low) - 1 if whole else low
-    start, end = law.cdf(before), law.cdf(high)
-    beyond, left = law.sf(before), law.sf(high)
+    below: Callable[[FloatArray], FloatArray] = law.cdf
+    over_it: Callable[[FloatArray], FloatArray] = law.sf
+    start, end = below(before), below(high)
+    beyond, left = over_it(before), over_it(high)
     above = start > 0.5
     mass = np.where(above, beyond - left, end - start)
     if not bool((mass > 0).all()):
@@ -370,12 +378,12 @@ def between(law: Any, low: FloatArray, high: FloatArray, shares: FloatArray, kin
     target = np.where(above, beyond - shares * mass, start + shares * mass)
 
     def reached(x: FloatArray) -> Any:
-        return np.where(above, law.sf(x) <= target, law.cdf(x) >= target)
+        return np.where(above, over_it(x) <= target, below(x) >= target)
 
     if not whole:
         with np.errstate(all="ignore"):
-            found = np.where(above, law.isf(target), law.ppf(target))
-        return np.clip(found, low, high)
+            ends: tuple[FloatArray, FloatArray] = law.isf(target), law.ppf(target)
+        return np.clip(np.where(above, *ends), low, high)
     step, under, over = 1.0, before, np.ceil(low)
     while not bool((done := reached(over) | (over >= high)).all()):
         under, over, step = np.where(done, under, over), np.where(done, over, np.minimum(over + step, high)), 2 * step

@@ -269,9 +269,8 @@ class Evaluation:
                 shapes = listing([str(each.shape[1:]) for each in parameters])
                 raise self._wrong(f"{type(error).__name__} for parameters of shapes {shapes}, size={size}") from error
 
+        start = copy.deepcopy(random)
         for i in range(count):
-            if i == 0:
-                start = copy.deepcopy(random)
             found = one(i, random)
             if found.shape != shape:
                 raise self._wrong(f"an array of shape {found.shape}, size={size}")

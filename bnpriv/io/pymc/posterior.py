@@ -1,7 +1,8 @@
-"""Draws of a model's variables from a posterior, as InferenceData or DataTree hold them."""
+"""TakenDraws of a model's variables from a posterior, as InferenceData or DataTree hold them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
@@ -31,15 +32,15 @@ GROUPS = ("posterior", "prior")
 """The groups of ArviZ that hold draws of parameters, the first that there is before the others."""
 
 
-class Draws(NamedTuple):
-    """Draws in the one form in which they are read: arrays with the dimensions chain and draw first."""
+class TakenDraws(NamedTuple):
+    """TakenDraws in the one form in which they are read: arrays with the dimensions chain and draw first."""
 
     posterior: dict[str, Any]
     observed_data: Any
     prior: bool
 
 
-def draws_of(posterior: Any, structure: Structure, *, independent: bool) -> Draws:
+def draws_of(posterior: Any, structure: Structure, *, independent: bool) -> TakenDraws:
     """Return draws in whatever form they came.
 
     Parameters
@@ -79,7 +80,7 @@ def draws_of(posterior: Any, structure: Structure, *, independent: bool) -> Draw
         for name, array in found.items()
     }
     prior = held[:1] == ["prior"]  # what is drawn from priors rests on no data
-    return Draws(every, None if prior else getattr(posterior, "observed_data", None), prior)
+    return TakenDraws(every, None if prior else getattr(posterior, "observed_data", None), prior)
 
 
 def _plain(array: Any, name: str, leading: set[int]) -> Any:
@@ -135,14 +136,14 @@ def check_thin(thin: object) -> None:
 
 
 def drawn_variables(
-    structure: Structure, posterior: Draws, thin: int, fix: Iterable[str] | None, *, finite: bool = True
+    structure: Structure, posterior: TakenDraws, thin: int, fix: Iterable[str] | None, *, finite: bool = True
 ) -> dict[str, FloatArray]:
     """Return the draws of every variable that has some, of shape (draws, *shape).
 
     Parameters
     ----------
     structure : Structure
-    posterior : Draws
+    posterior : TakenDraws
     thin : int
     fix : iterable of str, optional
         The variables that are asked for; all by default.
@@ -179,7 +180,7 @@ def drawn_variables(
 def parameter_draws(
     roles: Roles,
     model: Any,
-    posterior: Draws,
+    posterior: TakenDraws,
     known: Mapping[str, FloatArray],
     thin: int,
     reading: DrawReading,
@@ -194,7 +195,7 @@ def parameter_draws(
     roles : Roles
     model : pymc.Model
         Whose Deterministics count where the reading is "belief".
-    posterior : Draws
+    posterior : TakenDraws
     known : mapping from str to ndarray of shape (draws, *shape)
         Of the variables whose draws count.
     thin : int
@@ -261,6 +262,36 @@ def _is_told(function: Any, model: Any, roles: Roles, known: Mapping[str, FloatA
     return True
 
 
+def own_graph(model: Any) -> dict[str, tuple[str, ...]]:
+    """Return the graph of a model as its user declared it: variables and Deterministics with their parents."""
+    whole = {rv: name for name, parts in halves(model).items() for rv in parts}
+    named = {each: str(whole.get(each, each.name)) for each in (*model.basic_RVs, *model.deterministics)}
+    found: dict[str, dict[str, None]] = {}
+    for each, name in named.items():
+        above = ancestors(each.owner.inputs, named) if each.owner is not None else []
+        found.setdefault(name, {}).update({named[one]: None for one in above if one in named and named[one] != name})
+    return {name: tuple(above) for name, above in found.items()}
+
+
+def inner_variables(
+    graph: Mapping[str, tuple[str, ...]], structure: Structure, drawn: ParameterDraws
+) -> frozenset[str]:
+    """Return the entries of variables that matter through one Deterministic alone, entry by entry.
+
+    As of the standard normal numbers of a hierarchy that is written without its centre, which nobody asks about: of the
+    parents of the Deterministic it is the only one with as many entries.
+    """
+    children = {name: [child for child, above in graph.items() if name in above] for name in graph}
+    sizes = Counter(name.partition("[")[0] for name in drawn.functions)
+    found = set[str]()
+    for function, size in sizes.items():
+        above = [structure.variables[name] for name in graph.get(function, ()) if name in structure.variables]
+        alike = [variable for variable in above if variable.size == size]
+        if len(alike) == 1 and children[alike[0].name] == [function]:
+            found.update(alike[0].names)
+    return frozenset(found)
+
+
 def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure: Structure) -> dict[str, FloatArray]:
     """Return the draws of a Deterministic by entry; nothing where it has too many entries, or some overflow."""
     shape = tuple(np.asarray(group[name].values).shape[2:])
@@ -270,10 +301,10 @@ def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure
 
 
 def variables_of(posterior: Any) -> dict[str, Any]:
-    """Return the part with posterior draws: a mapping from names to arrays with the dimensions chain and draw."""
+    """Return the arrays of a group by name."""
     try:
-        group: Any = getattr(posterior, "posterior", posterior)
-        return {str(name): group[name] for name in list(getattr(group, "data_vars", group))}
+        names: Iterable[Any] = posterior.data_vars if hasattr(posterior, "data_vars") else posterior
+        return {str(name): posterior[name] for name in list(names)}
     except (TypeError, LookupError, AttributeError) as error:
         raise NetworkError(
             "a posterior must hold arrays by name", found=type_text(posterior), remedy=POSTERIOR_REMEDY
@@ -334,7 +365,7 @@ def _check_labels(array: Any, name: str, structure: Structure) -> None:
         )
 
 
-def posterior_of(roles: Roles, posterior: Draws, *, independent: bool) -> Posterior | None:
+def posterior_of(roles: Roles, posterior: TakenDraws, *, independent: bool) -> Posterior | None:
     """Return what is known of draws, or None if there are none."""
     if not roles.fixed:
         return None
@@ -346,12 +377,12 @@ def posterior_of(roles: Roles, posterior: Draws, *, independent: bool) -> Poster
     )
 
 
-def _source(posterior: Draws, names: Iterable[str]) -> str:
+def _source(posterior: TakenDraws, names: Iterable[str]) -> str:
     data = "no data, as draws are of the priors" if posterior.prior else "the data behind the draws"
     return f"{data} of {listing(sorted(names))} by PyMC"
 
 
-def weights_of(structure: Structure, posterior: Draws, name: str, thin: int) -> FloatArray:
+def weights_of(structure: Structure, posterior: TakenDraws, name: str, thin: int) -> FloatArray:
     """Return the log weights of draws, by the name of the variable that holds them.
 
     Raises

@@ -21,9 +21,12 @@ from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.finite import discrete_network, finite_states, probability_table, record_laws, state_names
 from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
+    TakenDraws,
     check_thin,
     drawn_variables,
     draws_of,
+    inner_variables,
+    own_graph,
     parameter_draws,
     posterior_of,
     weights_of,
@@ -228,7 +231,7 @@ class AskedDraws:
 
     Parameters
     ----------
-    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array, later Draws
+    posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to array, later TakenDraws
         None for the model with its priors.
     thin : int
     fix : iterable of str, optional
@@ -267,7 +270,7 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     if asked.reading == "belief":
         if asked.fix is not None:
             raise NetworkError("a belief fixes nothing", found="fix=", remedy="Leave it out.")
-        refuse_lost(given, model, asked.posterior.posterior)
+        refuse_lost(given, model, cast("TakenDraws", asked.posterior).posterior)
         return _with_draws(model, structure, columns, asked)
     roles = roles_of(structure, columns, _fixed(structure, columns, asked))
     if asked.posterior is None:
@@ -401,6 +404,9 @@ def _with_draws(
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the distribution of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
     reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
+    if asked.reading == "belief":  # whose parameters depend on each other as the data made them
+        graph = own_graph(model)
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
     network = density_network(roles, reading, drawn)
     return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
 
@@ -593,8 +599,8 @@ def from_pymc(
     >>> from_pymc(model)
     DiscreteNetwork(attributes=2, edges=1, models=1, level='parameters')
     """
-    # Bambi keeps the model of PyMC that it builds behind its own
-    model = getattr(getattr(model, "backend", None), "model", model)
+    backend = getattr(model, "backend", None)
+    model = model if backend is None else backend.model  # Bambi keeps the model of PyMC that it builds behind its own
     asked = AskedDraws(
         posterior=posterior, thin=thin, fix=fix, reading=reading, independent=independent, log_weights=log_weights
     )

@@ -715,7 +715,7 @@ class Structure:
         """Return the dimensions of every vector, and of Deterministics by their coordinates, with their labels."""
         shapes = {name: variable.shape for name, variable in self.variables.items() if variable.shape}
         for name in self.functions:
-            dims = [each for each in self.dims.get(name, ()) if each in self.coords]
+            dims = [each for each in self.dims.get(name, ()) if each is not None and each in self.coords]
             if dims and len(dims) == len(self.dims[name]):
                 shapes[name] = tuple(len(self.coords[dim]) for dim in dims)
         return {name: axes_of(self.coords, self.dims.get(name), shape) for name, shape in shapes.items()}

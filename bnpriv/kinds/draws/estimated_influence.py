@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import asked_columns
+from bnpriv.core.networks.base import drivers
+from bnpriv.core.queries.contribution import answers
+from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.kinds.density.network import DensityNetwork
@@ -33,6 +36,9 @@ MOST_SEEN = 6
 
 FORWARD_DRAWS, MODEL_DRAWS = 10_000, 4_000
 """Draws where there is no posterior, and for each model."""
+
+MOST_NUMBERS = 2**24
+"""Numbers in the tables that are drawn for an answer."""
 
 FOLDS, BLOCKS = 5, 20
 """The draws are cut into blocks in the order of their chains; a fifth of them is compared by the others."""
@@ -62,7 +68,7 @@ class EstimatedInfluence:
     nats : float
         The largest over pairs, directions and models; nan where the draws do not tell it.
     low, high : float
-        The ends of an interval of `LEVEL`, in nats; `high` is nan where the draws set none.
+        The ends of an interval of `LEVEL`, in nats, each nan where the draws set none.
     pair : IntervalPair or None
         The pair about which most is told; None where nothing is known.
     draws : float
@@ -75,7 +81,7 @@ class EstimatedInfluence:
     protected: str
     delta: float
     nats: float = math.nan
-    low: float = 0.0
+    low: float = math.nan
     high: float = math.nan
     pair: IntervalPair | None = None
     draws: float = 0.0
@@ -83,8 +89,9 @@ class EstimatedInfluence:
 
     @property
     def rank(self) -> float:
-        """By which several are put in order: what is told, or is told at least."""
-        return self.low if math.isnan(self.nats) else self.nats
+        """By which several are put in order: what is told, or is told at least; below 0 where nothing is known."""
+        known = self.low if math.isnan(self.nats) else self.nats
+        return -1.0 if math.isnan(known) else known
 
 
 def estimated_influence(
@@ -93,8 +100,9 @@ def estimated_influence(
     protected: str,
     pairs: Sequence[IntervalPair],
     delta: float = USUAL_CHANCE,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
-    """What columns tell about a protected parameter, estimated from draws.
+    """What columns, or the answer to a query, tell about a protected parameter, estimated from draws.
 
     Parameters
     ----------
@@ -106,6 +114,8 @@ def estimated_influence(
     pairs : sequence of IntervalPair
     delta : float
         Above 0, below 1.
+    form : NormalForm, optional
+        Of a query that reads the columns of the table of these names: its answer without noise is seen.
 
     Returns
     -------
@@ -121,13 +131,14 @@ def estimated_influence(
     -----
     docs/claims/belief.md, "What columns tell, estimated".
     """
-    asked = asked_columns(network, columns, protected)
+    asked = asked_columns(network, columns, protected) if form is None else frozenset(columns)
     nothing = EstimatedInfluence(columns=asked, protected=protected, delta=delta)
-    if not pairs or len(asked) > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
-        return replace(nothing, unknown=_too_much(len(asked), network.models))
+    seen = len(asked) if form is None else len(form.rows)
+    if not pairs or seen > MOST_SEEN or network.models > MOST_LEARNED_MODELS:
+        return replace(nothing, unknown=_too_much(seen, network.models))
     found = nothing
     try:
-        for sample in _samples(network, sorted(asked), protected):
+        for sample in _samples(network, sorted(asked), protected, form):
             for pair in pairs:
                 found = _larger(found, _of_pair(sample, pair, nothing))
     except BnprivError as error:
@@ -149,9 +160,11 @@ def _larger(one: EstimatedInfluence, other: EstimatedInfluence) -> EstimatedInfl
     if one.pair is None and one.unknown is None:
         return other
     most = max(one, other, key=lambda each: (each.unknown is not None, each.rank))
-    nats, low = max(one.rank, other.rank), max(one.low, other.low)
-    ends = (math.nan, math.nan) if most.unknown is not None else (nats, max(one.high, other.high))
-    return replace(most, nats=ends[0], low=low, high=ends[1], draws=min(one.draws, other.draws))
+    low = max((one.low, other.low), key=lambda end: -1.0 if math.isnan(end) else end)
+    draws = min(one.draws, other.draws)
+    if most.unknown is not None:
+        return replace(most, low=low, draws=draws)
+    return replace(most, low=low, high=max(one.high, other.high), draws=draws)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -178,47 +191,58 @@ class _Sample:
     effective: Callable[[Interval, Flags], float]
 
 
-def _samples(network: DensityNetwork, columns: Sequence[str], protected: str) -> Iterator[_Sample]:
+def _samples(
+    network: DensityNetwork, columns: Sequence[str], protected: str, form: NormalForm | None
+) -> Iterator[_Sample]:
     """Yield the draws under every model."""
+    records = 1 if form is None else form.schema.records
+    most = max(1, MOST_NUMBERS // (records * len(columns)))
     drawn, names = network.drawn, (protected, *columns)
     believed = drawn if drawn is not None and drawn.reading == "belief" else None
     for model in range(network.models):
         rows, loose = None, frozenset[str]()
         if believed is not None:
-            count, rows = believed.draws, np.arange(believed.draws)
+            rows = np.arange(0, believed.draws, -(-believed.draws // most))  # evenly spaced where tables are large
+            count = len(rows)
         elif drawn is not None:
-            count, rows, loose = (
-                MODEL_DRAWS,
-                np.full(MODEL_DRAWS, model),
-                network.between(protected, frozenset(columns)),
-            )
+            count, loose = min(MODEL_DRAWS, most), network.between(protected, frozenset(columns))
+            rows = np.full(count, model)
         else:
-            count = FORWARD_DRAWS
+            count = min(FORWARD_DRAWS, most)
         values: Mapping[str, FloatArray]
-        if believed is not None and believed.values.keys() >= set(names):
+        if believed is not None and form is None and believed.values.keys() >= set(names):
             values = believed.values
         else:
             seed = network.sampling.seed
-            values = network.simulate(names, count, seed=seed, given={}, records=1, rows=rows, loose=loose)
-        weights = None if believed is None else believed.weights
+            values = network.simulate(names, count, seed=seed, given={}, records=records, rows=rows, loose=loose)
+        weights = None if believed is None or believed.weights is None else believed.weights[rows]
+        columns_seen = [values[name] for name in columns]
         yield _Sample(
             secret=values[protected],
-            seen=np.stack([values[name] for name in columns], axis=1),
+            seen=np.stack(columns_seen, axis=1)
+            if form is None
+            else answers(form, dict(zip(columns, columns_seen, strict=True))).reshape(count, -1),
             weights=np.ones(count) if weights is None else weights,
-            effective=partial(_effective, network, believed, names),
+            effective=partial(_effective, network, believed, names, count),
         )
 
 
 def _effective(
-    network: DensityNetwork, believed: ParameterDraws | None, names: Sequence[str], side: Interval, flags: Flags
+    network: DensityNetwork,
+    believed: ParameterDraws | None,
+    names: Sequence[str],
+    count: int,
+    side: Interval,
+    flags: Flags,
 ) -> float:
     """Return how many independent draws those are worth that lie in a secret."""
     if believed is None:
         return float(np.count_nonzero(flags))
-    protected = names[0]
+    protected, seen = names[0], drivers(network, names[1:])
+    part = min(1.0, count / believed.draws)
     if protected in believed.values:
-        return believed.effective(protected, side.low, side.high, names)
-    behind = network.graph.ancestral(names).intersection(believed.values)
+        return part * believed.effective(protected, side.low, side.high, seen)
+    behind = network.graph.ancestral({protected, *seen}).intersection(believed.values)
     share = min([1.0, believed.weight_share, *map(believed.share, behind)])
     return believed.size(np.flatnonzero(flags)) * share
 
@@ -240,7 +264,7 @@ def _of_pair(sample: _Sample, pair: IntervalPair, nothing: EstimatedInfluence) -
     ]
     nats, low, high = (max(ends) for ends in zip(*both, strict=True))
     if math.isinf(high):
-        return replace(made, low=low, unknown=_unbounded(rarer))
+        return replace(made, low=low or math.nan, unknown=_unbounded(rarer))
     return replace(made, nats=nats, low=low, high=high)
 
 
@@ -248,7 +272,8 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
     more = f"Take about {math.ceil(draws * LEAST_EFFECTIVE / size):,} draws, or choose" if size else "Choose"
     return Refusal(
         required=f"draws in a secret must be worth {LEAST_EFFECTIVE} independent ones",
-        found=f"{protected} in {side}: {number_text(size)} of {draws:,}",
+        found=f"of {draws:,} draws those with {protected} in {side} are worth {number_text(size)}, where "
+        f"{LEAST_EFFECTIVE} are needed",
         remedy=f"{more} a wider interval.",
     )
 
@@ -256,7 +281,7 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
 def _unbounded(size: float) -> Refusal:
     return Refusal(
         required="draws of one secret must be met where those of the other lie, to bound what is told",
-        found=f"too few of the {number_text(size)} in the rarer one",
+        found=f"of the {number_text(size)} in the rarer one too few lie where those of the other do",
         remedy="Take more draws, or choose secrets that are closer together.",
     )
 
@@ -302,9 +327,11 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
         if seen.shape[1] == 1:  # sums over a window, many times as fast as a tree
             order = others[np.argsort(places[others, 0], kind="stable")]
             ends = [np.searchsorted(places[order, 0], places[own, 0], side=side) for side in ("left", "right")]
-            start = np.clip((ends[0] + ends[1] - near) // 2, 0, max(0, len(order) - near))
+            middle = (ends[0] + ends[1]) // 2
+            # at an end the window is cut off, not moved: otherwise the farthest draws would look alike
+            start, stop = np.maximum(middle - near // 2, 0), np.minimum(middle + near - near // 2, len(order))
             sums = [np.concatenate(([0.0], np.cumsum(values[order]))) for values in (weights * first, weights)]
-            told = [total[np.minimum(start + near, len(order))] - total[start] for total in sums]
+            told = [total[stop] - total[start] for total in sums]
         else:
             chosen = others[np.asarray(cKDTree(places[others]).query(places[own], near)[1])]
             told = [values[chosen].sum(axis=1) for values in (weights * first, weights)]
@@ -366,10 +393,17 @@ MOST_KEPT = 1_000
 
 
 def reported_influence(
-    network: DensityNetwork, columns: Iterable[str], protected: str, pairs: Sequence[IntervalPair], delta: float
+    network: DensityNetwork,
+    columns: Iterable[str],
+    protected: str,
+    pairs: Sequence[IntervalPair],
+    delta: float,
+    form: NormalForm | None = None,
 ) -> EstimatedInfluence:
     """The same at a given delta, or at the usual one where it is 0; the network keeps the latest."""
     asked, chance = frozenset(columns), checks.delta(delta) or USUAL_CHANCE
+    if form is not None:
+        return estimated_influence(network, asked, protected, pairs, chance, form)
     return network.kept.latest(
         "estimated influences",
         (asked, protected, tuple(pairs), chance),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray
 from bnpriv.core.distributions import FUNCTION_ERROR
-from bnpriv.core.influence.base import impossible_secrets
-from bnpriv.core.influence.finite import InfluenceRows, rows_one_by_one
+from bnpriv.core.influence.base import impossible_secrets, influence_of
 from bnpriv.core.influence.largest_ratio import one_thread
+from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS
 from bnpriv.core.secrets import BETWEEN, Declared, SecretPair, of_states, pairs_of
@@ -34,6 +34,65 @@ from bnpriv.kinds.junction.tree import (
     without_constants,
     without_impossible,
 )
+
+# --------------------------------------------------------------------------------------------------
+# What every single attribute tells about protected ones: a matrix of influences, from one influence after another.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class InfluenceRows:
+    """The influence of every single attribute on some protected ones, one row for each protected.
+
+    Parameters
+    ----------
+    protected : tuple of str
+        Those that have a pair of secrets.
+    values : ndarray of shape (protected, attributes)
+        Upper bounds in nats; NaN where an attribute meets itself, and in the rows of `refused`.
+    refused : mapping from str to str
+        For attributes none of whose pairs of secrets is possible, why nothing is said about them.
+    dropped : mapping from str to list of str
+        For the other rows, the pairs that are no constraint under a model.
+    """
+
+    protected: tuple[str, ...]
+    values: FloatArray
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
+    dropped: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+
+def rows_one_by_one(network: Network, chosen: Mapping[str, Declared | None]) -> InfluenceRows:
+    """The rows from the influence of every single attribute, for kinds of networks without a faster way.
+
+    Raises
+    ------
+    SecretError
+        If the secrets do not fit.
+    SizeError
+        If a table would pass the limit and no cheaper bound holds.
+    """
+    names = network.attributes
+    paired = {name: pairs_of(network, name, given) for name, given in chosen.items()}
+    rows: dict[str, list[float]] = {}
+    refused: dict[str, str] = {}
+    dropped: dict[str, list[str]] = {}
+    for protected, ordered in paired.items():
+        if not ordered:
+            continue
+        alone = influence_of(network, (), protected, ordered)
+        possible = alone.pair is not None
+        rows[protected] = [
+            float(influence_of(network, (name,), protected, ordered)) if possible and name != protected else np.nan
+            for name in names
+        ]
+        if not possible:
+            refused[protected] = str(impossible_secrets(protected))
+        elif alone.dropped:
+            dropped[protected] = [f"{pair} in model {model}" for pair, model in alone.dropped]
+    values = np.array(list(rows.values()), dtype=np.float64).reshape(len(rows), len(names))
+    return InfluenceRows(protected=tuple(rows), values=values, refused=refused, dropped=dropped)
+
 
 # --------------------------------------------------------------------------------------------------
 # What a junction tree takes from a network of tables, and which of its nodes can tell anything about each other.

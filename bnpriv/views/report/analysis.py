@@ -27,15 +27,18 @@ from bnpriv.core.networks.base import Network, driven_by, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity
 from bnpriv.core.secrets import Pair, SecretPair
 from bnpriv.errors import BnprivError, DataError, NetworkError, Refusal, SizeError
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.kinds.report_target import ReportTarget, subject_of_network
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.progress import watched
 from bnpriv.render.graph import Edge
+from bnpriv.text import in_order
 from bnpriv.views.report.values import (
     AnswerInfluence,
     AttributeReport,
@@ -145,6 +148,9 @@ MOST_QUILTS = 200
 
 MOST_ESTIMATES, MOST_ESTIMATED_QUILTS = 20, 6
 """Columns and quilts that are looked at where every influence is an estimate, which takes a quadrature."""
+
+MOST_DRAWN_ESTIMATES = 120
+"""Columns that are looked at where every influence is estimated from draws, which takes some hundredths of a second."""
 
 LEAST_WORK = 2**14
 """Cells that every influence may take, however little work is left."""
@@ -386,8 +392,13 @@ def attribute_report(
     """
     cache = InfluenceCache.of(subject, protected)
     network, pairs = cache.network, cache.pairs
-    groups = kind_of(network).alike(network, protected)
+    every = kind_of(network).alike(network, protected)
+    groups = [group for group in every if not network.reading.inner.issuperset(group)]
     alone = list(_alone(cache, groups))
+    # a bound at delta 0 and an estimate at another do not rank together: estimates where there are no bounds
+    bounded = any(told.unknown is None for told in alone)
+    guesses = [] if bounded else [_estimated(told, delta) for told in alone]
+    estimated = {found.columns: found for found in guesses if found is not None}
     alike = {group[0]: group for group in groups[: len(alone)]}
     chance, among = chance_for(network, delta), len(alone) * len(subject.secrets)
     likely = (
@@ -397,7 +408,17 @@ def attribute_report(
     )
     # what is seen to depend comes first: of the others the public records leave much open, if they are few
     first = {columns: (each.dependence is False, -each.nats) for columns, each in likely.items()}
-    alone.sort(key=lambda told: (first.get(told.columns), *(-part for part in _size(told)), sorted(told.columns)))
+    guessed = {columns: -each.rank for columns, each in estimated.items()}
+    places = {name: place for place, name in enumerate(network.attributes)}
+    alone.sort(
+        key=lambda told: (
+            first.get(told.columns),
+            *(-part for part in _size(told)),
+            guessed.get(told.columns, 0.0),
+            # entries of vectors as the model has them, other names by the alphabet
+            places[min(told.columns)] if told.columns in guessed else in_order(told.columns),
+        )
+    )
     rows, more = _ranked(cache, limit, calibration, *_quilts_looked_at(alone, alike))
     asked = _asked(cache, alone)
     if asked is not None and chance is not None and asked.columns not in likely:
@@ -410,7 +431,7 @@ def attribute_report(
         quilts=rows,
         more=more,
         asked=asked,
-        path=() if asked is None or float(asked) == 0 else leak_path(asked),
+        path=() if asked is None or float(asked) == 0 or asked.unknown is not None else leak_path(asked),
         edges=edges,
         more_edges=more_edges,
         is_queried=subject.reads(protected),
@@ -419,7 +440,29 @@ def attribute_report(
         left=sum(map(len, groups[len(alone) :])),
         driven=tuple(_driven(cache)),
         likely=likely,
+        estimated=estimated,
+        answer=_estimated_answer(subject, protected, asked, pairs, delta),
     )
+
+
+def _estimated(told: Influence, delta: float) -> EstimatedInfluence | None:
+    """Return what columns of which no bound is known tell by draws; None where nothing is drawn."""
+    return kind_of(told.network).estimated(told.network, told.columns, told.protected, told.pairs, delta)
+
+
+def _estimated_answer(
+    subject: ReportTarget, protected: str, asked: Influence | None, pairs: tuple[Pair, ...], delta: float
+) -> EstimatedInfluence | None:
+    """Return the same of the answer to a query, without noise."""
+    framework, query, network = subject.framework, subject.query, subject.network
+    drawn = None if network is None else network.posterior_draws
+    read = drawn is not None and drawn.belief and subject.reads(protected)
+    if framework is None or query is None or notion_of(framework).independent(framework):
+        return None
+    if not read and (asked is None or asked.unknown is None):
+        return None
+    form = normal_form(query, framework.schema)
+    return kind_of(network).estimated(network, query.columns, protected, pairs, delta, form)
 
 
 def attribute_quilts(
@@ -460,7 +503,9 @@ def _alone(cache: InfluenceCache, groups: Sequence[tuple[str, ...]]) -> Iterator
             return
         found = cache.influence(group[:1], rows)
         rare(found)  # where nothing bounds it this takes most of the time, and ranks it below
-        estimates = estimates or found.kind == "estimate"
+        estimates = estimates or (found.kind == "estimate" and found.unknown is None)
+        if place >= MOST_DRAWN_ESTIMATES and found.unknown is not None:
+            return
         yield found
 
 
@@ -537,7 +582,7 @@ def _ranked(
     # how rare more is takes long to find where nothing bounds it, and ranks only what may be shown
     most_shown = sorted(row.nats for row in rows)[:limit][-1:]
     shown = [row for row in rows if [row.nats] <= most_shown]
-    shown.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), sorted(row.quilt.quilt)))
+    shown.sort(key=lambda row: (*_quilt_size(row), len(row.quilt.quilt), in_order(row.quilt.quilt)))
     del shown[limit:]
     if calibration is not None and hidden is not None:
         decision = decision_for(calibration, cache.protected)
@@ -678,7 +723,10 @@ def beliefs(attributes: Sequence[AttributeReport], plan: Plan | None) -> tuple[B
         Belief(
             prior=prior,
             answer=None if guarantee is None else guarantee.belief(prior),
-            columns={row.protected: odds.belief(prior, row.told) if row.bounds_belief else None for row in attributes},
+            columns={
+                row.protected: odds.belief(prior, row.told) if row.bounds_belief and not math.isnan(row.told) else None
+                for row in attributes
+            },
         )
         for prior in odds.PRIORS
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from bnpriv.core.influence.base import Influence
 from bnpriv.errors import Refusal
 from bnpriv.kind import FurtherTable
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.kinds.sensitivity import influence_gradient
 from bnpriv.render import document as doc
 from bnpriv.render.document import Block, Figure, Name, Names, Paragraph, Section, Table, Text
@@ -17,6 +19,7 @@ from bnpriv.render.html import Html, scroller
 from bnpriv.text import (
     factor_text,
     full_text,
+    lower_text,
     name_text,
     nats_text,
     number_text,
@@ -25,7 +28,8 @@ from bnpriv.text import (
     times_text,
     upper_chance,
 )
-from bnpriv.views.influence import LEGEND, heat_cell
+from bnpriv.views.cards import model_graph
+from bnpriv.views.influence import DASH, LEGEND, heat_cell
 from bnpriv.views.report import words
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport
@@ -84,15 +88,19 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
     """
     row = report.worst
     told = () if row is None else row.columns[:MOST_BARS]
-    small = report.network is not None and len(report.network.attributes) <= MOST_WITH_BARS
-    if row is None or not small or len(told) < 2 or float(told[0]) == 0:
+    small = report.network is not None and len(model_graph(report.network).nodes) <= MOST_WITH_BARS
+    known = row is not None and (not row.estimated or any(each.rank > 0 for each in row.estimated.values()))
+    if row is None or not small or not known or len(told) < 2 or row.shown(told[0]) == 0:
         return ()
     longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
-    whose = name_text(row.protected)
+    whose, guesses = name_text(words.spoken(report.network, row.protected)), [*row.estimated.values()]
+    rarely, moved, last = words.rarely_text(row), "odds move by at most", ""
+    if guesses:
+        rarely, moved, last = f", {words.but_for_delta(guesses[0].delta)}", "odds move", "95 % interval, times"
     return (
         Table(
-            caption=f"What single columns tell about {whose}{words.rarely_text(row)}",
-            header=("column", "odds move by at most", ""),
+            caption=f"What single columns tell about {whose}{rarely}",
+            header=("column", moved, last),
             rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
             more=_more(row, len(row.columns) - len(told), "no more"),
@@ -106,8 +114,11 @@ def _more(row: AttributeReport, left: int, what: str) -> str:
 
 
 def _bar(row: AttributeReport, told: Influence, longest: float) -> tuple[str, doc.Cell]:
-    if told.unknown is not None and math.isinf(float(told)):
-        return "not known", doc.Cell("")
+    if told.unknown is not None:
+        found = row.estimated.get(told.columns)
+        drawn = influence_bar(found.nats, longest, title="") if found is not None and found.nats > 0 else Html()
+        said = "" if found is None or found.unknown is not None else words.interval_text(found)
+        return words.estimate_text(found), doc.Cell(said, drawing=drawn)
     nats, delta, likely = row.shown(told), rare(told), row.likely.get(told.columns)
     text = "too large" if math.isnan(nats) else times_text(nats)
     drawn = influence_bar(nats, longest, title=f"{some_text(told.columns)}: {text}") if nats > 0 < longest else Html()
@@ -131,16 +142,24 @@ def _heat(report: Analysis) -> Iterator[Block]:
     most: dict[str, float] = {}
     by_name = {row.protected: row for row in report.attributes}
     for (protected, column), influence in told.items():
-        most[column] = max(most.get(column, 0.0), by_name[protected].shown(influence))
+        row = by_name[protected]
+        guess = row.estimated.get(influence.columns)
+        shown_first = row.shown(influence) if guess is None else guess.rank
+        most[column] = max(most.get(column, 0.0), 0.0 if math.isnan(shown_first) else shown_first)
     if not most:
         return
     columns = sorted((name for name in report.network.attributes if name in most), key=lambda column: -most[column])
     silent = [column for column in columns if most[column] == 0] if len(columns) > MOST_SILENT_COLUMNS else []
     shown = columns[: len(columns) - len(silent)] or columns[:MOST_SILENT_COLUMNS]
-    rarely = words.rarely_text(report.worst)
-    caption = (
-        f"By how many times one column moves the odds{rarely}: rows are protected attributes, columns what is seen"
-    )
+    guesses = [found for row in report.attributes for found in row.estimated.values()]
+    left, told_less = len(columns) - len(shown), "tell nothing"
+    if guesses:
+        shown = columns[:MOST_SILENT_COLUMNS]
+        left, told_less = len(columns) - len(shown), "tell no more"
+    rarely, about = words.rarely_text(report.worst), "By how many times"
+    if guesses:
+        rarely, about = f", {words.but_for_delta(guesses[0].delta)} (estimates from draws)", "By about how many times"
+    caption = f"{about} one column moves the odds{rarely}: rows are protected attributes, columns what is seen"
     if report.epsilon is not None:
         delta = f" with more than delta {full_text(report.delta)}" if report.delta else ""
         worst = " at worst" if rarely else ""
@@ -151,8 +170,8 @@ def _heat(report: Analysis) -> Iterator[Block]:
         corner="protected",
         columns=tuple(shown),
         rows=[(row.protected, [_cell(told, row, column, report) for column in shown]) for row in report.attributes],
-        legend=LEGEND,
-        more=f"{len(columns) - len(shown)} more columns, which tell nothing." if len(shown) < len(columns) else "",
+        legend=(*LEGEND[:-1], ("none", f"{DASH}: not known")) if guesses else LEGEND,
+        more=f"{left} more columns, which {told_less}." if left else "",
     )
 
 
@@ -160,8 +179,22 @@ def _cell(told: Mapping[tuple[str, str], Influence], row: AttributeReport, colum
     influence = told.get((row.protected, column))
     if influence is None:
         return heat_cell(None if column == row.protected else math.nan, (column,))
+    if influence.unknown is not None:
+        return _estimated_cell(row.estimated.get(influence.columns), influence)
     bound = f" ({witness_text(influence)})" if influence.too_large else ""
     return heat_cell(row.shown(influence), influence.columns, marked=_too_much(influence, report), note=bound)
+
+
+def _estimated_cell(found: EstimatedInfluence | None, influence: Influence) -> HeatCell:
+    """Return the cell of what is estimated, or known at least, or not at all."""
+    network = influence.network
+    column, about = (words.spoken(network, name) for name in (min(influence.columns), influence.protected))
+    if found is None or found.rank < 0:
+        why = influence.unknown if found is None else found.unknown
+        return HeatCell(text=DASH, level="none", title=f"{column}: not known{'' if why is None else f' ({why.found})'}")
+    cell = heat_cell(found.rank, (column,))
+    text = cell.text if found.unknown is None else f">{lower_text(math.exp(found.low), 2)}"
+    return replace(cell, text=text, title=words.estimate_sentence(column, about, found))
 
 
 def _too_much(influence: Influence, report: Analysis) -> bool:
@@ -175,14 +208,45 @@ def _too_much(influence: Influence, report: Analysis) -> bool:
 def _attribute(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     name = Name(row.protected)
     if row.columns or row.driven:
-        yield Section(title="In numbers", blocks=(_table(row),), folded=True)
+        table = _estimates(row) if row.estimated else _table(row)
+        yield Section(title="In numbers", blocks=(table,), folded=True)
     if report.query is not None:
         yield Section(title=("The queried columns, about ", name), blocks=tuple(_queried(report, row)))
-    if row.explained is not None and float(row.explained) > 0:
+    if row.explained is not None and row.explained.unknown is None and float(row.explained) > 0:
         # what all of the queried columns tell is said above
         yield from _explanation(row.explained, f"{influence_text(row.asked)}." if report.query and row.asked else "")
     if draws_text(row.asked):
         yield Paragraph(f"{'At worst, over' if row.likely else 'Over'} the draws, {draws_text(row.asked)}")
+
+
+def _estimates(row: AttributeReport) -> Table:
+    """Return what the most telling columns tell by draws, with intervals and what they rest on."""
+    network, found = row.columns[0].network, list(row.estimated.values())
+    ranked = [row.estimated[told.columns] for told in row.columns if told.columns in row.estimated]
+    reasons = Counter(each.unknown for each in ranked if each.unknown is not None)
+    often = [why for why, count in reasons.items() if count > 1]  # said once, below the table
+    rows = [
+        (
+            (Name(words.spoken(network, min(each.columns))),),
+            words.estimate_text(each),
+            words.interval_text(each) if each.unknown is None else "" if each.unknown in often else each.unknown.found,
+            number_text(each.draws),
+        )
+        for each in ranked[:MOST_ROWS]
+    ]
+    left = max(0, len(ranked) - MOST_ROWS) + row.left
+    more = [f"{'All' if reasons[why] == len(ranked) else f'{reasons[why]} of these'}: {why.found}." for why in often]
+    inner = len(network.reading.inner - {row.protected})
+    more += [f"{left} more, which tell no more{', or were not looked at' if row.left else ''}."] if left else []
+    more += [f"{inner} entries that matter through a listed function alone are left out."] if inner else []
+    return Table(
+        caption=f"What single columns tell about {name_text(words.spoken(network, row.protected))}, estimated from "
+        f"draws, {words.but_for_delta(found[0].delta)}",
+        header=("column", "odds move", "95 % interval, times", "draws in the rarer secret"),
+        rows=rows,
+        numbers=(3,),
+        more=" ".join(more),
+    )
 
 
 def _table(row: AttributeReport) -> Table:
@@ -264,6 +328,7 @@ def told_cells(
 ) -> tuple[Text | doc.Cell, ...]:
     """Return a row of such a table; what the protected attribute drives itself tells without bound."""
     nats = "too large" if told is not None and math.isnan(float(told)) else times_text(float(told or math.inf))
+    nats = "not known" if told is not None and told.unknown is not None else nats
     distance = number_text(math.inf) if told is None or told.mu is None else number_text(told.mu)
     deltas = [_delta(told, epsilon) for epsilon in CURVE_EPSILONS] if endless else []
     return (first, nats, *([distance] if mu else []), *deltas, *([] if last is None else [last]))
@@ -280,6 +345,10 @@ def _delta(told: Influence | None, epsilon: float) -> str:
 
 def _queried(report: Analysis, row: AttributeReport) -> Iterator[Block]:
     """Yield what the queried columns tell together."""
+    if row.answer is not None:
+        about = name_text(words.spoken(report.network, row.protected))
+        yield Paragraph(f"{words.estimate_sentence('The answer without noise', about, row.answer)}.")
+        return
     if row.is_queried:
         others = row.asked is not None and bool(row.asked.columns - {row.protected})
         rest = f"; besides, {influence_text(row.asked)}." if row.asked is not None and others else "."

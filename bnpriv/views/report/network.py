@@ -12,13 +12,15 @@ from bnpriv.core.influence.base import told_text
 from bnpriv.core.influence.quilts import MarkovQuilt, MarkovQuilts, markov_quilt
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision
+from bnpriv.core.networks.base import Network
 from bnpriv.errors import RefusedError
 from bnpriv.kinds.report_target import subject_of
 from bnpriv.render.document import Badge, Block, Cell, Document, Figure, Name, Names, Paragraph, Section, Table, Text
-from bnpriv.render.graph import Drawing, graph_html, quilt_legend
+from bnpriv.render.graph import MOST_DRAWN, Drawing, graph_html, quilt_legend
 from bnpriv.render.html import join
 from bnpriv.shown import HasCard
-from bnpriv.text import name_text, nats_text, number_text, some_text, visible
+from bnpriv.text import and_text, element_text, name_text, nats_text, number_text, some_text, visible
+from bnpriv.views.cards import graph_nodes, model_graph
 from bnpriv.views.influence import quilt_figure, quilt_roles
 from bnpriv.views.report.analysis import MOST_QUILTS, attribute_quilts, quilt_influences
 from bnpriv.views.report.columns import told_cells, told_header, told_numbers
@@ -47,6 +49,8 @@ MOST_EDGES_TOLD = 40
 def beside(report: Analysis) -> tuple[Block, ...]:
     """Return what a wide screen shows beside the answer: where the leak runs in the network."""
     row = report.worst
+    if report.network is not None and report.network.reading.own_graph:
+        return _own_model(report, report.network)
     if row is None or not _shown(report):
         return ()
     return (_figure(report, row, _kept(report, row)),)
@@ -55,7 +59,7 @@ def beside(report: Analysis) -> tuple[Block, ...]:
 def network_section(report: Analysis) -> Section | None:
     """Return the drawings that do not stand beside the answer; nothing if there are none."""
     row = report.worst
-    if report.network is None or row is None or not _shown(report):
+    if report.network is None or row is None or report.network.reading.own_graph or not _shown(report):
         return None
     small = len(report.network.attributes) <= MOST_BESIDE
     shown: set[frozenset[str]] = {_roles_of(report, row)} if small else set()
@@ -72,6 +76,28 @@ def network_section(report: Analysis) -> Section | None:
     if same and len(report.attributes) > 1:
         blocks.insert(0, Paragraph("One drawing for protected attributes with the same quilt.", soft=True))
     return Section(title="Where it runs in the network", blocks=tuple(blocks), id="network", folded=True)
+
+
+def _own_model(report: Analysis, network: Network) -> tuple[Block, ...]:
+    """Return the model as its user declared it, where the network's own graph says only that all depends on all."""
+    graph, reading = model_graph(network), network.reading
+    if not 1 < len(graph.nodes) <= MOST_DRAWN:
+        return ()
+    protected = [row.protected for row in report.attributes]
+    dims = {name: [dim for dim, _ in reading.axes.get(name, ()) if dim] for name in graph.nodes}
+    notes = {name: f"by {and_text(named)}" for name, named in dims.items() if named}
+    top = [min(row.columns[0].columns) for row in report.attributes if row.columns]
+    notes |= dict.fromkeys(graph_nodes(graph, top), "tells most")
+    notes |= dict.fromkeys(graph_nodes(graph, () if report.query is None else report.query.columns), "queried")
+    entries = {each: element_text(each, reading.axes).partition(", ")[2] for each in protected}
+    notes |= {name: entry for each, entry in entries.items() if entry for name in graph_nodes(graph, [each])}
+    roles = dict.fromkeys(graph.nodes, "plain") | dict.fromkeys(graph_nodes(graph, protected), "protected")
+    title = "The model as it was declared"
+    edges = tuple(graph.edges)
+    listed = "; ".join(f"{visible(a)} to {visible(b)}" for a, b in edges[:MOST_EDGES_TOLD])
+    desc = f"Protected: {some_text(protected, 12)}. Edges from parent to child: {listed}."
+    drawing = Drawing(nodes=graph.nodes, edges=edges, roles=roles, notes=notes, title=title, desc=desc)
+    return (Figure(graph_html(drawing), f"{title}; what is protected has a double border."),)
 
 
 def _shown(report: Analysis) -> bool:
@@ -242,7 +268,8 @@ LISTED_QUILTS = 10
 
 def quilts_section(report: Analysis) -> Section | None:
     """Return the quilts, the least telling first; nothing where no attribute can shield another."""
-    if report.network is None or len(report.network.attributes) < 2:
+    # in a belief all depends on all: there is no quilt to show
+    if report.network is None or len(report.network.attributes) < 2 or report.network.reading.own_graph:
         return None
     blocks = tuple(block for row in report.attributes for block in _of(row))
     return Section(

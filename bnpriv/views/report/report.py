@@ -20,6 +20,7 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Protect
 from bnpriv.errors import BnprivError, ParameterError, Refusal
 from bnpriv.kind import FurtherTable, is_framework, kind_of
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.kinds.report_target import ReportTarget, subject_of, subject_of_network
 from bnpriv.mechanisms.plan import Plan, plan
 from bnpriv.progress import progress
@@ -28,7 +29,7 @@ from bnpriv.render.as_text import inline
 from bnpriv.render.document import Document, Paragraph, Section, Text, json_number, later
 from bnpriv.render.outputs import write_text
 from bnpriv.services import service
-from bnpriv.text import Json, csv_text, visible
+from bnpriv.text import Json, csv_text, in_order, visible
 from bnpriv.views.calibration import (
     after_lack,
     calibration_data,
@@ -57,7 +58,7 @@ from bnpriv.views.report.columns import (
 )
 from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
 from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
-from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, noise_curves
+from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, known_nats, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def report_data(report: Analysis) -> Json:
         "without": None if report.without is None else str(report.without),
         "secrets": [secret.to_json() for secret in report.protected],
         "query": None if report.query is None else str(report.query),
-        "queried": [] if report.query is None else sorted(report.query.columns),
+        "queried": [] if report.query is None else in_order(report.query.columns),
         "epsilon": report.epsilon,
         "delta": report.delta,
         "protected": [_attribute(attribute) for attribute in report.attributes],
@@ -151,14 +152,29 @@ def _posterior(drawn: Posterior) -> Json:
 
 def _influence(influence: Influence) -> Json:
     return {
-        "columns": sorted(influence.columns),
-        "nats": json_number(float(influence)),
+        "columns": in_order(influence.columns),
+        "nats": json_number(known_nats(influence)),
         "kind": influence.kind,
         "how": influence.how,
         "settled": influence.settled,
         **_witness(influence),
         "mu": influence.mu if influence.mu is None else json_number(influence.mu),
         "deltas": _deltas(influence),
+    }
+
+
+def _estimate(found: EstimatedInfluence | None) -> Json | None:
+    """Return what is told at a chance delta by draws, which no noise rests on."""
+    if found is None:
+        return None
+    return {
+        "nats": json_number(found.nats),
+        "low": json_number(found.low),
+        "high": json_number(found.high),
+        "delta": found.delta,
+        "draws": found.draws,
+        "pair": None if found.pair is None else str(found.pair),
+        "unknown": None if found.unknown is None else str(found.unknown),
     }
 
 
@@ -184,13 +200,19 @@ def _attribute(report: AttributeReport) -> Json:
         "name": report.protected,
         "pairs": [str(pair) for pair in report.pairs],
         "columns": [
-            {**_influence(told), "alike": list(report.alike.get(min(told.columns), ()))} for told in report.columns
+            {
+                **_influence(told),
+                "alike": list(report.alike.get(min(told.columns), ())),
+                "estimate": _estimate(report.estimated.get(told.columns)),
+            }
+            for told in report.columns
         ],
         "driven": [
             {"name": name, "influence": None if told is None else _influence(told)} for name, told in report.driven
         ],
         "not_looked_at": report.left,
         "asked": None if report.asked is None else _asked(report.asked),
+        "answer": _estimate(report.answer),
         "path": [{"parent": a, "child": b} for a, b in report.path],
         "edges": [
             {"parent": parent, "child": child, "nats": None if told is None else json_number(float(told))}
@@ -204,7 +226,7 @@ def _attribute(report: AttributeReport) -> Json:
         # what is told but for a chance; empty where the models were not learned from public records
         "likely": [
             {
-                "columns": sorted(columns),
+                "columns": in_order(columns),
                 "chance": found.chance,
                 "records": found.records,
                 "nats": json_number(found.nats),
@@ -239,14 +261,14 @@ def _asked(influence: Influence) -> Json:
 def _quilt(row: RankedQuilt) -> Json:
     noise = row.noise
     return {
-        "quilt": sorted(row.quilt.quilt),
-        "near": sorted(row.quilt.near),
-        "remote": sorted(row.quilt.remote),
+        "quilt": in_order(row.quilt.quilt),
+        "near": in_order(row.quilt.near),
+        "remote": in_order(row.quilt.remote),
         "influence": None if row.influence is None else _influence(row.influence),
         "noise": None
         if noise is None
         else {
-            "queried_near": sorted(noise.queried_near),
+            "queried_near": in_order(noise.queried_near),
             "sensitivity": noise.sensitivity.upper,
             "sensitivity_kind": noise.sensitivity.kind,
             "scale": json_number(noise.scale),
@@ -261,6 +283,9 @@ def _further(made: FurtherTable) -> Json:
 
 
 _COLUMNS = ("protected", "column", "nats", "kind", "reached_at")
+
+_ESTIMATES = ("estimate", "low", "high", "delta")
+"""Further ones where no bound is known and draws tell something at a chance delta."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -382,25 +407,39 @@ class InfluenceReport(Analysis):
         return page
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return what every single column tells about every protected attribute, one row each, in nats."""
+        """Return what every single column tells about every protected attribute, one row each, in nats.
+
+        Where no bound is known `nats` is nan, and what draws tell but for a chance `delta` follows: `estimate`, with
+        the ends of its interval.
+        """
         import pandas as pd
 
-        return pd.DataFrame(self._rows(), columns=list(_COLUMNS))
+        return pd.DataFrame(self._rows(), columns=list(self._columns))
 
     def to_csv(self) -> str:
         """Return the rows of `to_pandas` as CSV in which no name is taken for a formula by a spreadsheet."""
-        return csv_text(_COLUMNS, self._rows())
+        return csv_text(self._columns, self._rows())
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return (*_COLUMNS, *(_ESTIMATES if any(row.estimated for row in self.attributes) else ()))
 
     def _rows(self) -> list[list[str | float]]:
         if self.network is None:
             return [[told.protected, "the answer", told.nats, told.kind, told.pair] for told in self.answers]
         return [
-            [row.protected, name, float(told), told.kind, witness_text(told)]
+            [row.protected, name, known_nats(told), told.kind, witness_text(told), *self._estimates(row, told)]
             for row in self.attributes
             for told in (row.columns or ((row.asked,) if row.asked is not None else ()))
-            for column in sorted(told.columns)
+            for column in in_order(told.columns)
             for name in row.alike.get(column, (column,))
         ]
+
+    def _estimates(self, row: AttributeReport, told: Influence) -> tuple[float, ...]:
+        found = row.estimated.get(told.columns)
+        if len(self._columns) == len(_COLUMNS):
+            return ()
+        return (math.nan,) * 4 if found is None else (found.nats, found.low, found.high, found.delta)
 
     def __repr__(self) -> str:
         return visible(f"InfluenceReport({', '.join(secret.attribute for secret in self.protected)})")

@@ -48,7 +48,10 @@ from bnpriv.views.report.analysis import leak_path
 from bnpriv.views.report.values import Analysis, AttributeReport
 from bnpriv.views.report.words import (
     asked_text,
+    but_for_delta,
     endless_text,
+    estimate_sentence,
+    estimate_text,
     likely_text,
     not_worked_out,
     observed_text,
@@ -71,6 +74,17 @@ def belief_fact(report: Analysis) -> Fact:
     if row is None:
         return fact(question, "Give an epsilon to learn how far the answer can move a belief.")
     what, rarely = asked_text(report, row), rarely_text(row)
+    if math.isnan(row.told):
+        found = row.answer or (None if row.asked is None else row.estimated.get(row.asked.columns))
+        if found is None or found.unknown is not None:
+            seen = "columns by themselves" if row.answer is None else what
+            remedy = "" if found is None or found.unknown is None else f" {found.unknown.remedy}"
+            return fact(question, f"How far {seen} can move the odds is {estimate_text(found)}.{remedy}")
+        delta = but_for_delta(found.delta)
+        if found.nats == 0:
+            return fact(question, f"The odds are not seen to move, {delta}, by all that {what} can tell.")
+        became = even_text(found.nats).replace("at most", "about")
+        return fact(question, f"{became}, {delta}, by all that {what} can tell (estimate).")
     if row.bounds_belief:
         became = odds.belief_text(odds.PRIOR, row.told_first)
         told = f"A belief of 10 % in one secret becomes at most {became} by all that {what} can tell{rarely}."
@@ -80,7 +94,7 @@ def belief_fact(report: Analysis) -> Fact:
 
 def beliefs_section(report: Analysis) -> Section | None:
     """A table of beliefs before and after, or a sentence where none is bounded."""
-    rows = [row for row in report.attributes if row.bounds_belief and row.asked is not None]
+    rows = [row for row in report.attributes if row.bounds_belief and row.asked and not math.isnan(row.told)]
     if report.best is None and not rows:
         return None
     block = _after_columns(report, rows) if report.best is None else belief_table(report.best.guarantee)
@@ -182,7 +196,9 @@ def number(report: Analysis) -> str:
     if report.best is not None:
         return str(report.best.quantile(LEVEL))
     row = report.worst
-    return "" if row is None else str(row.told_first if report.query is not None else max(row.most, row.told_first))
+    if row is None or math.isnan(row.told):
+        return "" if row is None or math.isnan(row.told_first) else str(row.told_first)
+    return str(row.told_first if report.query is not None else max(row.most, row.told_first))
 
 
 def _telling(report: Analysis) -> Iterator[Text]:
@@ -191,6 +207,10 @@ def _telling(report: Analysis) -> Iterator[Text]:
     told = () if row is None else [each for each in row.columns if 0 < row.shown(each) < math.inf][:MOST_TELLING]
     if row is not None and told:
         factors = [f"{some_text(each.columns)} {factor_text(row.shown(each))}" for each in told]
+        if row.estimated:
+            chance = but_for_delta(row.estimated[told[0].columns].delta)
+            yield f"Times the odds on {name_text(row.protected)}, {chance}: {', '.join(factors)} (estimates)."
+            return
         guess = " (estimates)" if any(each.kind == "estimate" for each in told) else ""
         yield f"Times the odds on {name_text(row.protected)}, at most: {', '.join(factors)}{rarely_text(row)}{guess}."
 
@@ -268,13 +288,16 @@ def _observer(report: Analysis) -> str:
 def _leak(row: AttributeReport) -> Text:
     """Return which column tells most, and along which path."""
     direct = tuple(name for name, told in row.driven if told is None)
-    if direct:
+    if direct and not row.estimated:
         return Names(direct), " about ", Name(row.protected), ": driven by it directly, which tells everything."
     top = row.columns[0] if row.columns else row.asked
     if top is None or float(top) == 0:
         return "No single column tells anything about ", Name(row.protected), "."
     if top.unknown is not None and math.isinf(float(top)):
-        unknown = tuple(name for each in row.columns if each.unknown is not None for name in sorted(each.columns))
+        found = row.estimated.get(top.columns)
+        if found is not None and found.unknown is None:
+            return f"{estimate_sentence(some_text(top.columns), name_text(row.protected), found)}."
+        unknown = tuple(name for each in row.columns if math.isnan(row.shown(each)) for name in each.columns)
         verb = "tells" if len(unknown or top.columns) == 1 else "tell"
         return "What ", Names(unknown or tuple(top.columns), most=3), f" {verb} about ", Name(row.protected), UNBOUNDED
     told, likely = float(top), row.likely.get(top.columns)

@@ -23,6 +23,7 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.kind import FurtherTable
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.render.graph import Edge
 from bnpriv.shown import Shown
@@ -308,6 +309,11 @@ class LikelyInfluence:
         return "at worst by the network" if self.by_table else "at worst"
 
 
+def known_nats(told: Influence) -> float:
+    """Return an influence in nats; nan where no bound is known, for which noise takes it as infinite."""
+    return math.nan if told.unknown is not None else float(told)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AttributeReport:
     """What is known about one protected attribute.
@@ -348,6 +354,10 @@ class AttributeReport:
     likely : mapping from frozenset of str to LikelyInfluence
         What every one of `columns`, and `asked`, tells but for a chance, by its columns; empty where the models were
         not learned from public records.
+    estimated : mapping from frozenset of str to EstimatedInfluence
+        What each of `columns` tells at a chance delta, by draws, where no bound is known of any.
+    answer : EstimatedInfluence or None
+        The same of the answer to the query, without noise; None without a query, or where a bound is known.
     """
 
     protected: str
@@ -365,13 +375,19 @@ class AttributeReport:
     left: int = 0
     driven: tuple[tuple[str, Influence | None], ...] = ()
     likely: Mapping[frozenset[str], LikelyInfluence] = field(default_factory=dict[frozenset[str], LikelyInfluence])
+    estimated: Mapping[frozenset[str], EstimatedInfluence] = field(
+        default_factory=dict[frozenset[str], EstimatedInfluence]
+    )
+    answer: EstimatedInfluence | None = None
 
     @property
     def told(self) -> float:
-        """What all that the report asks about tells without noise, in nats."""
+        """What all that the report asks about tells without noise, in nats; nan where no bound is known."""
+        if self.answer is not None:
+            return math.nan
         if self.is_queried:
             return math.inf
-        return 0.0 if self.asked is None else float(self.asked)
+        return 0.0 if self.asked is None else known_nats(self.asked)
 
     @property
     def asked_likely(self) -> LikelyInfluence | None:
@@ -385,19 +401,31 @@ class AttributeReport:
         return self.asked if likely is None or likely.by_table else likely.influence
 
     def shown(self, told: Influence) -> float:
-        """Return what is shown first of one of `columns` or `asked`, in nats: but for a chance where that is known."""
-        likely = self.likely.get(told.columns)
-        return float(told) if likely is None else likely.nats
+        """Return what is shown first of one of `columns` or `asked`, in nats: but for a chance where that is known.
+
+        It is an estimate where no bound is known, and nan where there is none either.
+        """
+        likely, estimated = self.likely.get(told.columns), self.estimated.get(told.columns)
+        if estimated is not None:
+            return estimated.nats
+        return known_nats(told) if likely is None else likely.nats
 
     @property
     def told_first(self) -> float:
         """The same of all that the report asks about."""
+        if self.answer is not None:
+            return self.answer.nats
         return self.told if self.asked is None or self.is_queried else self.shown(self.asked)
 
     @property
     def most(self) -> float:
-        """What the most telling column tells, in nats; -1 without another column."""
-        return float(self.columns[0]) if self.columns else -1.0
+        """What the most telling column tells, in nats; -1 without another column, nan where no bound is known."""
+        return known_nats(self.columns[0]) if self.columns else -1.0
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """By which attributes are put in order: what is not known may be anything."""
+        return tuple(math.inf if math.isnan(size) else size for size in (self.told_first, self.told, self.most))
 
     @property
     def used(self) -> RankedQuilt | None:
@@ -525,4 +553,4 @@ class Analysis(Shown):
     @property
     def worst(self) -> AttributeReport | None:
         """The protected attribute about which all that the report asks about tells most; None without a network."""
-        return max(self.attributes, key=lambda row: (row.told_first, row.told, row.most), default=None)
+        return max(self.attributes, key=lambda row: row.rank, default=None)

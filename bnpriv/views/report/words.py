@@ -12,14 +12,29 @@ from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
 from bnpriv.kind import kind_of
+from bnpriv.kinds.draws.estimated_influence import EstimatedInfluence
+from bnpriv.render.as_text import inline
 from bnpriv.render.document import Name, Paragraph, Text
-from bnpriv.text import and_text, by_times, factor_text, name_text, some_text, times_text, upper_chance, upper_text
+from bnpriv.text import (
+    and_text,
+    by_times,
+    element_text,
+    factor_text,
+    full_text,
+    in_order,
+    lower_text,
+    name_text,
+    some_text,
+    times_text,
+    upper_chance,
+    upper_text,
+)
 from bnpriv.views.calibration import headline as calibration_headline
 from bnpriv.views.calibration import query_text, share_text
+from bnpriv.views.cards import model_graph, shown_edges
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare
 from bnpriv.views.report.values import Analysis, AttributeReport, LikelyInfluence
-from bnpriv.views.words import edge_shares
 
 
 def but_for(likely: LikelyInfluence) -> str:
@@ -43,6 +58,45 @@ def unseen_text(likely: LikelyInfluence) -> str:
     return f"no dependence seen in {likely.records:,} public records; {left}"
 
 
+def spoken(network: Network | None, name: str) -> str:
+    """Return the name of an attribute in words: an entry of an array by the names of its dimensions."""
+    return name if network is None else element_text(name, network.reading.axes)
+
+
+def but_for_delta(delta: float) -> str:
+    """Return the chance that an estimate leaves out, in words."""
+    return f"but for delta {full_text(delta)}"
+
+
+def estimate_text(found: EstimatedInfluence | None) -> str:
+    """Return what is estimated from draws, or how much at least where they set no upper end."""
+    if found is None or found.rank < 0:
+        return "not known"
+    if found.unknown is not None:
+        least = f"{lower_text(math.exp(found.low), 3)} times ({lower_text(found.low)} nats)"
+        return f"not known, but at least {least}"
+    return f"about {times_text(found.nats)}" if found.nats else "not seen to move"
+
+
+def interval_text(found: EstimatedInfluence) -> str:
+    """Return the interval of an estimate, as factors."""
+    most = "not known" if math.isnan(found.high) else factor_text(found.high)
+    return f"{lower_text(math.exp(found.low), 3)} to {most}"
+
+
+def estimate_sentence(what: str, about: str, found: EstimatedInfluence) -> str:
+    """Return what is estimated, with its interval, as a sentence without its full stop."""
+    if found.unknown is not None:
+        least = estimate_text(found).removeprefix("not known")
+        return f"How far {what} moves the odds about {about} is not known{least}: {found.unknown.found}"
+    moved = f"moves the odds about {about} by {estimate_text(found)}" if found.nats else f"{SILENT} about {about}"
+    interval = f"95 % interval {interval_text(found)} times"
+    return f"{what} {moved}, {but_for_delta(found.delta)}; {interval} (estimate from draws)"
+
+
+SILENT = "is not seen to move the odds"
+
+
 def headline(report: Analysis) -> Text:
     """Return the finding as a sentence, without a full stop."""
     if report.best is not None:
@@ -61,15 +115,20 @@ def headline(report: Analysis) -> Text:
 
 
 def _asked_headline(report: Analysis, query: Query) -> Text:
-    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried)
+    read = sorted(name_text(row.protected) for row in report.attributes if row.is_queried and row.answer is None)
     if read:
         return f"The queried columns are driven by {and_text(read)} directly, and {_without_bound(report)}"
     most = report.worst
     assert most is not None
-    assert most.asked is not None
     name = name_text(most.protected)
     subject = query_text(query)
     told = most.told
+    if math.isnan(told):
+        about = name_text(spoken(report.network, most.protected))
+        if most.answer is None:
+            return "How far ", *subject, f" moves the odds about {about} is not known"
+        return estimate_sentence(inline(subject), about, most.answer)
+    assert most.asked is not None
     if told == 0:
         return *subject, f" tells nothing about {_protected(report)}"
     if math.isinf(told):
@@ -96,7 +155,7 @@ def endless_text(influence: Influence, verb: str = "tells") -> str:
     """Return what an infinite influence means: with how much probability more than a factor e is told."""
     name = name_text(influence.protected)
     if influence.unknown is not None:
-        return f"may tell anything about {name}: nothing is known to bound it"
+        return f"may tell anything about {name}: how much is not known"
     if of_states(influence):
         return f"can rule out a secret of {name} altogether"
     delta = rare(influence)
@@ -120,10 +179,14 @@ def _columns_headline(report: Analysis) -> Text:
         return Name(most.protected), " is the only attribute of the network"
     if most.told == 0 and most.most <= 0:
         return f"No other column tells anything by itself about {_protected(report)}"
-    told = most.columns[0] if most.columns else most.asked
+    known = [each for each in most.columns if each.unknown is None]
+    told = known[0] if known else most.columns[0] if most.columns else most.asked
     assert told is not None
-    (column,) = sorted(told.columns)[:1]
+    among = "Of all columns " if len(known) in (0, len(most.columns)) else "Of the columns of which it is known "
+    (column,) = in_order(told.columns)[:1]
     about = name_text(most.protected)
+    if told.unknown is not None:
+        return _estimated_headline(report, most, told)
     moved, likely = move_text(most.shown(told), bounds_belief=most.bounds_belief), most.likely.get(told.columns)
     if likely is not None and likely.dependence is False:
         return "Of all columns ", Name(column), f" may tell most about {about}: {unseen_text(likely)}"
@@ -135,8 +198,23 @@ def _columns_headline(report: Analysis) -> Text:
         bound = "by a bound, because its tables are too large"
         return Name(column), f" may tell most about {about}, {bound}: {moved} at most"
     if math.isinf(float(told)) and not of_states(told):
-        return "Of all columns ", Name(column), f" tells most: it {endless_text(told)}"
-    return "Of all columns ", Name(column), f" tells most about {about}: {moved}"
+        return among, Name(column), f" tells most: it {endless_text(told)}"
+    return among, Name(column), f" tells most about {about}: {moved}"
+
+
+def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence) -> Text:
+    """Return which column tells most by draws, or that nothing is known."""
+    about, found = name_text(spoken(report.network, row.protected)), row.estimated.get(told.columns)
+    if found is None or found.rank < 0:
+        why = "" if found is None or found.unknown is None else f": {found.unknown.found}"
+        return f"What other columns tell about {about} is not known{why}"
+    (column,) = in_order(told.columns)[:1]
+    said = f"{but_for_delta(found.delta)} (estimate from draws)"
+    if found.nats == 0:
+        return f"No other column is seen to tell by itself about {about}, {said}"
+    moved = "it moves the odds by" if found.unknown is None else "how far it moves the odds is"
+    column_said = Name(spoken(report.network, column))
+    return "Of all columns ", column_said, f" tells most about {about}: {moved} {estimate_text(found)}, {said}"
 
 
 def _protected(report: Analysis) -> str:
@@ -153,6 +231,8 @@ def lead(report: Analysis) -> str:
         return "Give an epsilon to learn what noise the answer needs."
     likely = None if report.worst is None else report.worst.asked_likely
     how = "at worst" if likely is None else f"first {but_for(likely)}, then at worst"
+    guesses = [] if report.worst is None else [*report.worst.estimated.values()]
+    how = f"{but_for_delta(guesses[0].delta)}, as far as draws show it" if guesses else how
     return (
         "A statistic that never reads a protected column can still tell about it, because columns depend on each "
         f"other. This report says how much, {how}."
@@ -198,10 +278,11 @@ def setting_text(report: Analysis) -> str:
         count = 0 if report.framework is None else report.framework.models
         return f"{records}{count} {'pair' if count == 1 else 'pairs'} of distributions"
     network = report.network
-    count = len(edge_shares(network))
+    graph = model_graph(network)
+    count = len(shown_edges(network))
     edges = "1 edge" if count == 1 else f"{count} edges"
-    nodes = len(network.attributes)
-    attributes = "1 attribute" if nodes == 1 else f"{nodes} attributes"
+    nodes, word = len(graph.nodes), "variable" if network.reading.own_graph else "attribute"
+    attributes = f"1 {word}" if nodes == 1 else f"{nodes} {word}s"
     size = f"{attributes}, {edges}, " if nodes > 1 else ""
     return f"{records}{size}{models_text(network)}"
 
@@ -228,6 +309,11 @@ def draws_text(influence: Influence | None) -> str:
 
 def node_text(network: Network) -> str:
     """Return what a node of the network means."""
+    if network.reading.own_graph:
+        return (
+            "A node stands for a variable of the model or a named function of some. Given the data every parameter "
+            "depends on all others, so that no edge that is missing from the drawing shields anything."
+        )
     if network.level == "parameters":
         return (
             "A node stands for what a column is like as a whole (the parameter that governs it), not for the value of "
@@ -243,6 +329,8 @@ def path_text(edges: Iterable[tuple[str, str]]) -> str:
 
 def asked_text(report: Analysis, row: AttributeReport) -> str:
     """Return which columns the tables of edges and beliefs speak of."""
+    if row.answer is not None:
+        return "the answer without noise"
     if row.asked is None:
         return ""
     several = "columns" if len(row.asked.columns) > 1 else "column"

@@ -271,7 +271,7 @@ def numbered() -> DiscreteBayesianNetwork:
 
 REFUSED = {
     "nothing": (list, "an empty list"),
-    "a string": (lambda: "student.bif", "a str"),
+    "a string": (lambda: "student.bif", r"a str\. Read it with bnpriv\.read_network"),
     "not discrete": (
         lambda: pgmpy.LinearGaussianBayesianNetwork([("a", "b")]),
         "every attribute needs a LinearGaussianCPD",
@@ -521,10 +521,7 @@ def test_one_variable_over_time_is_a_chain() -> None:
     assert from_pgmpy(turned, steps=2, chain=True).transition.tolist() == [[[0.1, 0.9], [0.7, 0.3]]]
     theta = from_pgmpy([walk(), walk((0.5, 0.5))], steps=9, chain=True)
     assert (theta.models, theta.initial.tolist()) == (2, [[0.8, 0.2], [0.5, 0.5]])
-    alone = pgmpy.DynamicBayesianNetwork()
-    alone.add_node("coin")
-    alone.add_cpds(discrete.TabularCPD(("coin", 0), 2, [[0.25], [0.75]]))
-    assert from_pgmpy(alone, steps=2, chain=True).transition.tolist() == [[[0.25, 0.75]] * 2]
+    assert from_pgmpy(coin(), steps=2, chain=True).transition.tolist() == [[[0.25, 0.75]] * 2]
     # both ways of reading give the distribution of every step
     unrolled = from_pgmpy(walk(), steps=5)
     law = chain.first(0) @ np.linalg.matrix_power(chain.matrix(0), 4)
@@ -534,6 +531,13 @@ def test_one_variable_over_time_is_a_chain() -> None:
 def without_a_table() -> DynamicBayesianNetwork:
     made = walk()
     made.remove_cpds(("mood", 1))
+    return made
+
+
+def coin() -> DynamicBayesianNetwork:
+    made = pgmpy.DynamicBayesianNetwork()
+    made.add_node("mood")
+    made.add_cpds(discrete.TabularCPD(("mood", 0), 2, [[0.25], [0.75]], state_names={("mood", 0): INCOME}))
     return made
 
 
@@ -547,6 +551,7 @@ NOT_OVER_STEPS: dict[str, tuple[Callable[[], object], dict[str, object], type[Ex
     "other states": (lambda: walk(states=["up", "down"]), {"steps": 3, "chain": True}, NetworkError, "states"),
     "no table": (without_a_table, {"steps": 3}, NetworkError, "none for mood at step 1"),
     "a chain of parameters": (walk, {"steps": 3, "chain": True, "level": "parameters"}, NetworkError, "'records'"),
+    "chains with and without an edge": (lambda: [walk(), coin()], {"steps": 3, "chain": True}, NetworkError, "edges"),
     "both kinds": (lambda: [walk(), pair("a", "b")], {"steps": 3}, NetworkError, "several of these"),
 }
 
@@ -559,7 +564,7 @@ def test_dynamic_networks_that_are_refused(case: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Graphs without tables, structural equations, and what is refused by name.
+# Graphs without tables, and what is refused by name.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -581,24 +586,15 @@ def test_a_graph_is_fitted_first_or_learned_from_a_public_table() -> None:
     assert numbered.attributes == ("rain", "wet")
     with pytest.raises(NetworkError, match="public"):
         from_pgmpy(dag, data=public)  # type: ignore[call-overload]
+    hidden = base.ADMG()  # what is hidden must not be left out
+    hidden.add_nodes_from(["rain", "wet"])
+    for given, words in ((hidden, "found an ADMG"), ([dag, dag], "found a DAG, a DAG"), ([], "found nothing")):
+        with pytest.raises(NetworkError, match=words):
+            from_pgmpy(given, data=public, public="made up")  # type: ignore[call-overload]
+    with pytest.raises(NetworkError, match="level='parameters'"):
+        from_pgmpy(dag, "parameters", data=public, public="made up")
     with pytest.raises(NetworkError, match="found latent nodes"):
         from_pgmpy(base.DAG([("rain", "wet")], latents={"rain"}), data=public, public="made up")
-
-
-def test_structural_equations_whose_parameters_are_numbers() -> None:
-    made = pgmpy.SEMGraph([("a", "b", 0.5), ("a", "c", 2.0), ("b", "c", -1.0)], ["a"], [], {"a": 4, "b": 1, "c": 0.25})
-    network = from_pgmpy(made)
-    weights = np.array([[0, 0, 0], [0.5, 0, 0], [2.0, -1.0, 0]])
-    inverse = np.linalg.inv(np.eye(3) - weights)
-    wanted = inverse @ np.diag([4, 1, 0.25]) @ inverse.T
-    order = [("a", "b", "c").index(name) for name in network.attributes]
-    assert network.covariance[0] == pytest.approx(wanted[np.ix_(order, order)], abs=1e-12)
-    assert network.reading.latent == {"a"}
-    assert "taken to be normal" in network.reading.notes[0]
-
-
-def structural(*errors: tuple[object, ...], **variances: float) -> object:
-    return pgmpy.SEMGraph([("a", "b", 0.5)], [], list(errors), variances)
 
 
 def markov_network() -> object:
@@ -621,11 +617,8 @@ BY_NAME: dict[str, tuple[Callable[[], object], str]] = {
     "JunctionTree": (lambda: pgmpy.JunctionTree([(("a", "b"), ("b", "c"))]), "that it was made of"),
     "MarkovChain": (lambda: pgmpy.MarkovChain(["a"], [2]), "networks.MarkovChain"),
     "FunctionalBayesianNetwork": (FunctionalBayesianNetwork, "from_pymc"),
-    "free coefficients": (lambda: pgmpy.SEM.from_lavaan("b ~ a"), "no number for a -> b"),
-    "free variances": (lambda: structural(a=1.0), "no number for the error of b"),
-    "errors together": (lambda: structural(("a", "b", 0.1), a=1.0, b=1.0), "errors of a and b"),
-    "a negative variance": (lambda: structural(a=-1.0, b=1.0), "above 0"),
-    "a SEM without a graph": (lambda: pgmpy.SEM("none"), "no graph"),
+    "SEM": (lambda: pgmpy.SEM.from_graph([("a", "b")]), "GaussianNetwork.linear"),
+    "SEMGraph": (lambda: pgmpy.SEMGraph([("a", "b", 0.5)], [], [], {"a": 1, "b": 1}), "GaussianNetwork.linear"),
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.drawing import SURVIVAL, NothingBetweenError, between
+from bnpriv.io.pymc.drawing import SURVIVAL, NothingBetweenError, between, with_digits
 from tests.later import Later, optional
 
 pm = optional("pymc")
@@ -456,8 +456,13 @@ def test_the_list_is_complete() -> None:
     assert classes - listed == set()
 
 
+QUICK = {"CAR", "CustomDist", "CustomDist of vectors", "HurdlePoisson", "Simulator", "Truncated far out"}
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("name", [*CASES])
+@pytest.mark.parametrize(
+    "name", [each if each in QUICK else pytest.param(each, marks=pytest.mark.slow) for each in CASES]
+)
 def test_draws_have_the_law_of_the_density(name: str) -> None:
     declare, truth = CASES[name]
     made = drawn(bp.from_pymc(model(declare), columns="x"))
@@ -549,7 +554,7 @@ def test_distribution_functions_are_those_of_pymc(name: str) -> None:
     rv = make()
     assert type(rv.owner.op).__name__ == name
     parameters = [float(each.eval()) for each in rv.owner.op.dist_params(rv.owner)]
-    law = SURVIVAL[name](stats, *parameters)
+    law = with_digits(name, parameters)
     assert law.cdf(x) == pytest.approx(
         float(np.exp(pm.logcdf(rv, x).eval(mode="FAST_COMPILE"))), abs=1e-6
     )  # constants in single precision
@@ -571,3 +576,46 @@ def test_quantiles_between_bounds_keep_all_digits_far_out() -> None:
     assert between(law, *chances[1:], share, "int64").tolist() == law.ppf(chances[0]).tolist()
     with pytest.raises(NothingBetweenError):
         between(stats.norm(0, 1), np.full(3, 50.0), np.full(3, 51.0), share, "float64")
+
+
+def simulated() -> Any:
+    pm.Simulator("x", lambda rng, m, s, size: rng.normal(m, s, size), pm.modelcontext(None)["m"], 1.0, shape=6)
+
+
+def by_function() -> Any:
+    pm.CustomDist(
+        "x", pm.modelcontext(None)["m"], random=lambda m, rng=None, size=None: rng.normal(m, 1, size), shape=6
+    )
+
+
+def neighbours() -> Any:
+    near = pm.ICAR("near", W=NEAR)
+    pm.Normal("x", pm.modelcontext(None)["m"] + 1e-9 * near[0], 1, shape=6)
+
+
+@pytest.mark.filterwarnings("ignore::bnpriv.errors.LongDrawingWarning")
+@pytest.mark.parametrize("reading", ["belief", pytest.param("models", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("column", [simulated, by_function, neighbours])
+def test_draws_of_a_posterior_go_with_what_is_drawn_by_a_function_or_improper(
+    reading: Any, column: Callable[[], Any]
+) -> None:
+    xarray = pytest.importorskip("xarray")
+    with pm.Model() as made:
+        pm.Normal("m", 0, 1)
+        column()
+    random = np.random.default_rng(1)
+    known = {"m": (("chain", "draw"), random.normal(size=(2, 2000)))}
+    known |= {"near": (("chain", "draw", "k"), random.normal(size=(2, 2000, 4)))} if column is neighbours else {}
+    network = bp.from_pymc(made, columns="x", posterior=xarray.Dataset(known), reading=reading)
+    secret = {"m": bp.intervals(((-1.0, 0.0), (0.0, 1.0)))}
+    schema = bp.Schema(records=6, columns={"x": bp.Real(-5, 5)})
+    private = bp.DistributionalAttributePrivacy(network.with_sampling(draws=4000), schema, secret, source="s")
+    with pm.Model() as plain:
+        pm.Normal("x", pm.Normal("m", 0, 1), 1, shape=6)
+    exact = bp.DistributionalAttributePrivacy(
+        bp.from_pymc(plain, columns="x").with_sampling(draws=4000), schema, secret, source="s"
+    )
+    tight = bp.TightMechanism()
+    found, expected = (tight.calibrate(each, bp.mean("x"), epsilon=1.0, delta=0.01) for each in (private, exact))
+    assert found.guarantee.kind == "estimate"
+    assert found.scale == pytest.approx(expected.scale, rel=0.25)

@@ -71,7 +71,7 @@ def test_a_report_says_once_what_draws_do_not_tell_and_what_would_help() -> None
     assert "is not known: nothing bounds it" in text
     assert text.count("In numbers") == 1
     numbers = text[text.index("In numbers") : text.index("The queried columns")]
-    assert numbers.count("draws of a posterior, which say nothing of values that were not drawn") == 1
+    assert numbers.count("where 100 are needed") == 1
     tries = next(line for line in text.splitlines() if line.startswith("What to try next"))
     assert "TightMechanism() was not possible" in tries
     assert "draws of the posterior" in tries

@@ -248,4 +248,4 @@ def test_how_sure_it_is_and_under_which_model_stand_in_short() -> None:
 
 def test_more_secrets_than_have_room_are_counted() -> None:
     secrets = [replace(SOME, attribute=f"c{k}", secret=f"the number of records with c{k} = 1") for k in range(200)]
-    assert "200 secrets, of c0, c1, c10 and 197 more" in strength(*secrets)
+    assert "200 secrets, of c0, c1, c2 and 197 more" in strength(*secrets)

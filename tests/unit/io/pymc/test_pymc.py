@@ -700,7 +700,7 @@ def test_draws_that_do_not_fit_are_refused() -> None:
         "draws of a parameter",
         posterior=xarray.Dataset({"z": (("chain", "draw"), [[1.0]])}),
     )
-    refused(posterior_model(), "dimensions chain and draw", posterior={"p": np.zeros(3)})
+    refused(posterior_model(), "the shape of their variable behind chain and draw", posterior={"p": 0.5})
     refused(posterior_model(), "finite numbers", posterior={"p": every["p"] * np.nan})
     refused(posterior_model(), "the shape of the model's", posterior={"q": every["p"]})
     refused(posterior_model(), "found|must hold arrays", posterior=7)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.influence.finite import rows_one_by_one
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.secrets import SecretPair
-from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows
+from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows, rows_one_by_one
 from bnpriv.kinds.junction.tree import states_left
 from tests.unit.kinds.junction.test_junction import COLUMNS, check, hostile
 

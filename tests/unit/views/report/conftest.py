@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.bound import FloatArray
+from bnpriv.core.networks.base import ImportReport, Posterior
 from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.kinds.density.network import DensityNetwork, Parameter
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 from tests import oracles
 from tests.later import Later
 
 pd = Later("pandas")
 TWELVE = ("age", "sex", "region", "income", "school", "smoker", "diet", "sport", "illness", "cover", "visits", "cost")
+
+
+def believed(draws: int = 4000) -> DensityNetwork:
+    """Return schools of which a posterior's draws are known, in the way of a model of PyMC without its centre."""
+    random, schools = np.random.default_rng(1), [f"s{k}" for k in range(1, 12)]
+    mu, raw = random.normal(5, 3, draws), random.normal(size=(len(schools), draws))
+    values = {f"theta[{name}]": mu + 4 * raw[k] for k, name in enumerate(schools)}
+    values |= {"mu": mu} | {f"raw[{name}]": raw[k] for k, name in enumerate(schools)}
+    names = tuple(values)
+
+    def tables(names: Any, draws: int, *, seed: int, given: Any, records: int) -> Mapping[str, FloatArray]:
+        noise = np.random.default_rng(seed).normal(0, 40, (draws, records))
+        seen = (given["mu"] + 4 * given["raw[s1]"])[:, np.newaxis] + noise
+        return {name: seen if name == "score" else given[name] for name in names}
+
+    return DensityNetwork(
+        parameters={
+            name: Parameter(name=name, parents=names[:k], lower=-np.inf, upper=np.inf) for k, name in enumerate(names)
+        },
+        model_hash="schools",
+        simulator=tables,
+        reading=ImportReport(
+            columns={"score": ("mu", "raw[s1]")},
+            axes={"theta": (("school", tuple(schools)),), "raw": (("school", tuple(schools)),)},
+            own_graph={"mu": (), "raw": (), "theta": ("mu", "raw"), "score": ("theta",)},
+            inner=frozenset(name for name in names if name.startswith("raw")),
+        ),
+        drawn=ParameterDraws(
+            values=values,
+            functions=frozenset(name for name in names if name.startswith("theta")),
+            reading="belief",
+            chains=1,
+            posterior=Posterior(source="eleven schools", draws=draws, independent=True, belief=True),
+        ),
+    )
+
+
+@pytest.fixture(scope="package")
+def schools() -> bp.DistributionalAttributePrivacy:
+    """The first school is protected, over a posterior that is read as a belief."""
+    schema = bp.Schema(records=20, columns={"score": bp.Real(-60, 60)})
+    secrets = {"theta[s1]": bp.intervals(((0, 5), (5, 10)))}
+    return bp.DistributionalAttributePrivacy(believed(), schema, secrets, source="eleven schools")
 
 
 @pytest.fixture(scope="package")

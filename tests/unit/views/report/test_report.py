@@ -375,7 +375,7 @@ def drawn() -> DiscreteNetwork:
     return DiscreteNetwork.posterior({"pill": ["ill"]}, table, public="made up", draws=20, seed=1)
 
 
-def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
+def reports_of_networks(student, twelve, schools) -> list[bp.types.InfluenceReport]:
     """Return reports of all kinds of networks and notions, in which every field occurs."""
     linear = bp.types.GaussianNetwork.linear(
         {"i": 0.0, "x": 0.0, "y": 0.0}, {"i": 1.0, "x": 1.0, "y": 1.0}, {"x": {"i": 1.0}, "y": {"x": 1.0}}
@@ -391,6 +391,7 @@ def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
         bp.influence_report(student, BOTH, 1.0),
         bp.influence_report(twelve, means("visits", "cost", "income"), 0.5),
         bp.influence_report(drawn(), protect="ill"),
+        bp.influence_report(schools, bp.mean("score")),
         bp.influence_report(linear.read_as(READ), protect=secrets),
         bp.influence_report(framework, bp.mean("y"), 1.0, 1e-3),
         bp.influence_report(KINDS["dataset"]().framework, UNKNOWN),
@@ -399,11 +400,11 @@ def reports_of_networks(student, twelve) -> list[bp.types.InfluenceReport]:
     ]
 
 
-def test_json_is_what_its_page_says(student, twelve) -> None:
+def test_json_is_what_its_page_says(student, twelve, schools) -> None:
     schema = documented()
     assert len(schema) > 100
     seen: set[str] = set()
-    for report in reports_of_networks(student, twelve):
+    for report in reports_of_networks(student, twelve, schools):
         found = list(fields(json.loads(report.to_json())["data"]))
         seen |= {place for place, _ in found}
         assert [place for place, _ in found if place not in schema] == []
