@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -197,10 +198,11 @@ class HeldOut(Shown):
             short=(f"To show {100 * FEW:g} % it takes {self.needed:,} held-out draws of which none breaks it.",),
             facts=(fact("Query", str(self.calibration.query)),),
             sections=(self.section,),
-            data=self.to_json(),
+            data=self.data,
         )
 
-    def to_json(self) -> Json:
+    @property
+    def data(self) -> Json:
         """It as plain values."""
         return {
             "mechanism": str(self.calibration.mechanism),
@@ -268,7 +270,7 @@ def held_out_of_all(
 def _alone(framework: Framework, network: Network) -> list[Framework]:
     """The framework with each model of a network alone."""
     _require_draws(network)
-    fitted = framework.network
+    fitted = cast("Network | None", getattr(framework, "network", None))
     if fitted is None or set(network.attributes) != set(fitted.attributes):
         raise ParameterError(
             "held-out draws must be of the network of the framework",
@@ -285,7 +287,7 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             found=f"{common:,} of {network.models:,}",
             remedy="Divide the network by bnpriv.networks.halves, or learn another with another seed.",
         )
-    return [replace(framework, network=each) for each in alone]
+    return [replace(cast(Any, framework), network=each) for each in alone]
 
 
 def keeps(calibration: Calibration, framework: Framework) -> bool:
@@ -350,10 +352,10 @@ def _by_laws(calibration: Calibration, framework: Framework) -> bool:
         if isinstance(constraint.pairs, Refusal):
             return False
         for pair in constraint.pairs:
-            exact = isinstance(pair.first, Atoms) and isinstance(pair.second, Atoms) and pair.free
-            if not exact or pair.sampled is not None or pair.departure is not None:
+            first, second = pair.first, pair.second
+            if not isinstance(first, Atoms) or not isinstance(second, Atoms) or not pair.free or pair.sampled:
                 return False
-            loss = PrivacyLoss(pair.first, pair.second, calibration.noise)
+            loss = PrivacyLoss(first, second, calibration.noise)
             if any(each.delta(epsilon).upper > delta for each in (loss, loss.reversed)):
                 return False
     return True

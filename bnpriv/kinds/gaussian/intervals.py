@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -339,7 +338,7 @@ class Kernel:
         from scipy.special import erfcx, log_ndtr
 
         if self._normal:
-            found = cast(FloatArray, log_ndtr(-x / self.deviation))
+            found = log_ndtr(-x / self.deviation)
             return found, NORMAL_LOG_ERROR * (2 + 2 * float(np.max(np.abs(found))))
         far = np.abs(x)
         if self._laplace:
@@ -472,7 +471,7 @@ def _exceeded(
     for _ in range(TRIED):
         place = end
         if ratio(begin) < aim < ratio(end):
-            place = float(cast(float, brentq(ratio, begin, end, args=(aim,), xtol=1e-9 * kernel.size)))
+            place = brentq(ratio, begin, end, args=(aim,), xtol=1e-9 * kernel.size)
         (above, most), (least, below) = both(kernel.log_density, place, CELLS)
         # the ratio is at least exp(low) there, and at most exp(high): the event is the worst one at that level
         low, high = above - below - 2 * off, most - least + 2 * off
