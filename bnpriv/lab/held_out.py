@@ -21,8 +21,9 @@ from bnpriv.core.mechanisms.tight import coarse_enough, foretold_scale, unsuppor
 from bnpriv.core.networks.base import Network
 from bnpriv.core.noise import Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.loss.loss import PrivacyLoss
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.progress import SHORTER, watched
 from bnpriv.render.document import Document, Items, Section, fact
@@ -270,8 +271,8 @@ def held_out_of_all(
 def _alone(framework: Framework, network: Network) -> list[Framework]:
     """The framework with each model of a network alone."""
     _require_draws(network)
-    fitted = cast("Network | None", getattr(framework, "network", None))
-    if fitted is None or set(network.attributes) != set(fitted.attributes):
+    fitted, *others = notion_of(framework).networks(framework) or (None,)
+    if fitted is None or others or set(network.attributes) != set(fitted.attributes):
         raise ParameterError(
             "held-out draws must be of the network of the framework",
             found="another network, or none",
@@ -312,10 +313,9 @@ def _covers(calibration: Calibration, other: Calibration) -> bool:
         return True
     if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian)):
         return all(mine >= own for mine, own in zip(noise.scales, least.scales, strict=True))
-    mine, own = (getattr(each, "covariance", None) for each in (noise, least))
-    if mine is None or own is None:
+    if not isinstance(noise, CorrelatedGaussian) or not isinstance(least, CorrelatedGaussian):
         return False
-    rest = np.asarray(mine) - np.asarray(own) * (1 + 64 * UNIT_ROUNDOFF * len(own))
+    rest = noise.covariance - least.covariance * (1 + 64 * UNIT_ROUNDOFF * least.dimension)
     return bool(np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= 0)
 
 
