@@ -26,7 +26,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.networks.base import Posterior
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.kinds.density.network import DensityNetwork, Parameter
-from bnpriv.kinds.draws.estimated_influence import USUAL_CHANCE, EstimatedInfluence, estimated_influence
+from bnpriv.kinds.draws.estimated_influence import ESTIMATED_CHANCE, EstimatedInfluence, estimated_influence
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 
 Random = np.random.Generator
@@ -233,7 +233,7 @@ def estimates(model: Known, draws: int, repetitions: int, delta: float) -> list[
 def main() -> None:
     """Print the table."""
     repetitions, draws = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (200, 4000)
-    delta = USUAL_CHANCE
+    delta = ESTIMATED_CHANCE
     print(f"{repetitions} repetitions, {draws:,} draws, delta {delta:g}; all in nats\n")
     print("| model | truth | told | bias | spread | median interval | covers | ms |")
     print("|---|---|---|---|---|---|---|---|")

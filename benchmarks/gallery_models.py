@@ -550,3 +550,161 @@ def neighbours_improper() -> Any:
         near = pm.ICAR("near", W=lattice(6), dims="district")
         pm.Poisson("cases", pm.math.exp(level + spread * near), observed=data().poisson(3, 36), dims="district")
     return model
+
+
+# -- hierarchies that are computed: what is secret is a Deterministic
+
+
+@gallery("theta[A]", ((-8, 4), (4, 16)), "effect", bp.Real(-60, 60), 8)
+def eight_schools_effect() -> Any:
+    return eight_schools()
+
+
+@gallery("intercept[3]", ((0.6, 1.4), (1.4, 2.2)), "radon", bp.Real(-4, 6), 120)
+def radon_by_county() -> Any:
+    random, counties, homes = data(), 12, 120
+    county, floor = np.arange(homes) % counties, (random.random(homes) < 0.2).astype(float)
+    found = random.normal(random.normal(1.4, 0.4, counties)[county] - 0.6 * floor, 0.7)
+    with pm.Model(coords={"county": range(counties), "home": range(homes)}) as model:
+        level, spread = pm.Normal("level", 1, 1), pm.Exponential("spread", 2)
+        moved = spread * pm.Normal("z", 0, 1, dims="county")
+        intercept = pm.Deterministic("intercept", level + moved, dims="county")
+        mean = intercept[county] + pm.Normal("slope", 0, 1) * floor
+        pm.Normal("radon", mean, pm.Exponential("sd", 1), observed=found, dims="home")
+    return model
+
+
+AGES = np.array([8.0, 15, 22, 29, 36]) - 22
+
+
+def weighed() -> np.ndarray:
+    """Return weights of ten rats at five ages."""
+    random = data()
+    own = random.normal(240, 14, 10)[:, None] + random.normal(6.2, 0.5, 10)[:, None] * AGES
+    return random.normal(own, 6.0)
+
+
+@gallery("level", ((225, 240), (240, 255)), "weight", bp.Real(50, 450), 50)
+def rats_with_potential() -> Any:
+    """A prior of the spread on its logarithm, with its Jacobian."""
+    with pm.Model(coords={"rat": range(10), "age": range(5)}) as model:
+        level, logs = pm.Normal("level", 240, 20), pm.Normal("log_spread", 2.5, 10)
+        pm.Potential("spread_prior", -0.5 * (pm.math.exp(logs) / 20) ** 2 + logs)
+        own = pm.Normal("own", level, pm.math.exp(logs), dims="rat")
+        slopes = pm.Normal("slopes", 6, 0.5, dims="rat")
+        means = (own[:, None] + slopes[:, None] * AGES).flatten()
+        pm.Normal("weight", means, pm.HalfNormal("sd", 10), observed=weighed().ravel())
+    return model
+
+
+@gallery("level", ((225, 240), (240, 255)), "weight", bp.Real(50, 450), 50)
+def rats() -> Any:
+    """The same with the spread declared, and its logarithm computed."""
+    with pm.Model(coords={"rat": range(10), "age": range(5)}) as model:
+        level, spread = pm.Normal("level", 240, 20), pm.HalfNormal("spread", 20)
+        pm.Deterministic("log_spread", pm.math.log(spread))
+        own = pm.Normal("own", level, spread, dims="rat")
+        slopes = pm.Normal("slopes", 6, 0.5, dims="rat")
+        means = (own[:, None] + slopes[:, None] * AGES).flatten()
+        pm.Normal("weight", means, pm.HalfNormal("sd", 10), observed=weighed().ravel())
+    return model
+
+
+TRIED = np.tile([20, 18, 24, 14, 50], 4)
+
+
+def tumours() -> np.ndarray:
+    """Return how many rats of each of twenty groups had a tumour."""
+    random = data()
+    return random.binomial(TRIED, random.beta(2, 12, 20))
+
+
+@gallery("chance[3]", ((0.05, 0.15), (0.15, 0.3)), "ill", bp.Integer(0, 50), 20)
+def rat_tumours_with_potential() -> Any:
+    """An improper prior of both numbers of a beta law, cut off by wide proper ones."""
+    with pm.Model() as model:
+        ab = pm.HalfNormal("ab", 10, shape=2)
+        pm.Potential("prior", pm.math.log(pm.math.sum(ab) ** -2.5))
+        chance = pm.Beta("chance", ab[0], ab[1], shape=20)
+        pm.Binomial("ill", TRIED, chance, observed=tumours())
+    return model
+
+
+@gallery("a", ((0.5, 2.5), (2.5, 8.0)), "ill", bp.Integer(0, 50), 20)
+def rat_tumours() -> Any:
+    """The same prior by the numbers in which it is even: the mean, and one over the root of the sum."""
+    with pm.Model() as model:
+        mean, root = pm.Uniform("mean", 0, 1), pm.Uniform("root", 0.1, 0.6)
+        a = pm.Deterministic("a", mean / root**2)
+        b = pm.Deterministic("b", (1 - mean) / root**2)
+        pm.Binomial("ill", TRIED, pm.Beta("chance", a, b, shape=20), observed=tumours())
+    return model
+
+
+TEAMS = ["Wales", "France", "Ireland", "Scotland", "Italy", "England"]
+PAIRS = np.array([(i, j) for i in range(6) for j in range(6) if i != j])
+
+
+@gallery("attack[Wales]", ((-0.4, 0.0), (0.0, 0.4)), "home_points", bp.Integer(0, 80), 30)
+def rugby() -> Any:
+    random, (home, away) = data(), PAIRS.T
+    strong, solid = random.normal(0, 0.3, 6), random.normal(0, 0.2, 6)
+    with pm.Model(coords={"team": TEAMS, "match": range(30)}) as model:
+        level, at_home = pm.Normal("level", 3, 0.3), pm.Normal("at_home", 0.2, 0.2)
+        raw = pm.Normal("raw_attack", 0, pm.HalfNormal("attack_sd", 0.5), dims="team")
+        kept = pm.Normal("raw_defence", 0, pm.HalfNormal("defence_sd", 0.5), dims="team")
+        attack = pm.Deterministic("attack", raw - pm.math.mean(raw), dims="team")
+        defence = pm.Deterministic("defence", kept - pm.math.mean(kept), dims="team")
+        for name, one, other, more in (("home_points", home, away, at_home), ("away_points", away, home, 0.0)):
+            rate = pm.math.exp(level + more + attack[one] - defence[other])
+            found = random.poisson(np.exp(3 + strong[one] - solid[other]))
+            pm.Poisson(name, rate, observed=found, dims="match")
+    return model
+
+
+@gallery("average[4]", ((0.1, 0.27), (0.27, 0.5)), "hits", bp.Integer(0, 45), 18)
+def baseball() -> Any:
+    random = data()
+    with pm.Model(coords={"player": range(18)}) as model:
+        level, spread = pm.Normal("level", -1, 0.5), pm.HalfNormal("spread", 0.5)
+        logit = level + spread * pm.Normal("z", 0, 1, dims="player")
+        average = pm.Deterministic("average", pm.math.invlogit(logit), dims="player")
+        pm.Binomial("hits", 45, average, observed=random.binomial(45, random.beta(26, 74, 18)), dims="player")
+    return model
+
+
+@gallery("level[29]", ((-4, 0), (0, 4)), "y", bp.Real(-20, 20), 30)
+def level_walk() -> Any:
+    random = data()
+    with pm.Model(coords={"day": range(30)}) as model:
+        start, step = pm.Normal("start", 0, 1), pm.HalfNormal("step", 1)
+        walked = start + step * pt.cumsum(pm.Normal("shock", 0, 1, dims="day"))
+        level = pm.Deterministic("level", walked, dims="day")
+        found = np.cumsum(random.normal(0, 0.5, 30)) + random.normal(0, 0.7, 30)
+        pm.Normal("y", level, pm.HalfNormal("sd", 1), observed=found, dims="day")
+    return model
+
+
+@gallery("indirect", ((-0.5, 0.25), (0.25, 1.0)), "y", bp.Real(-12, 12), 60)
+def mediation() -> Any:
+    random = data()
+    x = random.normal(1, 1, 60)
+    between = random.normal(0.6 * x, 1)
+    with pm.Model() as model:
+        to_m, to_y, direct = pm.Normal("to_m", 0, 1), pm.Normal("to_y", 0, 1), pm.Normal("direct", 0, 1)
+        pm.Deterministic("indirect", to_m * to_y)
+        m = pm.Normal("m", to_m * x, pm.HalfNormal("m_sd", 1), observed=between)
+        found = random.normal(0.5 * between + 0.3 * x, 1)
+        pm.Normal("y", to_y * m + direct * x, pm.HalfNormal("y_sd", 1), observed=found)
+    return model
+
+
+@gallery("uplift", ((0.0, 0.2), (0.2, 0.6)), "bought", bp.Integer(0, 1), 400)
+def uplift() -> Any:
+    random, shown = data(), np.arange(400) % 4 == 0
+    with pm.Model() as model:
+        chance = pm.Beta("chance", 8, 40, shape=2)
+        pm.Deterministic("uplift", chance[1] / chance[0] - 1)
+        found = random.binomial(1, np.where(shown, 0.2, 0.16))
+        pm.Bernoulli("bought", chance[shown.astype(int)], observed=found)
+    return model

@@ -157,7 +157,13 @@ def kept_row(name: str, reading: Reading) -> dict[str, Any]:
         done = planned(name, reading)
         row = [f"`{name}`", reading, *cells(GALLERY[name], done)]
         FOLDER.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"row": row, "refused": done.refused, "in time": done.in_time}))
+        kept = {"row": row, "refused": done.refused, "in time": done.in_time}
+        if done.best is not None:
+            kept |= {
+                "scale": done.best.scale,
+                "noise": "Laplace" if done.best.scale == 0 else type(done.best.noise).__name__,
+            }
+        path.write_text(json.dumps(kept))
     return json.loads(path.read_text())
 
 
@@ -176,7 +182,7 @@ def rows(name: str, *, kept: bool = False) -> list[list[str]]:
     return found
 
 
-REFUSED = frozenset({"survival_with_potential"})
+REFUSED = frozenset[str]()
 """Models that PyMC samples, and that are not read at all."""
 
 LATE = f"took longer than {MOST_SECONDS:g} s, which was not told"

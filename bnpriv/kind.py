@@ -109,13 +109,14 @@ class NetworkKind(Overrides):
         """What draws whole tables from parameters and the columns that they drive; None where nothing does."""
         return None
 
-    def unfixed(self, network: Any) -> Any:
-        """The network in which no parameter is fixed to draws of a posterior; None where none is fixed."""
+    def unfixed(self, network: Any, protected: Iterable[object]) -> Any:
+        """The network in which protected parameters, or functions of some, have laws of their own; None if none has."""
         return None
 
     def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
         """The edges of the models, each with the number of models that have it."""
-        return dict.fromkeys(network.graph.edges, network.models)
+        models: int = network.models
+        return dict.fromkeys(network.graph.edges, models)
 
     def graph_of(self, network: Any, model: int) -> Any:
         """The graph of one model."""

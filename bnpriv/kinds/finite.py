@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,11 @@ def _tables(network: DiscreteNetwork, model: int) -> TableEnds:
 def _is_deterministic(network: DiscreteNetwork, name: str) -> bool:
     logs = network.tables[name].values  # a probability below the range of doubles is no zero
     return bool(np.all((logs == 0) | np.isneginf(logs)))
+
+
+def unfixed_protecting(network: Any, protected: Iterable[object]) -> Any:
+    """Return the network in which nothing is fixed, with protected functions of parameters, if there is one."""
+    return None if network.unfixed is None else network.unfixed.protecting(protected)
 
 
 def _some(network: DiscreteNetwork, models: Sequence[int]) -> DiscreteNetwork:
@@ -42,7 +48,7 @@ def _some(network: DiscreteNetwork, models: Sequence[int]) -> DiscreteNetwork:
 FINITE_KIND = NetworkKind(
     exact_tables=True,
     forward=attrgetter("forward"),
-    unfixed=attrgetter("unfixed"),
+    unfixed=unfixed_protecting,
     influence="bnpriv.core.influence.finite:finite_influence",
     losses="bnpriv.core.influence.finite:influence_losses",
     explain="bnpriv.core.influence.finite:explain_tables",

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
+from bnpriv.core.columns import State
 from bnpriv.core.distributions import log_sum_exp
-from bnpriv.core.frozen import ReadOnly
+from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.core.influence.finite import (
     AtLeast,
@@ -29,7 +31,8 @@ from bnpriv.core.influence.finite import (
 from bnpriv.core.influence.losses import Losses
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.influence.tree_choice import TreeChoice, tree_choice
-from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork
+from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
+from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.networks.model_class import model_class
@@ -46,7 +49,7 @@ from bnpriv.render.figures import TwoCurves
 # One graph in which every model factorizes, and the tables of all models along it.
 # --------------------------------------------------------------------------------------------------
 
-MOST_ORDERS = 8
+MOST_ATTRIBUTE_ORDERS = 8
 """The most orders of attributes that are tried where the graphs contradict each other on directions."""
 
 
@@ -77,7 +80,7 @@ def common_graph(graphs: Sequence[Graph]) -> Graph:
     try:
         return Graph({name: tuple(dict.fromkeys(p for each in graphs for p in each.parents[name])) for name in names})
     except NetworkError:  # one says a -> b where another says b -> a, at once or along a path
-        orders = list(dict.fromkeys(each.nodes for each in graphs))[:MOST_ORDERS]
+        orders = list(dict.fromkeys(each.nodes for each in graphs))[:MOST_ATTRIBUTE_ORDERS]
         return min((_along(graphs, order) for order in orders), key=lambda graph: len(graph.edges))
 
 
@@ -144,7 +147,7 @@ def _conditional(network: DiscreteNetwork, family: tuple[str, ...]) -> LogTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class GraphsNetwork(DiscreteNetwork):
+class GraphsNetwork(FiniteMethods):
     """A model class Theta of networks with different edges over the same attributes and states.
 
     Build it with `bnpriv.model_class`. Its ``graph`` is the common graph: what is separated there is so in every model.
@@ -153,19 +156,44 @@ class GraphsNetwork(DiscreteNetwork):
     ----------
     members : tuple of DiscreteNetwork
         In the order of the models, each with the models of one graph; all with the same states in the same order.
-    graph, states, tables, level, models, posterior_draws, reading, forward, unfixed
-        As of `DiscreteNetwork`; `tables` are made from the members.
+    graph, states, level, posterior_draws, reading
+        As of `DiscreteNetwork`.
     """
 
     kind = "bnpriv.kinds.graphs:GRAPHS_KIND"
 
-    members: tuple[DiscreteNetwork, ...] = field(default=())
+    graph: Graph
+    states: Mapping[str, tuple[State, ...]]
+    level: Level
+    members: tuple[DiscreteNetwork, ...]
+    posterior_draws: Posterior | None = None
+    reading: ImportReport = NOTHING_READ
+    kept: Cache = field(default_factory=Cache, init=False, compare=False)
+    forward = unfixed = None
 
     def __post_init__(self) -> None:
         members = tuple(
             replace(each, states=self.states, level=self.level, reading=self.reading) for each in self.members
         )
-        vars(self).update(states=ReadOnly(self.states), members=members, tables=CommonTables(self.graph, members))
+        vars(self).update(states=ReadOnly(self.states), members=members)
+
+    @cached_property
+    def tables(self) -> Mapping[str, LogTable]:
+        """The tables of all models along the common graph."""
+        return CommonTables(self.graph, self.members)
+
+    @property
+    def models(self) -> int:
+        """Number of models in Theta."""
+        return sum(member.models for member in self.members)
+
+    def probabilities(self, attribute: str) -> FloatArray:
+        """P(attribute | parents in the common graph), of shape (models, states, *states of the parents)."""
+        return np.exp(self.tables[self.require(attribute)].values)
+
+    def laws(self, attribute: str) -> tuple[FloatArray, ...]:
+        """The log table of an attribute along the common graph."""
+        return (self.tables[attribute].values,)
 
     @property
     def parts(self) -> tuple[DiscreteNetwork, ...]:
@@ -212,9 +240,7 @@ def of_graphs(members: Sequence[DiscreteNetwork]) -> GraphsNetwork:
     return GraphsNetwork(
         graph=common_graph([member.graph for member in members]),
         states=first.states,
-        tables={},
         level=first.level,
-        models=sum(member.models for member in members),
         reading=first.reading,
         members=tuple(members),
     )
@@ -237,7 +263,7 @@ def _gathered(network: GraphsNetwork, asked: frozenset[str], found: Sequence[Inf
     first, values = found[0], np.concatenate([each.values for each in found])
     values.flags.writeable = False
     model = worst_place(values)[0] if values.size else 0
-    worst = found[_place(network, model)[0]]
+    worst = found[_place(network, model)]
     bounded = next((each for each in found if each.kind != "exact"), first)
     return replace(
         first,
@@ -256,16 +282,14 @@ def _gathered(network: GraphsNetwork, asked: frozenset[str], found: Sequence[Inf
     )
 
 
-def _place(network: GraphsNetwork, model: int) -> tuple[int, int]:
-    """The place of the member that holds a model, and the model's index in it."""
-    ends = np.cumsum([member.models for member in network.members])
-    place = int(np.searchsorted(ends, model, side="right"))
-    return place, model - int(ends[place]) + network.members[place].models
+def _place(network: GraphsNetwork, model: int) -> int:
+    """The place of the member that holds a model."""
+    return network.members.index(network.of_model(model)[0])
 
 
 def _worst(influence: Influence) -> Influence:
     """The influence in the member that attains it."""
-    place, _ = _place(cast(GraphsNetwork, influence.network), influence.model)
+    place = _place(cast(GraphsNetwork, influence.network), influence.model)
     return cast("tuple[Influence, ...]", influence.details)[place]
 
 
@@ -292,7 +316,7 @@ def _losses(influence: Influence) -> Losses:
 
 def _explain(influence: Influence) -> str:
     """The most telling assignment in words, in the graph of the model under which it is."""
-    place = _place(cast(GraphsNetwork, influence.network), influence.model)[0]
+    place = _place(cast(GraphsNetwork, influence.network), influence.model)
     found = explain_tables(_worst(influence))
     where = f"Model {influence.model}, in graph {place + 1} of {len(influence.details)}:"
     return found if influence.pair is None else f"{where}\n{found}"
@@ -337,15 +361,15 @@ def _rows(network: GraphsNetwork, chosen: Mapping[str, Declared | None], workers
 def _lower_bound(
     network: GraphsNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
 ) -> AtLeast:
-    place, model = _place(network, model)
-    return lower_bound(network.members[place], protected, pair, model, columns)
+    part, model = network.of_model(model)
+    return lower_bound(part, protected, pair, model, columns)
 
 
 def _tree_choice(
     network: GraphsNetwork, protected: str, pair: Any, model: int, costs: Mapping[str, float], most: float
 ) -> TreeChoice | None:
-    place, model = _place(network, model)
-    return tree_choice(network.members[place], protected, pair, model, costs, most)
+    part, model = network.of_model(model)
+    return tree_choice(part, protected, pair, model, costs, most)
 
 
 def _gradient(influence: Influence) -> InfluenceGradient | Refusal:
@@ -379,8 +403,13 @@ def _edges(network: GraphsNetwork) -> dict[tuple[str, str], int]:
     return found
 
 
+def _graph_of(network: GraphsNetwork, model: int) -> Graph:
+    return network.of_model(model)[0].graph
+
+
+_WAYS: dict[str, Any] = {**vars(FINITE_KIND)}
 GRAPHS_KIND = NetworkKind(
-    **vars(FINITE_KIND)
+    **_WAYS
     | {
         "influence": _influence,
         "losses": _losses,
@@ -395,6 +424,6 @@ GRAPHS_KIND = NetworkKind(
         "edge_removal": _edge_removal,
         "edges": _edges,
         "some": NetworkKind().some,
-        "graph_of": lambda network, model: network.of_model(model)[0].graph,
+        "graph_of": _graph_of,
     }
 )

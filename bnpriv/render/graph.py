@@ -349,7 +349,7 @@ def _edge(points: Sequence[Point], strong: bool, share: str) -> Html:
     line = svg.curve((*points[:-1], (x, y - 5)), f"{kind} some" if share else kind)
     middle = len(points) // 2
     at = ((points[middle - 1][0] + points[middle][0]) / 2, (points[middle - 1][1] + points[middle][1]) / 2 + 4)
-    return join(line, svg.arrowhead((x, y), f"{kind} head"), *((svg.text(at, share, "note"),) if share else ()))
+    return join(line, svg.arrowhead((x, y), f"{kind} head"), *((svg.text(at, share, "share"),) if share else ()))
 
 
 def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------------
 
 Treatment = Literal["exact", "quadrature", "draws", "refused"]
-NodeRole = Literal["parameter", "column", "fixed"]
+NodeRole = Literal["parameter", "column", "fixed", "function"]
 
 Axes = tuple[tuple[str, tuple[str, ...]], ...]
 """The dimensions of a vector, each with its name, empty where it has none, and the labels of its entries."""
@@ -44,12 +44,19 @@ class NodeReading:
         The variable, or one element of it.
     law : str
         Its law, for example "Normal".
-    role : {"parameter", "column", "fixed"}
-        A parameter that columns depend on, a column of the table, or a number fixed to draws of a posterior.
+    role : {"parameter", "column", "fixed", "function"}
+        A parameter that columns depend on, a column of the table, a number fixed to draws of a posterior, or a function
+        of parameters.
     treatment : {"exact", "quadrature", "draws", "refused"}
         How guarantees reckon with it.
     reason : str
         Why.
+    secret : str
+        Why it cannot be protected; empty if it can be.
+    columns : tuple of str
+        The columns of the table that it holds.
+    seconds : float
+        About how long drawing takes for a pair of secrets, where answers about these columns are drawn.
     """
 
     name: str
@@ -57,6 +64,9 @@ class NodeReading:
     role: NodeRole
     treatment: Treatment
     reason: str
+    secret: str = ""
+    columns: tuple[str, ...] = ()
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         return f"{self.name} ({self.law}): {self.role}, {self.treatment}: {self.reason}"
@@ -121,6 +131,23 @@ class ImportReport:
         """
         stem = name.partition("[")[0] if isinstance(name, str) else ""
         return service("names.own")(self.axes[stem], name) if stem in self.axes else name
+
+    def road(self, secret: str, column: str) -> NodeReading:
+        """How a plan can find noise for sums of a column so that they do not tell of a secret that it depends on.
+
+        Returns
+        -------
+        NodeReading
+            Of the column: treatment "exact"; "draws", so that the guarantee is an estimate, or certified where a
+            confidence is asked for; or "refused", with why, so that only noise that hides the column whole is left.
+        """
+        held = {name: each for each in self.nodes for name in each.columns}
+        node = held[member("a column of the model", column, held, error=NetworkError)]
+        own = next(each for each in self.nodes if each.name.partition("[")[0] == secret.partition("[")[0])
+        if node.treatment == "refused" or own.secret:
+            return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
+        exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
+        return node if exact else replace(node, treatment="draws")
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
@@ -553,7 +580,7 @@ def forward_of(network: object) -> Forward | None:
 
 
 def unfixed_of(network: Network, protected: Collection[object]) -> Network:
-    """The network in which none of the given parameters is fixed to posterior draws, if there is one.
+    """The network in which given parameters, or functions of some, are not fixed to draws, if there is one.
 
     Parameters
     ----------
@@ -567,7 +594,7 @@ def unfixed_of(network: Network, protected: Collection[object]) -> Network:
     network
         The same where nothing of the kind is fixed.
     """
-    unfixed: Network | None = kind_of(network).unfixed(network)
-    if unfixed is None or (network.level == "parameters" and frozenset(network.attributes).issuperset(protected)):
+    if network.level == "parameters" and frozenset(network.attributes).issuperset(protected):
         return network
-    return unfixed if frozenset(unfixed.attributes).issuperset(protected) else network
+    unfixed: Network | None = kind_of(network).unfixed(network, protected)
+    return network if unfixed is None or not frozenset(unfixed.attributes).issuperset(protected) else unfixed

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, cast, overload
 
@@ -216,17 +217,20 @@ class FiniteMethods(NetworkMethods):
     """Methods of a network of tables, exact or by intervals."""
 
     @property
-    def parts(self) -> tuple[Self, ...]:
+    def attributes(self: FiniteNetwork) -> tuple[str, ...]:
+        """The nodes, parents before children."""
+        return self.graph.nodes
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
         """The networks of one graph each that it stands for, with its models in their order; mostly itself alone."""
         return (self,)
 
-    def of_model(self, model: int) -> tuple[Self, int]:
+    def of_model(self, model: int) -> tuple[Any, int]:
         """The part that holds one of the models, with that model's index in it."""
-        for part in self.parts:
-            if model < (models := cast(Any, part).models):
-                return part, model
-            model -= models
-        raise AssertionError("no such model")
+        ends = list(accumulate(part.models for part in self.parts))
+        place = bisect_right(ends, model)
+        return self.parts[place], model - ends[place] + self.parts[place].models
 
     def of_level(self, level: Level) -> Self:
         """The same network with a declared meaning of its nodes.
@@ -563,11 +567,6 @@ class DiscreteNetwork(FiniteMethods):
         )
         return replace(of_tables(learned, "records"), posterior_draws=drawn)
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The nodes, parents before children."""
-        return self.graph.nodes
-
     def probabilities(self, attribute: str) -> FloatArray:
         """P(attribute | parents), of shape (models, states, *states of the parents)."""
         self.require(attribute)
@@ -774,9 +773,9 @@ class IntervalNetwork(FiniteMethods):
                 remedy="Pass for example 0.05.",
             )
         tables = (
-            {name: network.probabilities(name) for name in network.attributes}
-            if isinstance(network, DiscreteNetwork)
-            else {name: np.concatenate(network.laws(name)) for name in network.attributes}
+            {name: np.concatenate(network.laws(name)) for name in network.attributes}
+            if isinstance(network, IntervalNetwork)
+            else {name: network.probabilities(name) for name in network.attributes}
         )
         # outwards from the least and the greatest of all models, so that no model falls outside
         found = cls.of(
@@ -786,13 +785,8 @@ class IntervalNetwork(FiniteMethods):
             parents=network.graph.parents,
             level=network.level,
         )
-        missing = () if isinstance(network, DiscreteNetwork) else network.missing
+        missing = network.missing if isinstance(network, IntervalNetwork) else ()
         return replace(found, reading=network.reading, missing=missing, around_it=(network, width))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The nodes, parents before children."""
-        return self.graph.nodes
 
     @property
     def models(self) -> int:

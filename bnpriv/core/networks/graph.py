@@ -99,7 +99,7 @@ class Graph:
             near = _networkx().Graph()
             near.add_nodes_from(inside)
             families = [frozenset((name, *self.parents[name])) for name in inside]
-            largest = max(families, key=len, default=frozenset())  # where all depends on all it holds the others
+            largest = max(families, key=len, default=frozenset[str]())  # where all depends on all it holds the others
             apart = (family for family in families if not family < largest)
             near.add_edges_from(edge for family in apart for edge in combinations(family, 2))
             self._moral[inside] = _networkx().freeze(near)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from bnpriv.io.pymc.backend import is_black_box, is_custom, is_plain, is_random,
 from bnpriv.io.pymc.evaluation import Evaluation
 from bnpriv.io.pymc.expressions import MOVES, Element
 from bnpriv.io.pymc.finite import finite_states
-from bnpriv.io.pymc.roles import Roles
-from bnpriv.io.pymc.structure import Variable, fixed, unsupported
+from bnpriv.io.pymc.gaussian import is_analytic
+from bnpriv.io.pymc.roles import Roles, functions_identity, varies_with
+from bnpriv.io.pymc.structure import Structure, Variable, fixed, unsupported
 from bnpriv.kinds.density.network import DensityNetwork, Given, Parameter
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
 
@@ -60,6 +62,25 @@ def _unmoved(part: Any) -> Any:
     return part
 
 
+def _function_has_no_atoms(structure: Structure, function: Element, loose: Collection[str]) -> bool:
+    """Return whether a Deterministic is known to take every number with probability zero, all but some inputs given.
+
+    An analytic function that is not constant has any one value on a set of measure zero only.
+    """
+    variable, place = structure.function(function[0]), function[1]
+    above = [structure.variables[name] for name in variable.parents]
+    smooth = all(has_no_atoms(v.rv) and (not v.is_joint or v.order or v.law == "MultivariateNormal") for v in above)
+    if not smooth or not is_analytic(variable.parameters[0], [v.rv for v in above]):
+        return False
+    random = np.random.default_rng(0)
+    points = {v.name: np.repeat(random.uniform(0.1, 0.9, (1, v.size)), 2, axis=0) for v in above}
+    for name, k in (structure.elements[each] for each in loose):
+        points[name][1, k] = random.uniform(0.1, 0.9)
+    shaped = {v.name: points[v.name].reshape((2, *v.shape)).astype(v.rv.dtype) for v in above}
+    first, second = Evaluation(variable, structure.variables).parameters(shaped, 2)[0].reshape((2, -1))[:, place]
+    return bool(np.isfinite(first) and np.isfinite(second) and first != second)
+
+
 CHUNK = 2**18
 """Numbers that are computed at once."""
 
@@ -92,7 +113,48 @@ def density_network(roles: Roles, reading: ImportReport, drawn: ParameterDraws |
         simulator=_Simulator(roles, evaluations),
         reading=reading,
         drawn=drawn,
+        functions=_Functions(roles) if roles.structure.expressions else None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Functions:
+    """The Deterministics of a model, which become parameters of its network once they are protected."""
+
+    roles: Roles
+
+    @property
+    def identity(self) -> str:
+        """A hash of what they are computed by."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
+        return functions_identity(self.roles.structure)
+
+    def __call__(self, names: Iterable[object]) -> dict[str, Parameter]:
+        """Return those that are named, without those that read a column or no parameter at all."""
+        structure, found = self.roles.structure, dict[str, Parameter]()
+        for name in names:
+            element = structure.function_place(name)
+            if element is not None and name not in self.roles.columns:  # of that name there is a column already
+                variable = structure.function(element[0])
+                above = [each for each in variable.above[element[1]] if each[0] not in self.roles.unused]
+                if above and {each[0] for each in above} <= self.roles.names:
+                    found[variable.names[element[1]]] = self._parameter(variable, element, above)
+        return found
+
+    def _parameter(self, variable: Variable, element: Element, above: Sequence[Element]) -> Parameter:
+        roles = self.roles
+        order, loose = sorted(above, key=roles.rank.__getitem__), varies_with(roles, element)
+        return Parameter(
+            name=variable.names[element[1]],
+            parents=tuple(roles.structure.element(each) for each in order),
+            lower=-np.inf,
+            upper=np.inf,
+            without_atoms=_function_has_no_atoms(roles.structure, element, loose),
+            varies_with=loose,
+        )
 
 
 def _believed(parameters: Mapping[str, Parameter], drawn: ParameterDraws) -> dict[str, Parameter]:
@@ -155,7 +217,7 @@ class _Simulator:
     """Forward draws of parameters and columns, all points at once."""
 
     roles: Roles
-    evaluations: Mapping[str, Evaluation]
+    evaluations: dict[str, Evaluation]
 
     def __call__(
         self, names: Iterable[str], draws: int, *, seed: int, given: Mapping[str, Given], records: int
@@ -171,7 +233,7 @@ class _Simulator:
         random = np.random.default_rng(seed)
         elements = {name: self._elements(name, records) for name in wanted}
         needed = self._needed({each[0] for found in elements.values() for each in found}, given)
-        once = {name: self.roles.structure.variables[name] for name in needed if not self._repeats(name)}
+        once = {name: self._variable(name) for name in needed if not self._repeats(name)}
         points: dict[str, FloatArray] = {}
         for name, variable in once.items():
             single = [each for each in variable.parents if self._repeats(each) and not self._is_given(name, given)]
@@ -187,7 +249,7 @@ class _Simulator:
                 else self._given(name, self._draw(name, points, draws, random), given)
             )
         later = [name for name in needed if name not in once]
-        above = {parent for name in later for parent in self.roles.structure.variables[name].parents}
+        above = {parent for name in later for parent in self._variable(name).parents}
         again = {name: np.repeat(points[name], records, axis=0) for name in once if name in above}
         for name in later:
             again[name] = self._draw(name, again, draws * records, random)
@@ -206,7 +268,7 @@ class _Simulator:
     def _elements(self, name: str, records: int) -> tuple[Element, ...]:
         structure = self.roles.structure
         if name not in self.roles.columns:
-            return (structure.elements[name],)
+            return (structure.elements.get(name) or cast(Element, structure.function_place(name)),)
         found = self.roles.columns[name]
         if found[0][0] not in self.roles.own:
             raise NetworkError(
@@ -222,6 +284,16 @@ class _Simulator:
             )
         return found
 
+    def _variable(self, name: str) -> Variable:
+        """Return a random variable, or a Deterministic."""
+        known = self.roles.structure.variables.get(name)
+        return self.roles.structure.function(name) if known is None else known
+
+    def _evaluation(self, name: str) -> Evaluation:
+        if name not in self.evaluations:
+            self.evaluations[name] = Evaluation(self._variable(name), self.roles.structure.variables)
+        return self.evaluations[name]
+
     def _repeats(self, name: str) -> bool:
         """Return whether a variable stands for one record, so that it is drawn anew for each."""
         return name in self.roles.single
@@ -234,24 +306,24 @@ class _Simulator:
             name = todo.pop()
             if name not in found:
                 found.add(name)
-                todo += () if self._is_given(name, given) else variables[name].parents
-        return [name for name in variables if name in found]
+                todo += () if self._is_given(name, given) else self._variable(name).parents
+        return [*(name for name in variables if name in found), *sorted(found.difference(variables))]
 
     def _is_given(self, name: str, given: Mapping[str, Given]) -> bool:
-        return bool(given) and all(element in given for element in self.roles.structure.variables[name].names)
+        return bool(given) and all(element in given for element in self._variable(name).names)
 
     def _whole(self, name: str, draws: int, given: Mapping[str, Given]) -> FloatArray:
         """Return the values of a variable all of whose entries are given."""
-        variable = self.roles.structure.variables[name]
+        variable = self._variable(name)
         values = np.stack([np.broadcast_to(given[element], draws) for element in variable.names], axis=1)
         return _typed(values.reshape((draws, *variable.shape)), variable)
 
     def _draw(self, name: str, points: Mapping[str, FloatArray], count: int, random: np.random.Generator) -> FloatArray:
-        variable = self.roles.structure.variables[name]
+        variable = self._variable(name)
         reason = unsupported(variable)
         if reason is not None:
             raise NetworkError(f"{name!r} cannot be drawn", found=reason, remedy="Give it a proper distribution.")
-        evaluation = self.evaluations[name]
+        evaluation = self._evaluation(name)
         step = max(1, CHUNK // max(1, variable.size))
         parts = [
             evaluation.draw({p: points[p][i : i + step] for p in variable.parents}, min(step, count - i), random)
@@ -260,7 +332,7 @@ class _Simulator:
         return np.concatenate(parts).astype(variable.rv.dtype)
 
     def _given(self, name: str, values: FloatArray, given: Mapping[str, Given]) -> FloatArray:
-        variable = self.roles.structure.variables[name]
+        variable = self._variable(name)
         for k, element in enumerate(variable.names):
             if element in given:
                 if variable.is_joint:

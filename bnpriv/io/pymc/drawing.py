@@ -283,8 +283,8 @@ SURVIVAL: Mapping[str, tuple[str, tuple[int | None, ...]]] = {
     "StudentTRV": ("t", (0, 1, 2)),
     "WeibullBetaRV": ("weibull_min", (0, None, 1)),
 }
-"""Laws of which SciPy knows the chances on both sides of a number with all digits, by PyTensor's names: SciPy's name, and
-which of PyTensor's parameters are its own; None for a location of 0.
+"""Laws of which SciPy knows the chances on both sides of a number with all digits, by the names of PyTensor: its own,
+and which of the parameters of PyTensor it takes; None for a location of 0.
 
 PyMC's own way to draw what is cut off, by the inverse of the distribution function, loses all digits far out.
 """

@@ -288,6 +288,8 @@ class Evaluation:
         )
 
     def _drawn(self, points: Points, count: int, random: np.random.Generator) -> Any:
+        if self.variable.is_function:
+            return self.parameters(points, count)[0]
         if is_black_box(self.variable.rv.owner.op):
             return self._by_function(points, count, random)
         function, generators = self._draw

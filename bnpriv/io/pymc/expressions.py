@@ -1,4 +1,4 @@
-"""Walks over the expressions of a model, and how sets of elements go through its operations."""
+"""Walks over the expressions of a model, how sets of elements go through them, and what a Potential stands for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc.backend import tensor
+from bnpriv.io.pymc.backend import compiled, replaced, tensor
 
 # --------------------------------------------------------------------------------------------------
 # Walks over the expressions of a model, and the same expressions in double precision.
@@ -288,3 +288,101 @@ def merged(sets: SetArray, axes: int) -> SetArray:
     for index in np.ndindex(*kept):
         merged[index] = union([sets[index]]) if axes else sets[index]
     return merged
+
+
+# --------------------------------------------------------------------------------------------------
+# What a Potential stands for: the kinds that models have in common, and what says the same as a distribution.
+# --------------------------------------------------------------------------------------------------
+
+_PROBABILITIES = frozenset({"Erf", "Erfc", "Erfcx", "BetaInc", "GammaInc", "GammaIncC", "Log1mexp", "Log1mExp"})
+"""Functions by which PyMC computes how probable it is that a number lies below another."""
+
+SUM_TO_ZERO = "It asks for a sum near zero: declare pymc.ZeroSumNormal in place of the vector."
+CONDITION = (
+    "It asks for a condition: declare distributions that keep it, by pymc.Truncated, whose bounds may be parameters, "
+    "or by a first number and positive differences that are added to it."
+)
+BEYOND = "It stands for values of which a bound is known: declare them by pymc.Censored, of the distribution itself."
+CUT_OFF = "It divides by the probability of an interval: declare pymc.Truncated in place of the distribution."
+LIKELIHOOD = (
+    "It stands for data: declare these as observed, by the distribution whose log density it is, or by "
+    "pymc.CustomDist with dist=."
+)
+OF_COLUMN = "Declare the column by the distribution that it has together with it, as pymc.CustomDist with dist=."
+PRIOR = (
+    "It depends on parameters alone. Where it is a prior, declare the numbers in which it is simple, and these "
+    "parameters as Deterministics of them, as mean = pymc.Beta(...), size = pymc.Pareto(...), a = mean * size; where "
+    "it stands for data, declare these as observed, by pymc.Censored or pymc.Truncated if a bound is what is known."
+)
+
+
+def replaces(potential: Any, known: Collection[Any], *, of_column: bool = False) -> str:
+    """Return what to declare in place of a Potential, by the operations that it is made of.
+
+    Parameters
+    ----------
+    potential : TensorVariable
+    known : collection of TensorVariable
+        The random variables of the model.
+    of_column : bool
+        Whether it depends on a column of the table.
+    """
+    above = ancestors([potential], known)
+    own = [each for each in above if each in known]
+    kinds = {_kind(each) for each in above if each.owner is not None and each not in known}
+    if _asks_for_zero(potential, above, own):
+        return SUM_TO_ZERO
+    if "CheckParameterValue" not in kinds and any(map(_excludes, above)):
+        return CONDITION
+    if kinds & _PROBABILITIES:
+        return CUT_OFF if _value(potential, own, 0.5) > 0 else BEYOND
+    if of_column:
+        return OF_COLUMN
+    return LIKELIHOOD if any(map(_is_data, above)) else PRIOR
+
+
+def _kind(variable: Any) -> str:
+    op = variable.owner.op
+    return type(op.scalar_op if type(op).__name__ == "Elemwise" else op).__name__
+
+
+def _excludes(variable: Any) -> bool:
+    """Return whether it is chosen between numbers of which one is minus infinity."""
+    if variable.owner is None or _kind(variable) != "Switch":
+        return False
+    constants = (each for each in ancestors(variable.owner.inputs[1:], ()) if hasattr(each, "data"))
+    return any(bool(np.isneginf(np.asarray(each.data, dtype=np.float64)).any()) for each in constants)
+
+
+def _is_data(variable: Any) -> bool:
+    """Return whether it holds several numbers that are declared with the model."""
+    if variable.owner is not None or not hasattr(variable.type, "ndim") or variable.type.ndim == 0:
+        return False
+    held = variable.get_value() if hasattr(variable, "get_value") else getattr(variable, "data", ())
+    return str(variable.dtype).startswith("float") and np.size(held) > 1
+
+
+def _asks_for_zero(potential: Any, above: Sequence[Any], own: Sequence[Any]) -> bool:
+    """Return whether it depends on the sum of one vector alone, and is largest where that is zero."""
+    if len(own) != 1 or own[0].type.ndim == 0:
+        return False
+    sums = {
+        each for each in above if each.owner is not None and _kind(each) == "Sum" and own[0] in ancestors([each], own)
+    }
+    if not sums or own[0] in ancestors([potential], sums, values=True):
+        return False
+    at_zero = _value(potential, own, 0.0)
+    return bool(np.isfinite(at_zero)) and at_zero > max(_value(potential, own, each) for each in (-1.0, 1.0))
+
+
+def _value(potential: Any, own: Sequence[Any], at: float) -> float:
+    """Return a Potential where all that is above it has one value; nan where there is none."""
+    inputs = [each.type() for each in own]
+    sizes = [tuple(1 if n is None else n for n in each.type.shape) for each in own]
+    try:
+        found = compiled(inputs, replaced(potential, dict(zip(own, inputs, strict=True))))
+        return float(
+            np.sum(found(*(np.full(size, at).astype(each.dtype) for size, each in zip(sizes, own, strict=True))))
+        )
+    except Exception:  # whatever an operation raises for numbers that it was not made for
+        return float("nan")

@@ -14,7 +14,7 @@ from bnpriv.io.pymc.evaluation import Evaluation
 from bnpriv.io.pymc.expressions import INSERTS, MOVES, Element, ancestors, is_shape
 from bnpriv.io.pymc.finite import parent_points
 from bnpriv.io.pymc.roles import Roles
-from bnpriv.io.pymc.structure import Variable
+from bnpriv.io.pymc.structure import Variable, fixed
 from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 
 # --------------------------------------------------------------------------------------------------
@@ -24,6 +24,7 @@ from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 CONSTANT, AFFINE, OTHER = 0, 1, 2
 
 _SUMS = frozenset({"Add", "Sub", "Neg", "Identity", "Cast"})
+_PLACED = frozenset({"Sum", "MakeVector", "Join", "ScalarFromTensor", "TensorFromScalar"})
 _PRODUCTS = frozenset({"Dot", "BatchedDot", "Dot22", "MatMul", "Gemv"})
 
 
@@ -70,7 +71,7 @@ def _degree(variable: Any, above: Sequence[int]) -> int:
     elif kind == "CumOp":
         fine = op.mode == "add"
     else:
-        fine = kind in ("Sum", "MakeVector", "Join", "ScalarFromTensor", "TensorFromScalar")
+        fine = kind in _PLACED
     return AFFINE if fine else OTHER
 
 
@@ -87,6 +88,43 @@ def _entrywise(scalar: str, above: Sequence[int]) -> int:
     else:
         fine = scalar in _SUMS
     return AFFINE if fine else OTHER
+
+
+_ANALYTIC = frozenset(
+    {"ArcTan", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1", "Sigmoid", "Sin", "Sinh", "Softplus", "Sqr", "Tanh"}
+)
+_RATIONAL = frozenset({"Add", "Sub", "Mul", "Neg", "Identity", "TrueDiv", "CumOp", "Prod"})
+_INCREASING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh", "ViewOp"})
+
+
+def is_analytic(root: Any, stops: Collection[Any]) -> bool:
+    """Return whether an expression is, up to an increasing function, a ratio of functions that are analytic everywhere.
+
+    Parameters
+    ----------
+    root : TensorVariable
+    stops : collection of TensorVariable
+        What may vary; nothing else random is above the expression.
+    """
+    while root.owner is not None and type(getattr(root.owner.op, "scalar_op", root.owner.op)).__name__ in _INCREASING:
+        root = root.owner.inputs[0]
+    ends, ratios, known = set(stops), set[Any](), set[Any]()
+    for here in ancestors([root], ends, values=True):
+        if here in ends:
+            known.add(here)
+        elif here.owner is not None and not is_shape(here) and known.intersection(here.owner.inputs):
+            op, moved = here.owner.op, here.owner.inputs
+            kind = type(op.scalar_op if type(op).__name__ == "Elemwise" else getattr(op, "core_op", op)).__name__
+            rest = moved[1 + (kind in INSERTS) :] if kind in MOVES | INSERTS else ()
+            power = fixed(moved[1]) if kind == "Pow" else None  # a whole one is a product, or one over it
+            kind = "Mul" if power is not None and bool(np.all(power == np.round(power))) else kind
+            ratio = kind == "TrueDiv" or not ratios.isdisjoint(moved) or (power is not None and bool(np.any(power < 0)))
+            fine = kind in _RATIONAL | _PRODUCTS | MOVES | INSERTS | _PLACED or (kind in _ANALYTIC and not ratio)
+            if not fine or not known.isdisjoint(rest) or getattr(here, "dtype", "float64") != "float64":
+                return False
+            known.add(here)
+            ratios.update([here] if ratio else [])
+    return root in known
 
 
 # --------------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ def drawn_variables(
     """
     check_thin(thin)
     group = posterior.posterior
-    known = [v for v in structure.variables.values() if v.name in group and not v.observed]
+    known = [v for v in structure.variables.values() if v.name in group and not v.observed and not v.is_function]
     if fix is not None:
         chosen = subset("fix", fix, [v.name for v in known], error=NetworkError)
         known = [v for v in known if v.name in chosen]
@@ -297,7 +297,10 @@ def _function(model: Any, name: str, group: dict[str, Any], thin: int, structure
     shape = tuple(np.asarray(group[name].values).shape[2:])
     if prod(shape) > MOST_ENTRIES or not bool(np.isfinite(np.asarray(group[name].values, dtype=np.float64)).all()):
         return {}
-    return _entries(_draws(group[name], name, shape, thin, structure), entry_names(model, name, shape))
+    return _entries(
+        _draws(group[name], name, shape, thin, structure),
+        entry_names(model.coords, model.named_vars_to_dims, name, shape),
+    )
 
 
 def variables_of(posterior: Any) -> dict[str, Any]:

@@ -13,11 +13,12 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, member
-from bnpriv.core.networks.base import ImportReport, NodeReading, Treatment
+from bnpriv.core.networks.base import ImportReport, NodeReading, Treatment, drivers
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.errors import BnprivError, NetworkError, SizeError
 from bnpriv.io.pymc.densities import density_network, has_density
 from bnpriv.io.pymc.evaluation import Evaluation, check_orders
+from bnpriv.io.pymc.expressions import ancestors
 from bnpriv.io.pymc.finite import discrete_network, finite_states, probability_table, record_laws, state_names
 from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
 from bnpriv.io.pymc.posterior import (
@@ -31,12 +32,22 @@ from bnpriv.io.pymc.posterior import (
     posterior_of,
     weights_of,
 )
-from bnpriv.io.pymc.roles import Columns, Roles, declared_columns, identity_of, models_that_fit, roles_of
-from bnpriv.io.pymc.structure import Structure, Variable, structure_of, unsupported
-from bnpriv.kinds.density.network import DensityNetwork
+from bnpriv.io.pymc.roles import (
+    Columns,
+    Roles,
+    declared_columns,
+    drawing_seconds,
+    identity_of,
+    models_that_fit,
+    roles_of,
+    sources_of,
+)
+from bnpriv.io.pymc.structure import Structure, Variable, refuse_potential, structure_of, unsupported
+from bnpriv.kinds.density.network import DensityNetwork, Sampling
 from bnpriv.kinds.draws.parameter_draws import READINGS, DrawReading
 from bnpriv.kinds.gaussian.network import GaussianNetwork
-from bnpriv.progress import progress
+from bnpriv.progress import LONG_SECONDS, progress
+from bnpriv.text import number_text
 
 # --------------------------------------------------------------------------------------------------
 # Models of single records: observed variables, all of whose parameters are fixed to draws of a posterior.
@@ -252,7 +263,8 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     """Return the network; see `bnpriv.from_pymc`."""
     member("reading", asked.reading, READINGS, error=NetworkError)
     given, model = model, with_summed_out(model)
-    structure = structure_of(model)
+    structure = structure_of(model).with_columns(sources_of(columns).values())
+    _check_potentials(model, structure, columns, drawn=asked.posterior is not None)
     check_orders(structure.variables)
     if asked.posterior is None and (asked.reading == "belief" or asked.independent):
         raise NetworkError(
@@ -282,13 +294,31 @@ def network_of(model: Any, columns: Columns, asked: AskedDraws) -> DiscreteNetwo
     finite = {name: found for name, found in states.items() if found is not None}
     # laws of columns below discrete parameters and draws have no tables: such columns are drawn
     drawn_below = bool(roles.columns and roles.fixed) and asked.fix is None
+    if any(variable.changed for variable in roles.parameters):
+        return _with_draws(model, structure, columns, asked)
     if len(finite) == len(states) and not drawn_below:
         return _discrete(model, roles, driven, finite, columns, asked)
     if all(is_linear(roles, variable) for variable in roles.parameters):
         return _linear(model, roles, driven, columns, asked)
     if roles.fixed:
         return _with_draws(model, structure, columns, asked)
-    return density_network(roles, _reading(roles, driven, None, ""))
+    return _told_refusals(density_network(roles, _reading(roles, driven, None, "")))
+
+
+def _check_potentials(model: Any, structure: Structure, columns: Columns, *, drawn: bool) -> None:
+    """Refuse a Potential that is no factor of a posterior's density alone, as it changes the law of a column.
+
+    Raises
+    ------
+    NetworkError
+    """
+    changed = {variable.name: variable.changed for variable in structure.variables.values() if variable.changed}
+    if not changed:
+        return
+    queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
+    column = next((name for name in changed if name in queried and structure.is_column(name)), "")
+    if column or not drawn:
+        refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
 
 
 def _refuse_undrawn(roles: Roles) -> None:
@@ -326,10 +356,15 @@ def _fixed(structure: Structure, columns: Columns, asked: AskedDraws) -> dict[st
     return drawn_variables(structure, asked.posterior, asked.thin, asked.fix, finite=finite)
 
 
-def _unfixed(model: Any, structure: Structure, columns: Columns, asked: AskedDraws) -> DensityNetwork | None:
-    """Return the model in which what is protected keeps its law, whatever it is; None without draws, or with `fix`."""
+def _unfixed(
+    model: Any, structure: Structure, columns: Columns, asked: AskedDraws, forward: DensityNetwork | None = None
+) -> DensityNetwork | None:
+    """Return the model in which what is protected keeps its law, whatever it is, also a function of parameters.
+
+    Without draws of a posterior that is what draws tables, if anything does; with `fix` there is none.
+    """
     if asked.posterior is None or asked.fix is not None:
-        return None
+        return forward if asked.posterior is None else None
     return _with_draws(model, structure, columns, asked)
 
 
@@ -359,13 +394,15 @@ def _discrete(
     reading = _reading(roles, driven, "exact", "all parameters have finitely many values", laws)
     # without columns that its variables drive, a variable may be a parameter or a column of one record
     reading = replace(reading, level_assumed=not driven)
+    forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
         posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
-        reading=reading,
-        forward=_forward(model, roles, columns, asked, reading) if roles.columns else None,
-        unfixed=_unfixed(model, roles.structure, columns, asked),
+        reading=_with_secrets(reading, unfixed),
+        forward=forward,
+        unfixed=unfixed,
     )
 
 
@@ -385,7 +422,19 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         return _with_draws(model, roles.structure, columns, asked)
     drawn = posterior_of(roles, asked.posterior, independent=asked.independent)
     unfixed = _unfixed(model, roles.structure, columns, asked)
-    return replace(network, posterior_draws=drawn, reading=reading, unfixed=unfixed)
+    return replace(network, posterior_draws=drawn, reading=_with_secrets(reading, unfixed), unfixed=unfixed)
+
+
+def _with_secrets(reading: ImportReport, unfixed: DensityNetwork | None) -> ImportReport:
+    """Return a reading that says of what is fixed, and of functions, whether they can be protected where it is not."""
+    told = {} if unfixed is None else {node.name: node.secret for node in unfixed.reading.nodes}
+    nodes = (
+        replace(node, secret=node.secret or told.get(node.name, "it is fixed by fix=, or no column is drawn below it"))
+        if node.role in ("fixed", "function")
+        else node
+        for node in reading.nodes
+    )
+    return replace(reading, nodes=tuple(nodes))
 
 
 def _with_draws(
@@ -403,12 +452,14 @@ def _with_draws(
     count = len(next(iter(known.values())))
     some = f"{drawn.draws:,} of {count:,}" if drawn.draws < count else f"{count:,}"
     how = "has the distribution of" if asked.reading == "belief" else "is fixed, unless it tells of the secret, to"
-    reading = _reading(roles, driven, "draws", f"{how} {some} draws of a posterior", drawn=frozenset(known))
+    tables = Sampling().draws if asked.reading == "belief" else models_that_fit(roles).tables
+    every_table = tables if asked.reading == "belief" else tables * drawn.draws
+    why = f"{how} {some} draws of a posterior"
+    reading = _reading(roles, driven, "draws", why, drawn=frozenset(known), tables=every_table)
     if asked.reading == "belief":  # whose parameters depend on each other as the data made them
         graph = own_graph(model)
         reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
-    network = density_network(roles, reading, drawn)
-    return network if asked.reading == "belief" else network.with_sampling(draws=models_that_fit(roles).tables)
+    return _told_refusals(density_network(roles, reading, drawn).with_sampling(draws=tables))
 
 
 def _linear(
@@ -427,13 +478,17 @@ def _linear(
         network = _linear(model, fewer, driven, columns, thinned)
         drawn = replace(network.posterior_draws, of=roles.models) if network.posterior_draws is not None else None
         return network.read_as(network.reading, posterior_draws=drawn)
-    reading = _reading(roles, driven, "exact", "all parameters are normal, with means affine in their parents")
+    why, tables = "all parameters are normal, with means affine in their parents", Sampling().draws
+    if roles.fixed:
+        tables = roles.models * models_that_fit(roles).tables
+    reading = _reading(roles, driven, "exact", why, tables=tables, normal=normal)
     forward = _forward(model, roles, columns, asked, reading) if roles.columns else None
+    unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return gaussian_network(roles).read_as(
-        reading,
+        _with_secrets(reading, unfixed),
         posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         forward=forward,
-        unfixed=_unfixed(model, roles.structure, columns, asked),
+        unfixed=unfixed,
         normal_columns=normal,
     )
 
@@ -452,8 +507,12 @@ def _reading(
     why: str,
     laws: Mapping[str, tuple[object, ...]] | None = None,
     drawn: frozenset[str] = frozenset(),
+    tables: int = Sampling().draws,
+    normal: Collection[str] = (),
 ) -> ImportReport:
+    """Return what became of every variable; `tables` are drawn for each secret, and laws of `normal` columns known."""
     nodes: list[NodeReading] = []
+    exact = {*(laws or {}), *normal}
     for variable in roles.structure.variables.values():
         if drawn and variable.name in roles.names - drawn:
             nodes.append(_node(variable, "parameter", *_treatment(variable)))
@@ -463,8 +522,9 @@ def _reading(
         elif variable.name in roles.fixed:
             nodes.append(_node(variable, "fixed", "exact", f"fixed to {roles.models:,} draws of a posterior"))
         elif variable.name in roles.own:
-            column = _column(roles, variable, driven, laws or {}) if driven else _node(variable, "column", "exact", why)
-            nodes.append(column)
+            column = _column(roles, variable, driven, exact, why, tables)
+            nodes += [column] if column.columns else ()
+    nodes += [_function(roles, name) for name in roles.structure.expressions if name not in roles.own]
     axes = dict(roles.structure.axes)
     for column, elements in roles.columns.items():
         if elements[0][0] in roles.own and len(roles.structure.variables[elements[0][0]].shape) > 1:
@@ -501,19 +561,66 @@ def _treatment(variable: Variable) -> tuple[Treatment, str]:
 
 
 def _column(
-    roles: Roles, variable: Variable, driven: dict[str, tuple[str, ...]], laws: Mapping[str, object]
+    roles: Roles, variable: Variable, driven: dict[str, tuple[str, ...]], exact: Collection[str], why: str, tables: int
 ) -> NodeReading:
-    refused = unsupported(variable)
-    if refused is not None:
-        return _node(variable, "column", "refused", f"{refused}; noise that hides it whole needs no distribution of it")
-    held = [column for column, elements in roles.columns.items() if elements[0][0] == variable.name]
+    held = tuple(column for column, elements in roles.columns.items() if elements[0][0] == variable.name)
+    if not driven:
+        return replace(_node(variable, "column", "exact", why), columns=held)
     above = sorted({name for column in held for name in driven[column]})
-    shown = listing(above) if len(above) <= 4 else f"{len(above)} parameters"
-    if all(column in laws for column in held):
-        return _node(variable, "column", "exact", f"driven by {shown}; its records are independent and alike")
-    if roles.fixed:
-        return _node(variable, "column", "exact", f"driven by {shown}, by whose influence it is bounded")
-    return _node(variable, "column", "draws", f"driven by {shown}; sums of its records are drawn")
+    shown = f"driven by {listing(above) if len(above) <= 4 else f'{len(above)} parameters'}"
+    refused, seconds = unsupported(variable), 0.0
+    if refused is not None:
+        node = _node(variable, "column", "refused", f"{refused}; {HIDDEN_WHOLE}")
+    elif held and set(held).issubset(exact):
+        node = _node(variable, "column", "exact", f"{shown}; the distribution of sums of its records is known")
+    else:
+        seconds = drawing_seconds(roles, variable, 2 * tables)
+        long = f", in about {number_text(seconds)} s for a pair of secrets" if seconds >= LONG_SECONDS else ""
+        node = _node(variable, "column", "draws", f"{shown}; sums of its records are drawn{long}")
+    return replace(node, columns=held, seconds=seconds)
+
+
+def _function(roles: Roles, name: str) -> NodeReading:
+    """Return what becomes of a Deterministic: it can be protected, unless it reads a column or what is fixed alone."""
+    variables = roles.structure.variables
+    rvs = {v.rv: each for each, v in variables.items() if not v.is_function}
+    above = [rvs[each] for each in ancestors([roles.structure.expressions[name]], rvs, values=True) if each in rvs]
+    loose = [each for each in above if each not in roles.unused]
+    own = [each for each in loose if each in roles.own]
+    told = f"it is computed from the column {own[0]!r}" if own else "" if loose else "it is computed from data"
+    return NodeReading(
+        name=name,
+        law="Deterministic",
+        role="function",
+        treatment="draws",
+        reason=f"computed from {listing(above)}",
+        secret=told,
+    )
+
+
+def _told_refusals(network: DensityNetwork) -> DensityNetwork:
+    """Return a network whose reading says which columns, and which secrets, lie below or above what has no law."""
+    if not any(parameter.refused for parameter in network.parameters.values()):
+        return network
+    columns = frozenset(network.reading.columns)
+    known = frozenset[str]() if network.drawn is None else network.drawn.parameters
+    nodes: list[NodeReading] = []
+    for node in network.reading.nodes:
+        stem = node.name.partition("[")[0]
+        entry = next((each for each in network.attributes if each.partition("[")[0] == stem), "")
+        if node.columns:
+            why = network.refusal(drivers(network, node.columns), known)
+            if why is not None and node.treatment != "refused":
+                node = replace(node, treatment="refused", reason=f"{why.found}; {HIDDEN_WHOLE}", seconds=0.0)
+        elif entry:
+            loose = network.between(entry, columns)
+            why = network.refusal(drivers(network, columns) | {entry}, known - loose)
+            node = replace(node, secret=node.secret if why is None else why.found)
+        nodes.append(node)
+    return replace(network, reading=replace(network.reading, nodes=tuple(nodes)))
+
+
+HIDDEN_WHOLE = "noise that hides it whole needs no distribution of it"
 
 
 def from_pymc(
@@ -533,13 +640,13 @@ def from_pymc(
     ----------
     model : pymc.Model, or bambi.Model after build()
         Read only; what pymc_extras summed out of it is read with its law. Its random variables are the parameters,
-        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. Deterministics
-        and Data are passed through. The coord ``income_states`` names the states of a variable ``income`` with
-        finitely many values, which are whole numbers without it.
+        named as in the model; vectors are split by their dims and coordinates, as in ``theta[Choate]``. A
+        Deterministic can be protected, and be a column; Data are passed through. The coord ``income_states`` names the
+        states of a variable ``income`` with finitely many values, which are whole numbers without it.
     columns : mapping from str to str, or iterable of str, optional
-        For columns of the table the random variable that holds their records, or one entry of it; or the parameter
-        that governs the column, if others depend on it. By default the observed variables at the end of the graph.
-        Data that were observed of a column are not used: they are what is to be protected.
+        For columns of the table the random variable or Deterministic that holds their records, or one entry of it; or
+        the parameter that governs the column, if others depend on it. By default the observed variables at the end of
+        the graph. Data that were observed of a column are not used: they are what is to be protected.
     posterior : InferenceData, DataTree, Dataset, DataArray or mapping from str to ndarray, optional
         Draws given *public* data, as ``pm.sample`` and ``az.extract`` return them, or by name as arrays of shape
         (chains, draws, *shape) or (draws, *shape); of a group named prior draws of the priors. Leave out what is to
@@ -578,8 +685,8 @@ def from_pymc(
     MissingExtraError
         If PyMC is not installed.
     NetworkError
-        If the model has a Potential, a cycle or a variable without a name, observed data lie among the parameters,
-        columns or draws do not fit, or a law is not well formed.
+        If the model has a Potential that draws of a posterior do not hold, a cycle or a variable without a name,
+        observed data lie among the parameters, columns or draws do not fit, or a law is not well formed.
     SizeError
         If a table would be too large.
 

@@ -54,7 +54,8 @@ class Roles:
     def parameters(self) -> tuple[Variable, ...]:
         """Return the variables that are parameters, parents before children."""
         rest = self.own | self.unused | self.fixed.keys()
-        return tuple(variable for name, variable in self.structure.variables.items() if name not in rest)
+        variables = self.structure.variables.items()
+        return tuple(variable for name, variable in variables if name not in rest and not variable.is_function)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -69,7 +70,11 @@ class Roles:
     @cached_property
     def single(self) -> frozenset[str]:
         """Return the variables of which every column holds one element: that stands for one record, whichever it is."""
-        return self.own.difference(each[0][0] for each in self.columns.values() if len(each) > 1)
+        many = {each[0][0] for each in self.columns.values() if len(each) > 1}
+        # with the columns that these are computed from
+        made = [self.structure.variables[name] for name in many if self.structure.variables[name].is_function]
+        many.update(above for variable in made for above in variable.parents)
+        return self.own - many
 
     def models_of(self, variable: Variable) -> int:
         """Return how many laws a variable has given its parents: one, or as many as there are draws."""
@@ -84,7 +89,7 @@ class Roles:
         found = [each for each in variable.above[element[1]] if each[0] in self.names]
         if variable.is_joint and element[0] in self.names:
             found += [(element[0], k) for k in range(element[1])]
-        return tuple(sorted(set(found), key=self._rank.__getitem__))
+        return tuple(sorted(set(found), key=self.rank.__getitem__))
 
     def drivers(self, column: str) -> tuple[str, ...]:
         """Return the parameters that a column depends on, by itself or through other columns."""
@@ -99,10 +104,11 @@ class Roles:
                 found.add(element)
             elif element[0] not in self.fixed:
                 todo += self.structure.variables[element[0]].above[element[1]]
-        return tuple(self.structure.element(each) for each in sorted(found, key=self._rank.__getitem__))
+        return tuple(self.structure.element(each) for each in sorted(found, key=self.rank.__getitem__))
 
     @cached_property
-    def _rank(self) -> Mapping[Element, int]:
+    def rank(self) -> Mapping[Element, int]:
+        """Return the place of every element in the order of the model."""
         every = ((name, k) for name, variable in self.structure.variables.items() for k in range(variable.size))
         return {element: rank for rank, element in enumerate(every)}
 
@@ -127,6 +133,9 @@ def roles_of(
             found=f"{twice[0]!r} in two columns",
             remedy="Query one of them, or declare as many variables as there are columns.",
         )
+    # what a column is computed from is in the table too
+    made = [v for v in structure.variables.values() if v.is_function and v.name in own]
+    own |= {above for each in made for above in each.parents if structure.variables[above].observed}
     unused = {v.name for v in structure.variables.values() if v.observed and v.name not in own}
     drawn = {*fixed, *known}
     _check_observed(structure, unused, drawn)
@@ -148,6 +157,22 @@ def roles_of(
     return roles
 
 
+def sources_of(columns: Columns) -> Mapping[str, str]:
+    """Return what each declared column names; nothing where none is declared.
+
+    Raises
+    ------
+    NetworkError
+        If they are no names.
+    """
+    if columns is None:
+        return {}
+    columns = [columns] if isinstance(columns, str) else columns
+    if not isinstance(columns, Iterable):
+        raise NetworkError("columns must be names", found=type_text(columns), remedy="Pass a list of them.")
+    return cast("Mapping[str, str]", columns) if isinstance(columns, Mapping) else {name: name for name in columns}
+
+
 def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[Element, ...]]:
     """Return for every column the elements of a variable that are its values, or the parameter that governs it.
 
@@ -159,14 +184,9 @@ def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[
     if columns is None:
         observed = [v for v in structure.variables.values() if v.observed and structure.is_column(v.name)]
         return {name: found for variable in observed for name, found in _of_variable(structure, variable).items()}
-    if isinstance(columns, str):
-        columns = [columns]
-    if not isinstance(columns, Iterable):
-        raise NetworkError("columns must be names", found=type_text(columns), remedy="Pass a list of them.")
-    sources = cast("Mapping[str, str]", columns) if isinstance(columns, Mapping) else {name: name for name in columns}
     found: dict[str, tuple[Element, ...]] = {}
     reading = ImportReport(axes=structure.axes)
-    for column, said in sources.items():
+    for column, said in sources_of(columns).items():
         source = reading.own_name(said)
         if source in structure.variables:
             variable = structure.variables[source]
@@ -183,9 +203,10 @@ def declared_columns(structure: Structure, columns: Columns) -> dict[str, tuple[
             held = {column: (structure.elements[source],)}
         else:
             raise NetworkError(
-                f"column {column!r} must name a random variable of the model, or an element of one",
+                f"column {column!r} must name a random variable or Deterministic of the model, or an element of one",
                 found=repr(source),
-                remedy=f"The random variables are {listing(near_first(source, structure.variables), 10)}.",
+                remedy=f"The random variables are {listing(near_first(source, structure.variables), 10)}"
+                + (f"; the Deterministics {listing(sorted(structure.functions), 10)}." if structure.functions else "."),
             )
         if twice := held.keys() & found.keys():
             raise NetworkError(
@@ -218,6 +239,37 @@ def _check_observed(structure: Structure, unused: Iterable[str], drawn: Iterable
             )
 
 
+def varies_with(roles: Roles, function: Element) -> tuple[str, ...]:
+    """Return the parameters that stay loose where a function of parameters is protected and all others are fixed.
+
+    Those of its inputs that act through it alone, if there are some, as z in mu + tau * z: then its other inputs are to
+    it what parents are to a random variable. Otherwise all (docs/claims/belief.md). An input that is a function itself
+    stands for what it varies with.
+    """
+    structure = roles.structure
+    direct = structure.followed[1]
+    counted, todo = set[Element](), [each for elements in roles.columns.values() for each in elements]
+    below: dict[Element, set[Element]] = {}
+    while todo:  # what has no way to a column does not count
+        here = todo.pop()
+        if here not in counted:
+            counted.add(here)
+            todo += direct[here[0]][here[1]]
+    for here in counted:
+        for above in direct[here[0]][here[1]]:
+            below.setdefault(above, set()).add(here)
+
+    def loose(here: Element) -> frozenset[Element]:
+        if here[0] not in structure.expressions:
+            return frozenset({here} if here[0] in roles.names else ())
+        inputs = direct[here[0]][here[1]]
+        alone = {each for each in inputs if below.get(each, set()) <= {here}}
+        return frozenset[Element]().union(*map(loose, alone or inputs))
+
+    found = loose(function)
+    return tuple(structure.element(each) for each in sorted(found, key=roles.rank.__getitem__))
+
+
 # --------------------------------------------------------------------------------------------------
 # A hash of a PyMC model, by which calibrations tell models apart.
 # --------------------------------------------------------------------------------------------------
@@ -235,6 +287,12 @@ def identity_of(roles: Roles) -> str:
         ),
         *_parts([each.rv for each in structure.variables.values()]),
     )
+
+
+def functions_identity(structure: Structure) -> str:
+    """A hash of what the Deterministics of a model are computed by."""
+    names = sorted(structure.expressions)
+    return sha256(repr(names), *_parts([structure.expressions[name] for name in names]))
 
 
 def _parts(roots: Sequence[Any]) -> Iterator[str | bytes]:
@@ -328,6 +386,21 @@ def models_that_fit(roles: Roles) -> ModelWork:
         return ModelWork(models=min(MOST_MODELS, fit), tables=MODEL_DRAWS)
     tables = int(SECONDS / (2 * one * LEAST_MODELS))
     return ModelWork(models=LEAST_MODELS, tables=max(LEAST_MODEL_DRAWS, tables // 100 * 100))
+
+
+def drawing_seconds(roles: Roles, column: Variable, tables: int) -> float:
+    """Return about how long tables of a column take to draw, with all that is above it."""
+    needed, todo = set[str](), [column.name]
+    while todo:
+        name = todo.pop()
+        if name not in needed:
+            needed.add(name)
+            todo += () if name in roles.fixed else roles.structure.variables[name].parents
+    return (
+        1e-9
+        * tables
+        * sum(_nanoseconds(roles, roles.structure.variables[name]) for name in needed - roles.fixed.keys())
+    )
 
 
 def _nanoseconds(roles: Roles, variable: Variable) -> float:

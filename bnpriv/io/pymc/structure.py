@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from inspect import getattr_static
@@ -54,6 +54,7 @@ from bnpriv.io.pymc.expressions import (
     joined,
     merged,
     own,
+    replaces,
     through,
     union,
 )
@@ -407,6 +408,7 @@ def _wrong(drawn: FloatArray, order: Order) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 Sets = Sequence[frozenset[Element]]
+DependsOn = Mapping[str, Sets]
 
 
 def traced(
@@ -443,6 +445,31 @@ def traced(
     plain = {name: _parameters(rv, inputs[name]) for name, rv in rvs.items()}
     parameters = {name: in_double(each, known) for name, each in plain.items()}
     return order, {name: shapes[rv] for name, rv in rvs.items()}, parameters, found
+
+
+def followed(rvs: Mapping[str, Any], functions: Mapping[str, Any]) -> tuple[Mapping[str, tuple[int, ...]], DependsOn]:
+    """How random variables hang together through functions of some, which stand between as if they were variables.
+
+    Returns
+    -------
+    shapes : mapping from str to tuple of int
+        Of the functions.
+    dependence : mapping from str to sequence of frozenset of Element
+        For every element of a variable or function those that it is computed or drawn from, and nothing above these.
+    """
+    nodes = {**rvs, **functions}
+    names = {node: name for name, node in nodes.items()}
+    stand_ins = _stand_ins([each for each in ancestors(list(names), set()) if each in names])
+    inputs = {name: _inputs(node) if name in rvs else tuple(node.owner.inputs) for name, node in nodes.items()}
+    inner = ancestors([each for above in inputs.values() for each in above], names, values=True)
+    shapes, values = _evaluated(inner, stand_ins)
+    sets: dict[Any, SetArray] = {node: own(name, shapes[node]) for node, name in names.items()}
+    for variable in inner:
+        if variable not in sets:
+            sets[variable] = through(variable, sets, shapes, values)
+    found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
+    made = {name: tuple(through(node, sets, shapes, values).reshape(-1)) for name, node in functions.items()}
+    return {name: shapes[node] for name, node in functions.items()}, found | made
 
 
 def _parameters(rv: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -604,6 +631,10 @@ class Variable:
     observed : bool
     order : {"", "ascending", "descending"}
         In which its entries are kept, along the last axis.
+    is_function : bool
+        Whether it is a Deterministic: its one parameter is the expression that it is computed by.
+    changed : str
+        The Potential that makes its law another than the declared one; empty if there is none.
     """
 
     name: str
@@ -616,7 +647,9 @@ class Variable:
     above: tuple[frozenset[Element], ...]
     is_joint: bool
     observed: bool
-    order: Order
+    order: Order = ""
+    is_function: bool = False
+    changed: str = ""
 
     @property
     def size(self) -> int:
@@ -661,6 +694,10 @@ IMPROPER = {
 
 def unsupported(variable: Variable) -> str | None:
     """Return why neither densities nor draws of a variable can be had, and what to write; None if they can."""
+    if variable.changed:
+        return f"the Potential {variable.changed!r} changes its distribution"
+    if variable.is_function:
+        return None
     # the laws that it is made of count too, such as the first step of a walk
     for each in (variable.rv, *_parts([variable.rv])):
         op = each.owner.op
@@ -688,12 +725,70 @@ class Structure:
         Of the variables and Deterministics that have some.
     functions : frozenset of str
         The Deterministics of the model.
+    expressions : mapping from str to TensorVariable
+        Those that are computed from declared random variables.
     """
 
     variables: Mapping[str, Variable]
     coords: Mapping[str, Sequence[object]]
     dims: Mapping[str, tuple[str | None, ...]]
     functions: frozenset[str] = frozenset()
+    expressions: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @cached_property
+    def followed(self) -> tuple[Mapping[str, tuple[int, ...]], DependsOn]:
+        """Return the shapes of the Deterministics, and what every element depends on, these standing between."""
+        return followed({name: v.rv for name, v in self.variables.items() if not v.is_function}, self.expressions)
+
+    @cached_property
+    def _made(self) -> dict[str, Variable]:
+        return {}
+
+    def function(self, name: str) -> Variable:
+        """Return a Deterministic as a variable that is computed from the random ones above it."""
+        if name not in self._made:
+            expression, (shapes, direct) = self.expressions[name], self.followed
+            above = tuple(self.random_above(each) for each in direct[name])
+            order = list(self.variables)
+            parents = tuple(sorted({each[0] for found in above for each in found}, key=order.index))
+            self._made[name] = Variable(
+                name=name,
+                rv=expression,
+                law="Deterministic",
+                shape=shapes[name],
+                names=entry_names(self.coords, self.dims, name, shapes[name]),
+                parameters=in_double([expression], {self.variables[each].rv for each in parents}),
+                parents=parents,
+                above=above,
+                is_joint=False,
+                observed=any(self.variables[each].observed for each in parents),
+                is_function=True,
+            )
+        return self._made[name]
+
+    def function_place(self, name: object) -> Element | None:
+        """Return the Deterministic, and the place in it, that a name stands for; None if for none."""
+        stem = name.partition("[")[0] if isinstance(name, str) else ""
+        if stem not in self.expressions or name not in self.function(stem).names:
+            return None
+        return stem, self.function(stem).names.index(str(name))
+
+    def random_above(self, elements: Iterable[Element]) -> frozenset[Element]:
+        """Return the elements of random variables among some, and those that the others are computed from."""
+        found, todo = set[Element](), list(elements)
+        while todo:
+            each = todo.pop()
+            if each[0] not in self.expressions:
+                found.add(each)
+            else:
+                todo += self.followed[1][each[0]][each[1]]
+        return frozenset(found)
+
+    def with_columns(self, names: Iterable[str]) -> Structure:
+        """Return the structure in which Deterministics that are named, as a whole or by an entry, are variables."""
+        asked = {stem for name in names if (stem := name.partition("[")[0]) in self.expressions}
+        made = {name: self.function(name) for name in sorted(asked)}
+        return replace(self, variables={**self.variables, **made}) if made else self
 
     @cached_property
     def children(self) -> Mapping[str, frozenset[str]]:
@@ -705,8 +800,8 @@ class Structure:
         return {name: frozenset(found) for name, found in below.items()}
 
     def is_column(self, name: str) -> bool:
-        """Return whether a variable can be a column: nothing depends on it, or it is observed like all that does."""
-        below = self.children[name]
+        """Return whether a variable can be a column: nothing random depends on it, or it is observed like what does."""
+        below = [each for each in self.children[name] if not self.variables[each].is_function]
         whole = all(self.variables[child].observed and self.is_column(child) for child in below)
         return not below or (self.variables[name].observed and whole)
 
@@ -736,33 +831,43 @@ def structure_of(model: Any) -> Structure:
     Raises
     ------
     NetworkError
-        If it is no PyMC model, has a Potential, a cycle, a variable in single precision, or a law that uses others
-        without taking them as parameters.
+        If it is no PyMC model, has a cycle, a variable in single precision, or a law that uses others without taking
+        them as parameters.
     """
     library = pymc()
     if not isinstance(model, library.Model):
         remedy = "Call model.build() first." if hasattr(model, "backend") else "Pass the model."
         raise NetworkError("a pymc.Model is needed", found=type_text(model), remedy=remedy)
-    if model.potentials:
-        raise NetworkError(
-            "a model must be a product of conditional distributions",
-            found=f"the Potential {model.potentials[0].name!r}",
-            remedy="Declare the distribution that it stands for: pymc.Censored for values that are only known to lie "
-            "beyond a "
-            "bound, pymc.Truncated for values that cannot, pymc.CustomDist with dist= for any other distribution.",
-        )
     if not model.basic_RVs:
         raise NetworkError("a model needs a random variable", found="none", remedy="Declare the parameters in it.")
     for rv in model.basic_RVs:
         _check(model, rv)
     refuse_captured(model)
     observed = {rv.name for rv in model.observed_RVs}.union(halves(model))
-    variables = dict(_read(model, observed))
+    declared = _whole(model)
+    made = _computed(model, declared)
+    nodes = dict(zip((*declared, *made), _frozen([*declared.values(), *made.values()]), strict=True))
+    variables = dict(_read(model, declared, {name: nodes[name] for name in declared}, observed))
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     functions = frozenset(str(each.name) for each in model.deterministics)
-    dims = dict(model.named_vars_to_dims)
-    return Structure(variables=variables, coords=coords, dims=dims, functions=functions)
+    return Structure(
+        variables=variables,
+        coords=coords,
+        dims=dict(model.named_vars_to_dims),
+        functions=functions,
+        expressions={name: nodes[name] for name in made},
+    )
+
+
+def _computed(model: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the Deterministics that are computed from declared random variables and nothing else that is random."""
+    known, found = set(declared.values()), dict[str, Any]()
+    for each in model.deterministics:
+        above = [here for here in ancestors([each], known, values=True) if here in known or _is_draw(here)]
+        if above and known.issuperset(above) and each.name not in declared:
+            found[str(each.name)] = each
+    return found
 
 
 def _check(model: Any, rv: Any) -> None:
@@ -800,6 +905,45 @@ def _check(model: Any, rv: Any) -> None:
             raise NetworkError(required, found=found, remedy=remedy)
 
 
+def changed_by_potentials(model: Any) -> dict[str, str]:
+    """Return the variables that lie above a Potential, each with its name.
+
+    It is a factor of the joint density, so that neither they nor what is above them have the laws that are declared;
+    what is below them has, given them.
+    """
+    parts = {rv: name for name, pair in halves(model).items() for rv in pair}
+    found: dict[str, str] = {}
+    for potential in model.potentials:
+        for each in set(ancestors([potential], ())).intersection(model.basic_RVs):
+            found.setdefault(str(parts.get(each, each.name)), str(potential.name))
+    return found
+
+
+def refuse_potential(model: Any, name: str, column: str) -> None:
+    """Refuse a Potential that changes a law, with the distribution that says the same.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    name : str
+    column : str
+        A column that it depends on, empty if on none: then draws of a posterior hold all that it says.
+
+    Raises
+    ------
+    NetworkError
+    """
+    potential = next(each for each in model.potentials if each.name == name)
+    remedy = replaces(potential, model.basic_RVs, of_column=bool(column))
+    if not column:
+        remedy += " Or pass draws of all that is above it by posterior=, which hold it."
+    raise NetworkError(
+        "a model must be a product of conditional distributions",
+        found=f"the Potential {name!r}" + (f", which depends on the column {column!r}" if column else ""),
+        remedy=remedy,
+    )
+
+
 def _check_names(variables: Mapping[str, Variable]) -> None:
     seen: dict[str, str] = {}
     for variable in variables.values():
@@ -813,15 +957,20 @@ def _check_names(variables: Mapping[str, Variable]) -> None:
             seen[name] = variable.name
 
 
-def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
-    declared = _whole(model)
-    every = list(declared.values())
+def _frozen(every: list[Any]) -> list[Any]:
+    """Return expressions with data that nobody else holds."""
     above = ancestors(every, ())
     for each in _inside_element(above):  # arrays of constants may be the user's, and changed later
         if each.owner is None and isinstance(getattr(each, "data", None), np.ndarray) and hasattr(each.type, "ndim"):
             each.data = each.data.copy()
-    rvs = dict(zip(declared, frozen(every, [each for each in above if each.owner is None]), strict=True))
+    return frozen(every, [each for each in above if each.owner is None])
+
+
+def _read(
+    model: Any, declared: Mapping[str, Any], rvs: Mapping[str, Any], observed: set[str]
+) -> Iterable[tuple[str, Variable]]:
     names, shapes, parameters, dependence = traced(rvs)
+    changed = changed_by_potentials(model)
     for name in names:
         rv, shape = rvs[name], shapes[name]
         order = order_of(model, declared[name]) or ""
@@ -835,13 +984,14 @@ def _read(model: Any, observed: set[str]) -> Iterable[tuple[str, Variable]]:
                 rv=rv,
                 law=_law(rv),
                 shape=shape,
-                names=entry_names(model, name, shape),
+                names=entry_names(model.coords, model.named_vars_to_dims, name, shape),
                 parameters=parameters[name],
                 parents=tuple(sorted({element[0] for each in sets for element in each}, key=names.index)),
                 above=tuple(frozenset(each) for each in sets),
                 is_joint=bool(order) or _is_joint(rv, set(rvs.values())),
                 observed=name in observed,
                 order=order,
+                changed=changed.get(name, ""),
             ),
         )
 
@@ -889,11 +1039,16 @@ def _law(rv: Any) -> str:
     return str(printed[0]) if printed else type(rv.owner.op).__name__.removesuffix("RV")
 
 
-def entry_names(model: Any, name: str, shape: tuple[int, ...]) -> tuple[str, ...]:
+def entry_names(
+    coords: Mapping[str, Sequence[object] | None],
+    dims: Mapping[str, Sequence[str | None]],
+    name: str,
+    shape: tuple[int, ...],
+) -> tuple[str, ...]:
     """Return names such as theta[Choate]: by the coordinates of the dimensions, else by number."""
     if not shape:
         return (name,)
-    axes = axes_of(model.coords, model.named_vars_to_dims.get(name), shape)
+    axes = axes_of(coords, dims.get(name), shape)
     return tuple(f"{name}[{', '.join(place)}]" for place in product(*(labels for _, labels in axes)))
 
 

@@ -114,6 +114,8 @@ class Parameter:
         Why it has no law at all, so that nothing below it can be reckoned with; empty if it has one.
     without_atoms : bool
         Whether it is known to take every value with probability zero; it is where it has a density.
+    varies_with : tuple of str
+        Of a function of parameters those that vary with it where all others are given; empty for a random number.
     """
 
     name: str
@@ -125,11 +127,25 @@ class Parameter:
     alike: str = ""
     refused: str = ""
     without_atoms: bool = False
+    varies_with: tuple[str, ...] = ()
 
     @property
     def is_continuous(self) -> bool:
         """Return whether it is known to take every value with probability zero."""
         return self.states is None and (self.without_atoms or self.log_density is not None)
+
+
+class Functions(Protocol):
+    """Functions of parameters that a model has names for."""
+
+    @property
+    def identity(self) -> str:
+        """A hash of what they are computed by."""
+        ...
+
+    def __call__(self, names: Iterable[object]) -> Mapping[str, Parameter]:
+        """Return those that are named, as parameters below those that they are computed from."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +194,8 @@ class DensityNetwork(NetworkMethods):
         How laws of answers are learned from draws.
     drawn : ParameterDraws, optional
         Draws of a posterior, and how they are read; None for the model with its priors.
+    functions : Functions, optional
+        Of the parameters, which are parameters too once they are protected.
 
     Raises
     ------
@@ -193,6 +211,7 @@ class DensityNetwork(NetworkMethods):
     reading: ImportReport = NOTHING_READ
     sampling: Sampling = field(default_factory=Sampling)
     drawn: ParameterDraws | None = None
+    functions: Functions | None = field(default=None, compare=False, repr=False)
     kept: Cache = field(default_factory=Cache, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -256,6 +275,9 @@ class DensityNetwork(NetworkMethods):
     def identity(self) -> bytes:
         """Return the model's hash and how it is drawn from, for a hash."""
         own = repr(("densities", self.model_hash, self.sampling)).encode()
+        made = sorted((each.name, each.varies_with) for each in self.parameters.values() if each.varies_with)
+        if made and self.functions is not None:
+            own += repr((made, self.functions.identity)).encode()
         return columns_identity(self.reading) + own + (b"" if self.drawn is None else self.drawn.identity())
 
     def simulate(
@@ -296,6 +318,12 @@ class DensityNetwork(NetworkMethods):
         if forward:
             found = self.simulator(forward, draws, seed=seed, given=taken, records=records)
         return {name: found[name] if name in found else known.values[name][rows] for name in wanted}
+
+    def protecting(self, names: Iterable[object]) -> DensityNetwork:
+        """Return the network in which functions of parameters that are named are parameters, below the others."""
+        asked = [name for name in names if name not in self.parameters]
+        made: Mapping[str, Parameter] = {} if self.functions is None or not asked else self.functions(asked)
+        return replace(self, parameters={**self.parameters, **made}) if made else self
 
     def draws_needed(self, name: str, low: float, high: float) -> int:
         """Return how many draws of the posterior, such as there are, it takes to hide that a parameter is in a range.
@@ -339,7 +367,9 @@ class DensityNetwork(NetworkMethods):
         columns : frozenset of str
         """
         above = self.graph.ancestral(drivers(self, columns))
-        return frozenset({protected} | {each for each in above if protected in self.graph.ancestral((each,))})
+        loose = self.parameters[protected].varies_with or (protected,)
+        below = {each for each in above if not self.graph.ancestral((each,)).isdisjoint(loose)}
+        return frozenset({protected, *loose} | below)
 
     def alike(self, protected: str) -> tuple[tuple[str, ...], ...]:
         """Return the other parameters in groups of which every member tells the same about a protected one.
@@ -533,22 +563,16 @@ def refuse_unknown(network: Network, name: object) -> None:
     if not isinstance(name, str):
         return
     stem, entries = name.partition("[")[0], [each for each in network.attributes if each.startswith(f"{name}[")]
-    drawn = network.posterior_draws
-    if network.reading.functions & {name, stem} and drawn is not None and drawn.belief:
-        if not any(each.startswith(f"{stem}[") for each in network.attributes):
-            raise SecretError(
-                "a function of parameters can be protected where the posterior holds draws of it, finite numbers of at "
-                "most 100 entries, and it reads no column",
-                found=f"the Deterministic {stem!r}, of which this belief has none",
-                remedy=f"Pass them with the others in posterior=, or protect one of {listing(network.attributes, 10)}.",
-            )
-    elif network.reading.functions & {name, stem}:
+    if network.reading.functions & {name, stem} and not any(each.startswith(f"{stem}[") for each in network.attributes):
+        axes = network.reading.axes.get(stem, ())
+        entry = f"{stem}[{', '.join(labels[0] for _, labels in axes)}]" if axes else f"{stem}[0]"
+        why = next((node.secret for node in network.reading.nodes if node.name == stem and node.secret), "")
         raise SecretError(
-            "a function of parameters can be protected where there are draws of it, read as a belief",
-            found=f"the Deterministic {name!r} of a model that is read otherwise",
-            remedy='Read the model by from_pymc(model, posterior=idata, reading="belief"), where idata holds draws of '
-            f"{stem!r}; under the priors, by posterior=pymc.sample_prior_predictive(4000, model=model).prior with "
-            f'reading="belief", independent=True. Or protect a parameter: {listing(network.attributes, 6)}.',
+            "a function of parameters can be protected by one of its numbers, in a model that draws columns from what "
+            "it is computed from",
+            found=f"the Deterministic {name!r}" + (f": {why}" if why else ""),
+            remedy=f"Name an entry if it is a vector, as {entry!r}, declare the columns in the model, and leave out "
+            f"fix=. Or protect a parameter: {listing(network.attributes, 6)}.",
         )
     if stem in {node.name.partition("[")[0] for node in network.reading.nodes if node.role == "fixed"}:
         raise SecretError(
@@ -707,6 +731,7 @@ def _some(network: DensityNetwork, models: Sequence[int]) -> DensityNetwork:
 DENSITY_KIND = NetworkKind(
     some=_some,
     forward=attrgetter("forward"),
+    unfixed=DensityNetwork.protecting,
     alike=DensityNetwork.alike,
     influence="bnpriv.kinds.density.influence:density_influence",
     losses="bnpriv.kinds.density.influence:density_losses",

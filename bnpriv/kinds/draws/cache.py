@@ -79,8 +79,10 @@ class DrawCache:
             If nothing is drawn from the network.
         """
         if isinstance(network, DensityNetwork):
-            self.drawers.setdefault(network.model_hash, network.simulator)
-            simulator = _Remembered(network.simulator, network.model_hash, self)
+            functions = network.functions
+            model = network.model_hash if functions is None else f"{network.model_hash} {functions.identity}"
+            self.drawers.setdefault(model, network.simulator)
+            simulator = _Remembered(network.simulator, model, self)
             return cast(ForwardNetwork, replace(network, simulator=simulator))
         if network.forward is None:
             raise NetworkError(

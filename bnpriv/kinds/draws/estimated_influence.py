@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +23,31 @@ from bnpriv.kinds.density.network import DensityNetwork
 from bnpriv.kinds.draws.believed import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.conditions import inside
 from bnpriv.kinds.draws.laws import MOST_LEARNED_MODELS
-from bnpriv.kinds.draws.parameter_draws import ParameterDraws
+from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers
 from bnpriv.text import number_text
 
-USUAL_CHANCE = 0.05
+ESTIMATED_CHANCE = 0.05
 """Delta of estimates where none is given: what is rarer shows in too few of the usual thousands of draws."""
 
-LEVEL = 0.95
+COVERS = 0.95
 """How often the stated interval covers, as measured; each of its ends is wrong half as often as not."""
 
 MOST_SEEN = 6
 """Numbers that may be seen together: of more, the nearest draws are all far away."""
 
-FORWARD_DRAWS, MODEL_DRAWS = 10_000, 4_000
+PRIOR_DRAWS, DRAWS_OF_A_MODEL = 10_000, 4_000
 """Draws where there is no posterior, and for each model."""
 
-MOST_NUMBERS = 2**24
+MOST_ESTIMATED_NUMBERS = 2**24
 """Numbers in the tables that are drawn for an answer."""
 
-FOLDS, BLOCKS = 5, 20
+FOLDS, DEALT_BLOCKS = 5, 20
 """The draws are cut into blocks in the order of their chains; a fifth of them is compared by the others."""
 
 THRESHOLDS = 20
 """Sets that are tried: the best of more would look better than it is."""
 
-STEP, MOST_NATS = 0.01, 12.0
+NATS_STEP, MOST_NATS = 0.01, 12.0
 """The values that an estimate may take; no draws that fit into memory tell larger ones."""
 
 Flags = NDArray[np.bool_]
@@ -68,7 +69,7 @@ class EstimatedInfluence:
     nats : float
         The largest over pairs, directions and models; nan where the draws do not tell it.
     low, high : float
-        The ends of an interval of `LEVEL`, in nats, each nan where the draws set none.
+        The ends of an interval of `COVERS`, in nats, each nan where the draws set none.
     pair : IntervalPair or None
         The pair about which most is told; None where nothing is known.
     draws : float
@@ -99,7 +100,7 @@ def estimated_influence(
     columns: Iterable[str],
     protected: str,
     pairs: Sequence[IntervalPair],
-    delta: float = USUAL_CHANCE,
+    delta: float = ESTIMATED_CHANCE,
     form: NormalForm | None = None,
 ) -> EstimatedInfluence:
     """What columns, or the answer to a query, tell about a protected parameter, estimated from draws.
@@ -196,7 +197,7 @@ def _samples(
 ) -> Iterator[_Sample]:
     """Yield the draws under every model."""
     records = 1 if form is None else form.schema.records
-    most = max(1, MOST_NUMBERS // (records * len(columns)))
+    most = max(1, MOST_ESTIMATED_NUMBERS // (records * len(columns)))
     drawn, names = network.drawn, (protected, *columns)
     believed = drawn if drawn is not None and drawn.reading == "belief" else None
     for model in range(network.models):
@@ -205,10 +206,10 @@ def _samples(
             rows = np.arange(0, believed.draws, -(-believed.draws // most))  # evenly spaced where tables are large
             count = len(rows)
         elif drawn is not None:
-            count, loose = min(MODEL_DRAWS, most), network.between(protected, frozenset(columns))
+            count, loose = min(DRAWS_OF_A_MODEL, most), network.between(protected, frozenset(columns))
             rows = np.full(count, model)
         else:
-            count = min(FORWARD_DRAWS, most)
+            count = min(PRIOR_DRAWS, most)
         values: Mapping[str, FloatArray]
         if believed is not None and form is None and believed.values.keys() >= set(names):
             values = believed.values
@@ -318,16 +319,16 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
     from scipy.stats import rankdata
 
     count = len(seen)
-    ranks = np.stack([rankdata(values) for values in seen.T], axis=1)
+    ranks = rankdata(seen, axis=0)
     places, near = ndtri((ranks - 0.5) / count), max(1, round(2 * math.sqrt(count)))
-    fold = (np.arange(count) * BLOCKS // count) % FOLDS
+    fold = (np.arange(count) * DEALT_BLOCKS // count) % FOLDS
     found = np.zeros(count)
     for each in range(FOLDS):
         own, others = np.flatnonzero(fold == each), np.flatnonzero(fold != each)
         if seen.shape[1] == 1:  # sums over a window, many times as fast as a tree
             order = others[np.argsort(places[others, 0], kind="stable")]
-            ends = [np.searchsorted(places[order, 0], places[own, 0], side=side) for side in ("left", "right")]
-            middle = (ends[0] + ends[1]) // 2
+            left, right = (_before(places[order, 0], places[own, 0], side) for side in ("left", "right"))
+            middle = (left + right) // 2
             # at an end the window is cut off, not moved: otherwise the farthest draws would look alike
             start, stop = np.maximum(middle - near // 2, 0), np.minimum(middle + near - near // 2, len(order))
             sums = [np.concatenate(([0.0], np.cumsum(values[order]))) for values in (weights * first, weights)]
@@ -337,6 +338,11 @@ def cross_scores(seen: FloatArray, first: Flags, weights: FloatArray) -> FloatAr
             told = [values[chosen].sum(axis=1) for values in (weights * first, weights)]
         found[own] = told[0] / np.maximum(told[1], np.finfo(float).tiny)
     return found
+
+
+def _before(ordered: FloatArray, values: FloatArray, side: Literal["left", "right"]) -> RowNumbers:
+    """Return how many of some ordered numbers lie before each value."""
+    return np.asarray(np.searchsorted(ordered, values, side=side), dtype=np.intp)
 
 
 def _one_way(
@@ -354,7 +360,7 @@ def _one_way(
     ends = last[np.unique(np.minimum(wanted, len(last) - 1))]
     p, q = (np.minimum(share[ends], 1.0) for share in shares)
     (p_low, p_high), (q_low, q_high) = binomial_limits(p, size), binomial_limits(q, other)
-    levels = np.arange(0.0, MOST_NATS, STEP)
+    levels = np.arange(0.0, MOST_NATS, NATS_STEP)
     factors = np.exp(levels)[:, np.newaxis]
     smooth = (q * other + 1) / (other + 1)  # one more draw of the other secret in every set
     excess = p - factors * smooth
@@ -381,14 +387,14 @@ def binomial_limits(shares: FloatArray, size: float) -> tuple[FloatArray, FloatA
     """
     from scipy.special import betaincinv
 
-    seen, missed, tail = shares * size, (1 - shares) * size, (1 - LEVEL) / 2
+    seen, missed, tail = shares * size, (1 - shares) * size, (1 - COVERS) / 2
     tiny = np.finfo(float).tiny
     low = np.where(seen > 0, betaincinv(np.maximum(seen, tiny), missed + 1, tail), 0.0)
     high = np.where(missed > 0, betaincinv(seen + 1, np.maximum(missed, tiny), 1 - tail), 1.0)
     return low, high
 
 
-MOST_KEPT = 1_000
+MOST_KEPT_ESTIMATES = 1_000
 """Estimates that are kept with a network, so that the next report need not find them again; each is small."""
 
 
@@ -401,12 +407,12 @@ def reported_influence(
     form: NormalForm | None = None,
 ) -> EstimatedInfluence:
     """The same at a given delta, or at the usual one where it is 0; the network keeps the latest."""
-    asked, chance = frozenset(columns), checks.delta(delta) or USUAL_CHANCE
+    asked, chance = frozenset(columns), checks.delta(delta) or ESTIMATED_CHANCE
     if form is not None:
         return estimated_influence(network, asked, protected, pairs, chance, form)
     return network.kept.latest(
         "estimated influences",
         (asked, protected, tuple(pairs), chance),
-        MOST_KEPT,
+        MOST_KEPT_ESTIMATES,
         lambda: estimated_influence(network, asked, protected, pairs, chance),
     )

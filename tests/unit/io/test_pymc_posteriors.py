@@ -9,7 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.evidence.laws import laws
-from bnpriv.errors import BnprivError, SecretError
+from bnpriv.errors import BnprivError
 from bnpriv.kinds.density.network import DensityNetwork
 from tests.later import optional
 
@@ -105,11 +105,10 @@ def test_models_fix_what_is_neither_protected_nor_between() -> None:
         assert spread == pytest.approx(variance, rel=0.06)
 
 
-def test_a_deterministic_is_protected_in_a_belief_only() -> None:
-    drawn = school_draws()
-    models = bp.from_pymc(schools(centred=False), posterior=drawn)
-    with pytest.raises(SecretError, match=r"Deterministic 'theta\[a\]'.*reading=\"belief\""):
-        framework(models, {"theta[a]": bp.intervals(((0, 3), (5, 8)))})
+def test_a_deterministic_is_protected_as_models_too() -> None:
+    models = bp.from_pymc(schools(centred=False), posterior=school_draws())
+    private = framework(models, {"theta[a]": bp.intervals(((0, 3), (5, 8)))})
+    assert private.network.parameters["theta[a]"].varies_with == ("eta[a]",)
 
 
 def test_plans_pages_and_rehearsals_work_on_both_readings() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.evidence.laws import laws
-from bnpriv.errors import BnprivError, NetworkError, SecretError
+from bnpriv.errors import BnprivError, NetworkError, Refusal, SecretError
 from tests.later import optional
 
 pm = optional("pymc")
@@ -61,13 +61,88 @@ def test_numbers_that_are_none_are_refused() -> None:
     assert "Normal(nan, 1) where a = -" in drawn(root).found
 
 
-def test_potentials_are_refused_with_what_replaces_them() -> None:
+POTENTIALS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "as observed": lambda mu, s, v: pm.logp(pm.Normal.dist(mu, s), np.arange(5.0)).sum(),
+    "by pymc.Censored, of": lambda mu, s, v: 3 * pm.logcdf(pm.Normal.dist(mu, s), -1.0),
+    "by the distribution whose log density": lambda mu, s, v: -(((np.arange(5.0) - mu) / s) ** 2).sum(),
+    "divides by": lambda mu, s, v: -20 * pm.logcdf(pm.Gamma.dist(s, s), 2.0),
+    "pymc.ZeroSumNormal": lambda mu, s, v: pm.logp(pm.Normal.dist(0, 0.005), pm.math.sum(v)),
+    "ZeroSumNormal in place": lambda mu, s, v: -((pm.math.mean(v) / 0.01) ** 2),
+    "a condition": lambda mu, s, v: pm.math.switch(mu < s, 0, -np.inf),
+    "as Deterministics of them": lambda mu, s, v: -2.5 * pm.math.log(pm.math.sum(pm.math.exp(v))),
+    "pymc.Censored or pymc.Truncated if": lambda mu, s, v: -14 * (60 / pm.math.exp(mu)) ** s,
+    "numbers in which it is simple": lambda mu, s, v: mu,
+}
+
+
+@pytest.mark.parametrize("said", POTENTIALS)
+def test_potentials_are_refused_with_what_replaces_them(said: str) -> None:
     with pm.Model() as model:
-        pm.Potential("cut", -(pm.HalfNormal("a") ** 2))
-    with pytest.raises(NetworkError, match="the Potential 'cut'") as error:
+        mu, s, v = pm.Normal("mu"), pm.HalfNormal("s"), pm.Normal("v", 0, 1, shape=3)
+        pm.Potential("factor", POTENTIALS[said](mu, s, v))
+    with pytest.raises(NetworkError, match="the Potential 'factor'") as error:
         bp.from_pymc(model)
-    assert "pymc.Censored" in error.value.remedy
-    assert "pymc.Truncated" in error.value.remedy
+    assert said in error.value.remedy
+    assert "by posterior=" in error.value.remedy
+
+
+def pushed(column: bool = False) -> Any:
+    """Return a model in which two parameters are pushed together, or a parameter and the records."""
+    with pm.Model() as model:
+        a, b = pm.Normal("a", pm.Normal("top"), 1), pm.Normal("b")
+        x = pm.Normal("x", a + b, 1, observed=np.zeros(4))
+        pm.Normal("low", pm.Normal("below", b, 1), 1, observed=np.zeros(4))
+        pm.Potential("push", -2 * ((x[0] if column else a) - b) ** 2)
+    return model
+
+
+def exact_posterior(count: int) -> dict[str, np.ndarray]:
+    """Return independent draws of all three under the priors times the push: they are normal together."""
+    precision = np.array([[2.0, -1, 0], [-1, 5, -4], [0, -4, 5]])  # of top, a and b
+    drawn = np.random.default_rng(1).multivariate_normal(np.zeros(3), np.linalg.inv(precision), count)
+    return dict(zip(("top", "a", "b"), drawn.T, strict=True))
+
+
+def test_draws_of_a_posterior_hold_what_a_potential_says_of_parameters() -> None:
+    values = exact_posterior(40_000)
+    posterior = xarray.Dataset({name: (("chain", "draw"), each[None]) for name, each in values.items()})
+    network = bp.from_pymc(pushed(), posterior=posterior, reading="belief", independent=True)
+    schema = bp.Schema(records=4, columns={"x": bp.Real(-30, 30), "low": bp.Real(-30, 30)})
+    secret = {"a": bp.intervals(((-1, 0), (0, 1)))}
+    framework = bp.DistributionalAttributePrivacy(network, schema, secret, source="made up")
+    random, fresh = np.random.default_rng(2), exact_posterior(40_000)
+    means = {"x": fresh["a"] + fresh["b"] + random.normal(0, 0.5, 40_000)}
+    means["low"] = fresh["b"] + random.normal(0, np.sqrt(1.25), 40_000)  # `below` has no draws, and is below the push
+    for name, answer in means.items():
+        ((pair,),) = (each.pairs for each in laws(framework, bp.mean(name)).constraints())
+        for law, (low, high) in ((pair.first, (-1, 0)), (pair.second, (0, 1))):
+            expected = answer[(fresh["a"] >= low) & (fresh["a"] <= high)]
+            assert law.mean[0] == pytest.approx(expected.mean(), abs=6 * expected.std() / 100)
+
+
+def test_a_potential_of_a_column_and_of_what_is_loose_is_refused() -> None:
+    values = exact_posterior(400)
+    posterior = xarray.Dataset({name: (("chain", "draw"), each[None]) for name, each in values.items()})
+    for given in ({}, {"posterior": posterior, "reading": "belief"}):
+        with pytest.raises(NetworkError, match="the Potential 'push', which depends on the column 'x'"):
+            bp.from_pymc(pushed(column=True), **given)
+    schema = bp.Schema(records=4, columns={"x": bp.Real(-30, 30), "low": bp.Real(-30, 30)})
+    halves = bp.intervals(((-1, 0), (0, 1)))
+
+    def refused(network: Any, name: str, column: str) -> str:
+        private = bp.DistributionalAttributePrivacy(network, schema, {name: halves}, source="made up")
+        found = laws(private, bp.mean(column))
+        return str(found) if isinstance(found, Refusal) else ""
+
+    models = bp.from_pymc(pushed(), posterior=posterior, thin=100)
+    road = {name: models.reading.road(name, "low").treatment for name in ("a", "b", "top", "below")}
+    # as models a and b are known; what is above the push, even far, has another law than the declared one
+    assert road == {"a": "refused", "b": "refused", "top": "refused", "below": "exact"}
+    for name, treatment in road.items():
+        assert ("'push' changes" in refused(models, name, "low")) == (treatment == "refused")
+    without = bp.from_pymc(pushed(), posterior=posterior[["top", "b"]], reading="belief")
+    assert "'push' changes" in refused(without, "b", "x")
+    assert without.reading.road("b", "x").treatment == "refused"
 
 
 # -- intervals with one end in common

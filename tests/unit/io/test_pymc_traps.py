@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.errors import DataError, NetworkError
+from bnpriv.errors import DataError, NetworkError, SecretError
 from tests.later import optional
 
 pm = optional("pymc")
@@ -118,6 +118,10 @@ def test_a_column_is_not_called_like_a_function_with_draws() -> None:
     assert "income" in str(caught.value)
     own = bp.from_pymc(model, columns={"income": "y"}, posterior=posterior[["mu"]], reading="belief")
     assert own.reading.columns == {"income": ("mu",)}
+    # nor can the function be protected beside it: its name is the column's
+    schema = bp.Schema(records=10, columns={"income": bp.Integer(0, 9)})
+    with pytest.raises(SecretError, match="the Deterministic 'income'"):
+        bp.DistributionalAttributePrivacy(own, schema, {"income": bp.intervals(((0, 1), (2, 3)))}, source="made up")
 
 
 # -- the table behind a posterior

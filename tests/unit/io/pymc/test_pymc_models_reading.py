@@ -198,11 +198,13 @@ def test_the_time_of_all_models_together_is_told_once_before_they_are_drawn(monk
     assert "40,000 tables take" in str(only.message)  # 20 models, two secrets, 1,000 tables each
 
 
-def test_a_deterministic_without_draws_is_refused_with_the_reading_that_takes_it() -> None:
-    for given in (posterior(100), None):
-        network = bp.from_pymc(schools(), posterior=given)
-        with pytest.raises(SecretError, match=r"Deterministic 'best'.*reading=\"belief\""):
-            framework(network, {"best": bp.intervals(((0, 3), (5, 8)))}, 8, y=WIDE)
+def test_a_deterministic_is_refused_where_what_it_is_computed_from_is_fixed_or_tells_of_no_column() -> None:
+    with pm.Model() as alone:
+        pm.Deterministic("twice", 2 * pm.Normal("a"))
+    fixed = bp.from_pymc(schools(), posterior=posterior(100), fix=["mu", "tau"])
+    for network, name in ((fixed, "best"), (bp.from_pymc(alone), "twice")):
+        with pytest.raises(SecretError, match=rf"Deterministic '{name}'.*declare the columns.*leave out fix="):
+            framework(network, {name: bp.intervals(((0, 3), (5, 8)))}, 8, y=WIDE)
 
 
 def test_pairs_that_others_outdo_are_those_that_need_no_more_noise() -> None:

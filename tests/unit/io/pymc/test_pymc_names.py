@@ -177,17 +177,9 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a slip": (lambda: of_schools(belief(), {"theta[Choat]": SECRET}), r"Did you mean 'theta\[Choate\]'"),
     "an entry of a number": (lambda: of_schools(belief(), {"mu[0]": SECRET}), r"Did you mean 'mu'"),
     "a vector": (lambda: of_schools(belief(), {"theta": SECRET}), r"Name an entry, for example 'theta\[Choate\]'"),
-    "no draws of it": (
-        lambda: of_schools(belief("theta"), {"theta[0]": SECRET}),
-        r"the Deterministic 'theta', of which this belief has none. Pass them with the others",
-    ),
     "of a column": (
         lambda: of_schools(belief(), {"seen": SECRET}),
-        r"it reads no column; found the Deterministic 'seen'",
-    ),
-    "no belief": (
-        lambda: of_schools(bp.from_pymc(schools()), {"theta[0]": SECRET}),
-        r"of a model that is read otherwise. Read the model by from_pymc.*holds draws of 'theta'",
+        r"found the Deterministic 'seen': it is computed from the column",
     ),
 }
 
