@@ -292,6 +292,8 @@ def keeps(calibration: Calibration, framework: Framework) -> bool:
     delta = guarantee.delta
     try:
         own = calibration.mechanism.calibrate(framework, calibration.query, epsilon=calibration.epsilon, delta=delta)
+        if own.guarantee.kind == "estimate" or own.certificate.confidence is not None:
+            return False  # noise learned from draws shows nothing, or not for sure
         if own.guarantee.epsilon <= guarantee.epsilon and own.guarantee.delta <= delta and _covers(calibration, own):
             return True
         return _by_laws(calibration, framework, guarantee.epsilon, delta)
