@@ -88,6 +88,11 @@ def test_frames_hold_estimates_apart_from_bounds(alone) -> None:
     assert (data["nats"], data["estimate"]["nats"]) == (None, frame["estimate"][0])
 
 
+def test_the_number_alone_is_a_bound_and_no_estimate(alone) -> None:
+    """What `bnpriv report --quiet` prints is read by programs, as what is told at most."""
+    assert alone.document.number == "inf"
+
+
 def test_a_delta_of_the_users_counts(schools) -> None:
     report = bp.influence_report(schools, delta=0.2)
     assert "but for delta 0.2" in report.headline
