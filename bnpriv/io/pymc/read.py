@@ -316,6 +316,9 @@ def _check_potentials(model: Any, structure: Structure, columns: Columns, *, dra
     if not changed:
         return
     queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
+    known = structure.variables
+    for name in queried & structure.functions:  # what a column is computed from is drawn anew with it
+        queried.update(above for above in known[name].parents if known[above].observed)
     column = next((name for name in changed if name in queried and structure.is_column(name)), "")
     if column or not drawn:
         refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
