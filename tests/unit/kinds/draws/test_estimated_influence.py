@@ -245,7 +245,9 @@ def test_as_many_draws_as_are_needed_are_enough() -> None:
     random = np.random.default_rng(7)
     for each, enough in ((LEAST_EFFECTIVE, True), (LEAST_EFFECTIVE - 1, False)):
         theta = random.permutation(np.concatenate([random.uniform(0.1, 0.9, 900), random.uniform(-0.9, -0.1, each)]))
-        found = estimated_influence(network_of({"theta": theta, "seen": random.normal(theta)}), ["seen"], "theta", [PAIR])
+        found = estimated_influence(
+            network_of({"theta": theta, "seen": random.normal(theta)}), ["seen"], "theta", [PAIR]
+        )
         assert found.draws == pytest.approx(each)
         assert (found.unknown is None) == enough
 
