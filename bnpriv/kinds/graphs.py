@@ -330,7 +330,7 @@ def model_class(networks: Sequence[DiscreteNetwork], *, labels: Sequence[str] = 
         (part for network in networks for part in network.parts), lambda part: frozenset(part.graph.edges)
     )
     parts = [_of_one_graph(first, list(alike), reading) for _, alike in several]
-    return parts[0] if len(parts) == 1 else of_graphs(parts)
+    return parts[0] if len(parts) == 1 else cast(DiscreteNetwork, of_graphs(parts))
 
 
 def _of_one_graph(

@@ -387,13 +387,14 @@ def log_ratios(above: FloatArray, below: FloatArray) -> FloatArray:
         return np.where(np.isneginf(above), -np.inf, above - below)
 
 
-Side = tuple[frozenset[State], bool]
-"""One secret of a pair, and whether both secrets of it are single states."""
+def numbered(
+    pairs: Sequence[SecretPair],
+) -> tuple[tuple[tuple[frozenset[State], bool], ...], NDArray[np.intp], NDArray[np.intp]]:
+    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second.
 
-
-def numbered(pairs: Sequence[SecretPair]) -> tuple[tuple[Side, ...], NDArray[np.intp], NDArray[np.intp]]:
-    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second."""
-    number: dict[Side, int] = {}
+    With every secret, whether both of its pair are single states.
+    """
+    number: dict[tuple[frozenset[State], bool], int] = {}
     sides = ((side, pair.is_point) for pair in pairs for side in (pair.first, pair.second))
     places = [number.setdefault(side, len(number)) for side in sides]
     both = np.array(places, dtype=np.intp).reshape(-1, 2)
