@@ -402,7 +402,7 @@ def _discrete(
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         reading=_with_secrets(reading, unfixed),
         forward=forward,
         unfixed=unfixed,
@@ -423,7 +423,8 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
+    drawn = posterior_of(roles, asked.posterior, independent=asked.independent)
+    unfixed = _unfixed(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=drawn, reading=_with_secrets(reading, unfixed), unfixed=unfixed)
 
 
@@ -488,7 +489,7 @@ def _linear(
     unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return gaussian_network(roles).read_as(
         _with_secrets(reading, unfixed),
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         forward=forward,
         unfixed=unfixed,
         normal_columns=normal,
