@@ -93,9 +93,7 @@ def test_the_page_on_private_tables_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 def test_the_pages_on_other_libraries_and_many_models_run() -> None:
     assert "can be released" in run("importing.md")["plan"].text
-    check = run("many-models.md")["check"]
-    assert [(edge.ends, edge.lacking) for edge in check.edges] == [(("work", "smokes"), (1,))]
-    assert check.incomplete == (1,)
+    assert len(run("many-models.md")["experts"].parts) == 2
 
 
 @pytest.mark.parametrize(("name", "wide"), [("first.svg", True), ("first-narrow.svg", False)])

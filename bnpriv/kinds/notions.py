@@ -29,7 +29,7 @@ PARAMETER_NOTION = PrivacyNotion(
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_parameters",
     laws="bnpriv.core.evidence.laws:laws_of_parameters",
-    impossibility="bnpriv.core.evidence.possible:impossible_in_structure",
+    impossibility="bnpriv.core.evidence.structural:impossible_in_structure",
     sampler="bnpriv.lab.sampling.game:ParameterSampler",
 )
 """Of `DistributionalAttributePrivacy`."""
@@ -39,7 +39,7 @@ VALUE_NOTION = PrivacyNotion(
     secret_text="secrets that are values of single records",
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_values",
-    impossibility="bnpriv.core.evidence.possible:impossible_values",
+    impossibility="bnpriv.core.evidence.structural:impossible_values",
     sampler="bnpriv.lab.sampling.game:ValueSampler",
 )
 """Of `ValuePrivacy`."""
@@ -63,7 +63,7 @@ DATASET_NOTION = PrivacyNotion(
     hidden="bnpriv.tables.private_table.rule:hidden_property",
     together="bnpriv.kinds.swapped_records:swapped_records",
     subject="bnpriv.kinds.report_target:property_subject",
-    impossibility="bnpriv.core.evidence.possible:impossible_properties",
+    impossibility="bnpriv.core.evidence.dataset:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import State
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import DataError, ParameterError
 from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document, Paragraph, Table

@@ -360,7 +360,7 @@ def _share(points: Sequence[Point], share: str) -> Html:
     """Return how many models have an edge, over all else; which way it points is told when it is pointed at."""
     middle = len(points) // 2
     at = ((points[middle - 1][0] + points[middle][0]) / 2, (points[middle - 1][1] + points[middle][1]) / 2 + 4)
-    return svg.text(at, _short(share), "note share", share)
+    return svg.text(at, _short(share), "share", share)
 
 
 def _short(share: str) -> str:

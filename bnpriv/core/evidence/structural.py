@@ -214,6 +214,46 @@ def no_influences(secrets: str) -> Refusal:
     )
 
 
+def impossibility(framework: object) -> Refusal | None:
+    """Why the secrets of a protected attribute are impossible in every model, or None if some are possible.
+
+    Parameters
+    ----------
+    framework : Framework
+
+    Returns
+    -------
+    Refusal or None
+        Of the first attribute all of whose pairs hold a secret of probability zero, under every model.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> impossibility(bp.example("student")) is None
+    True
+    """
+    return notion_of(framework).impossibility(framework)
+
+
+def impossible_in_structure(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Refusal | None:
+    """Why all pairs of secrets of an attribute are impossible, by the structural evidence."""
+    return structural_evidence(framework).impossible()
+
+
+def impossible_values(framework: ValuePrivacy) -> Refusal | None:
+    """Why all pairs of values are impossible; of a chain, whether no step has two possible values."""
+    chain = framework.chain
+    if chain is None:
+        return structural_evidence(framework).impossible()
+    if any(chain.varies(model) for model in range(chain.models)):
+        return None
+    return Refusal(
+        required="two values must be possible at some step of the chain",
+        found="one at every step",
+        remedy="Correct the transition matrix or the start.",
+    )
+
+
 def possible_influences(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences | Refusal:
     """The structural evidence of a framework whose secrets are possible.
 

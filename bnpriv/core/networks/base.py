@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
@@ -144,14 +144,7 @@ class ImportReport:
             Of the column: treatment "exact"; "draws", so that the guarantee is an estimate, or certified where a
             confidence is asked for; or "refused", with why, so that only noise that hides the column whole is left.
         """
-        held = {name: each for each in self.nodes for name in each.columns}
-        node = held[member("a column of the model", column, held, error=NetworkError)]
-        known = {each.name.partition("[")[0]: each for each in self.nodes}
-        own = known[member("a secret of the model", secret.partition("[")[0], known, error=NetworkError)]
-        if node.treatment == "refused" or own.secret:
-            return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
-        exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
-        return node if exact else replace(node, treatment="draws")
+        return service("network.road")(self, secret, column)
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:

@@ -38,7 +38,7 @@ MOST_SEEN = 6
 PRIOR_DRAWS, DRAWS_OF_A_MODEL = 10_000, 4_000
 """Draws where there is no posterior, and for each model."""
 
-MOST_DRAWN_NUMBERS = 2**24
+MOST_ESTIMATED_NUMBERS = 2**24
 """Numbers in the tables that are drawn for an answer."""
 
 FOLDS, DEALT_BLOCKS = 5, 20
@@ -197,7 +197,7 @@ def _samples(
 ) -> Iterator[_Sample]:
     """Yield the draws under every model."""
     records = 1 if form is None else form.schema.records
-    most = max(1, MOST_DRAWN_NUMBERS // (records * len(columns)))
+    most = max(1, MOST_ESTIMATED_NUMBERS // (records * len(columns)))
     drawn, names = network.drawn, (protected, *columns)
     believed = drawn if drawn is not None and drawn.reading == "belief" else None
     for model in range(network.models):

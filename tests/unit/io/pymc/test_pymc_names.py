@@ -193,7 +193,7 @@ def test_a_reading_can_be_printed_and_a_road_asks_for_known_names() -> None:
     assert str(reading).count("\n") == len(reading.nodes) - 1
     column = next(iter(reading.columns))
     with pytest.raises(
-        NetworkError, match="a secret of the model must be one of .* found 'thta'. Did you mean 'theta'"
+        NetworkError, match=r"a secret of the model must be one of .* found 'thta'. Did you mean 'theta'"
     ):
         reading.road("thta[Choate]", column)
 
@@ -216,3 +216,14 @@ def test_a_function_of_a_table_is_asked_as_it_is_whatever_it_is_called() -> None
     asked = bp.custom(len, columns=["obs[1]"], sensitivity=1.0, name="mean(`obs[1]`)")
     with pytest.raises(SchemaError, match=r"found obs\[1\]"):
         bp.plan(scores(), asked, 1.0)
+
+
+@pytest.mark.parametrize("name", ["theta[0]", "theta[school=a]", "theta['b']", "theta[a]"])
+@pytest.mark.parametrize("kind", ["variable", "Deterministic"])
+def test_no_variable_has_a_name_that_stands_for_an_entry_of_another(name: str, kind: str) -> None:
+    with pm.Model(coords={"school": ["a", "b"]}) as model:
+        theta = pm.Normal("theta", 0, 1, dims="school")
+        own = pm.Normal(name, 50, 1) if kind == "variable" else pm.Deterministic(name, theta[0] + theta[1])
+        pm.Normal("obs", theta[0] + own, 1, observed=np.zeros(3))
+    with pytest.raises(NetworkError, match="names must tell all entries of variables apart"):
+        bp.from_pymc(model)
