@@ -461,7 +461,9 @@ def _with_draws(
     reading = _reading(roles, driven, "draws", why, drawn=frozenset(known), tables=every_table)
     if asked.reading == "belief":  # whose parameters depend on each other as the data made them
         graph = own_graph(model)
-        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
+        without = [name for name in structure.variables if name in roles.names - known.keys()]
+        notes = (f"No draws of {listing(without)}: what the model says of it stands.",) if without else ()
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn), notes=notes)
     return _told_refusals(density_network(roles, reading, drawn).with_sampling(draws=tables))
 
 

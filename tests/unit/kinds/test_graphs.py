@@ -448,9 +448,34 @@ def test_a_check_says_which_edge_divides_the_models() -> None:
     assert edge.p_value == pytest.approx(expected.pvalue)
     # the first two say the same of every record, with arrows turned
     assert found.surviving == (0, 1)
-    assert "y - z, in 2 of 3 models: the data show it" in found.text
+    assert "y - z, in 2 of 3 models (not in model 2): the data show it" in found.text
+    assert (edge.lacking, found.incomplete) == ((2,), (2,))
+    assert "lacks an edge" not in found.text  # two models that stand have it
+    nothing = bp.check_model(theta, drawn.assign(z="unknown")).edges
+    assert [each.ends for each in nothing] == []  # no row says anything of the edge
     apart = bp.check_model(theta, bp.simulate(values_of_x(theta), 3000, model=2)).edges[0]
     assert apart.adjusted > 0.01
+
+
+def test_models_of_which_each_lacks_an_edge_are_not_passed_on_to_a_plan() -> None:
+    states = {name: ["no", "yes"] for name in "xyz"}
+    given = [[0.9, 0.2], [0.1, 0.8]]
+    first, second = (
+        bp.DiscreteNetwork.from_tables(
+            {name: given if name in parents else [0.5, 0.5] for name in "xyz"},
+            states=states,
+            parents=parents,
+            level="records",
+        )
+        for parents in ({"y": ["x"]}, {"z": ["x"]})
+    )
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 2, 4000)
+    y, z = ((rng.random(4000) < np.where(x == 1, 0.8, 0.1)) for _ in range(2))
+    seen = pd.DataFrame({"x": x == 1, "y": y, "z": z}).replace({False: "no", True: "yes"})
+    found = bp.check_model(bp.model_class([first, second]), seen)
+    assert found.incomplete == (0, 1)
+    assert "bp.plan" not in str(found)
 
 
 def test_a_test_given_other_columns_adds_over_their_states() -> None:
@@ -467,7 +492,7 @@ def test_drawings_say_how_many_models_have_an_edge() -> None:
     theta = two_experts()
     assert edge_shares(theta) == {("x", "y"): "3 of 3, 1 turned", ("y", "z"): "2 of 3, 1 turned"}
     page = bp.influence_report(theta, protect={"x": None}).to_html()
-    assert "2 of 3, 1 turned" in page
+    assert "2/3<title>2 of 3, 1 turned</title>" in page
     assert "edge some" in page
     assert edge_shares(theta.parts[0]) == {("x", "y"): "", ("y", "z"): ""}
 

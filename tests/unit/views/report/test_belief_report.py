@@ -35,7 +35,7 @@ def few() -> bp.types.InfluenceReport:
 def test_the_most_telling_column_is_estimated_with_its_interval(alone) -> None:
     row = alone.attributes[0]
     assert alone.headline.startswith(
-        "Of all columns mu tells most about theta, school = s1: it moves the odds by about"
+        "Of all parameters mu tells most about theta, school = s1: it moves the odds by about"
     )
     assert "but for delta 0.05 (estimate from draws)" in alone.headline
     best = row.estimated[frozenset({"mu"})]
