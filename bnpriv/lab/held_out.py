@@ -299,6 +299,8 @@ def keeps(calibration: Calibration, framework: Framework) -> bool:
         if _by_scale(calibration, framework):
             return True
         own = calibration.mechanism.calibrate(framework, calibration.query, epsilon=calibration.epsilon, delta=delta)
+        if own.guarantee.kind == "estimate" or own.certificate.confidence is not None:
+            return False  # noise learned from draws shows nothing, or not for sure
         if own.guarantee.epsilon <= guarantee.epsilon and own.guarantee.delta <= delta and _covers(calibration, own):
             return True
         return _by_laws(calibration, framework)

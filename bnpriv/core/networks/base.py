@@ -118,6 +118,9 @@ class ImportReport:
     own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     inner: frozenset[str] = frozenset()
 
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.nodes), *self.notes]) or "Read as it is."
+
     def own_name(self, name: Any) -> Any:
         """The name that an entry of a vector has in its network; of anything else the name as it is.
 
@@ -164,9 +167,8 @@ def drivers(network: Network, columns: Iterable[str]) -> frozenset[str]:
     >>> sorted(drivers(network, {"height", "income", "weather"}))
     ['deviation', 'income', 'mean']
     """
-    driving = network.reading.columns
-    found = frozenset(name for column in modelled(network, columns) for name in driving.get(column, (column,)))
-    return found.intersection(network.attributes)
+    found = {name for column in modelled(network, columns) for name in network.reading.columns.get(column, (column,))}
+    return frozenset(found).intersection(network.attributes)
 
 
 def driven_by(network: Network, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
@@ -184,9 +186,8 @@ LEVEL_ASSUMED = ImportReport(level_assumed=True)
 def own_names(network: object, names: Any) -> Any:
     """A name, or several, as a network has them (`ImportReport.own_name`); anything else is given back as it is."""
     reading: ImportReport = getattr(network, "reading", NOTHING_READ)
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        return reading.own_name(names)
-    return [reading.own_name(name) for name in cast("Iterable[Any]", names)]
+    one = isinstance(names, str) or not isinstance(names, Iterable)
+    return reading.own_name(names) if one else [reading.own_name(name) for name in cast("Iterable[Any]", names)]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -338,8 +339,8 @@ class Posterior:
         if self.belief:
             how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
-                "model of all that has none, of which the public data must tell through what has; somebody who knows "
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the model for "
+                "whatever has no draws, of which the public data must tell through the rest alone; somebody who knows "
                 "one of the other parameters holds another distribution."
             )
         if self.graphs is not None:

@@ -420,7 +420,8 @@ def road(reading: ImportReport, secret: str, column: str) -> NodeReading:
     """Return how a plan can find noise for sums of a column; see `ImportReport.road`."""
     held = {name: each for each in reading.nodes for name in each.columns}
     node = held[member("a column of the model", column, held, error=NetworkError)]
-    own = next(each for each in reading.nodes if each.name.partition("[")[0] == secret.partition("[")[0])
+    known = {each.name.partition("[")[0]: each for each in reading.nodes}
+    own = known[member("a secret of the model", secret.partition("[")[0], known, error=NetworkError)]
     if node.treatment == "refused" or own.secret:
         return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
     exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
