@@ -22,7 +22,6 @@ from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.influence.base import Influence, asked_columns, influence_of, worst_place
 from bnpriv.core.influence.finite import (
-    AtLeast,
     budgeted_influence,
     explain_tables,
     finite_influence,
@@ -32,19 +31,18 @@ from bnpriv.core.influence.finite import (
 )
 from bnpriv.core.influence.losses import Losses
 from bnpriv.core.influence.ratios import joint_law
-from bnpriv.core.influence.tree_choice import TreeChoice, tree_choice
+from bnpriv.core.influence.tree_choice import tree_choice
 from bnpriv.core.networks.base import NOTHING_READ, ImportReport, Level, Posterior
 from bnpriv.core.networks.discrete import DeclaredNumbers, DiscreteNetwork, FiniteMethods, require_discrete
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS, LogTable
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import Declared, SecretPair, pairs_of
-from bnpriv.errors import NetworkError, Refusal, SizeError
+from bnpriv.errors import NetworkError, SizeError
 from bnpriv.kind import NetworkKind
 from bnpriv.kinds.density.influence import two_conditionals
 from bnpriv.kinds.finite import FINITE_KIND
 from bnpriv.kinds.junction.rows import InfluenceRows, finite_rows
-from bnpriv.kinds.sensitivity import InfluenceGradient, tables_gradient, without_edge
-from bnpriv.render.figures import TwoCurves
+from bnpriv.kinds.sensitivity import tables_gradient, without_edge
 
 # --------------------------------------------------------------------------------------------------
 # One graph in which every model factorizes, and the tables of all models along it.
@@ -520,26 +518,23 @@ def _rows(network: GraphsNetwork, chosen: Mapping[str, Declared | None], workers
     return InfluenceRows(protected=found[0].protected, values=values, refused=refused, dropped=dropped)
 
 
-def _lower_bound(
-    network: GraphsNetwork, protected: str, pair: SecretPair, model: int, columns: Iterable[str]
-) -> AtLeast:
-    part, model = network.of_model(model)
-    return lower_bound(part, protected, pair, model, columns)
+def _in_worst(way: Callable[..., Any]) -> Callable[..., Any]:
+    """What is asked of an influence, asked of that in the member that attains it."""
+
+    def asked(influence: Influence, *others: Any) -> Any:
+        return way(_worst(influence), *others)
+
+    return asked
 
 
-def _tree_choice(
-    network: GraphsNetwork, protected: str, pair: Any, model: int, costs: Mapping[str, float], most: float
-) -> TreeChoice | None:
-    part, model = network.of_model(model)
-    return tree_choice(part, protected, pair, model, costs, most)
+def _in_its_graph(way: Callable[..., Any]) -> Callable[..., Any]:
+    """What is asked of one model, asked of the member that holds it."""
 
+    def asked(network: GraphsNetwork, protected: str, pair: SecretPair, model: int, *others: Any) -> Any:
+        part, model = network.of_model(model)
+        return way(part, protected, pair, model, *others)
 
-def _gradient(influence: Influence) -> InfluenceGradient | Refusal:
-    return tables_gradient(_worst(influence))
-
-
-def _conditionals(influence: Influence, column: str) -> TwoCurves:
-    return two_conditionals(_worst(influence), column)
+    return asked
 
 
 def _edge_removal(network: GraphsNetwork) -> Callable[[str, str], DiscreteNetwork]:
@@ -576,13 +571,13 @@ GRAPHS_KIND = NetworkKind(
         "influence": _influence,
         "losses": _losses,
         "explain": _explain,
-        "conditional": _conditionals,
+        "conditional": _in_worst(two_conditionals),
         "work": _work,
         "budgeted": _budgeted,
         "rows": _rows,
-        "lower_bound": _lower_bound,
-        "tree_choice": _tree_choice,
-        "gradient": _gradient,
+        "lower_bound": _in_its_graph(lower_bound),
+        "tree_choice": _in_its_graph(tree_choice),
+        "gradient": _in_worst(tables_gradient),
         "edge_removal": _edge_removal,
         "edges": _edges,
         "some": NetworkKind().some,
