@@ -220,7 +220,7 @@ class NetworkKind(Overrides):
         raise NetworkError(
             "models must be draws that can be taken one by one",
             found=network.kind_text,
-            remedy="Learn a network by bnpriv.learn, or read one by from_pymc with a posterior.",
+            remedy="Learn a network by DiscreteNetwork.posterior, or read one by from_pymc with a posterior.",
         )
 
     # secrets

@@ -92,6 +92,12 @@ def _plain(array: Any, name: str, leading: set[int]) -> Any:
             remedy=POSTERIOR_REMEDY,
         )
     values = np.asarray(array)[None] if leading == {1} else np.asarray(array)
+    if values.shape[0] > values.shape[1]:
+        raise NetworkError(
+            "arrays of draws must have chains first, then draws",
+            found=f"{values.shape[0]:,} chains of {values.shape[1]:,} draws for {name!r}",
+            remedy="Exchange the first two axes, or give them their names as xarray does.",
+        )
     return _array(values, ("chain", "draw", *(f"{name}_dim_{k}" for k in range(values.ndim - 2))), {})
 
 
@@ -126,6 +132,9 @@ def _by_chain(array: Any, name: str, *, independent: bool) -> Any:
         return _array(values, ("chain", "draw", *rest), kept)
     if "draw" in array.dims and "chain" not in array.dims:
         array = array.expand_dims("chain")
+    steps = array.indexes.get("draw")
+    if steps is not None and steps.is_unique and not steps.is_monotonic_increasing:
+        array = array.sortby("draw")  # how draws depend on each other is told by their order
     return array.transpose("chain", "draw", ...) if {"chain", "draw"} <= {*array.dims} else array
 
 
@@ -368,14 +377,14 @@ def _check_labels(array: Any, name: str, structure: Structure) -> None:
         )
 
 
-def posterior_of(roles: Roles, posterior: TakenDraws) -> Posterior | None:
+def posterior_of(roles: Roles, posterior: TakenDraws, *, independent: bool) -> Posterior | None:
     """Return what is known of draws, or None if there are none."""
     if not roles.fixed:
         return None
     return Posterior(
         source=_source(posterior, roles.fixed),
         draws=roles.models,
-        independent=False,
+        independent=independent,
         table=_table(roles, posterior.observed_data),
     )
 

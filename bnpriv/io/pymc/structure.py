@@ -16,7 +16,7 @@ import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import type_text
-from bnpriv.core.networks.base import Axes
+from bnpriv.core.networks.base import Axes, ImportReport
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import (
     compiled,
@@ -851,13 +851,20 @@ def structure_of(model: Any) -> Structure:
     _check_names(variables)
     coords = {name: tuple(values) for name, values in model.coords.items() if values is not None}
     functions = frozenset(str(each.name) for each in model.deterministics)
-    return Structure(
+    found = Structure(
         variables=variables,
         coords=coords,
         dims=dict(model.named_vars_to_dims),
         functions=functions,
         expressions={name: nodes[name] for name in made},
     )
+    reading = ImportReport(axes=found.axes)
+    for name in (*variables, *functions):
+        if "[" in name and (stem := name.partition("[")[0]) in found.axes:
+            labels = (each for _, each in found.axes[stem])
+            if reading.own_name(name) in (f"{stem}[{', '.join(place)}]" for place in product(*labels)):
+                raise _alike(name, stem, name)
+    return found
 
 
 def _computed(model: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -949,12 +956,16 @@ def _check_names(variables: Mapping[str, Variable]) -> None:
     for variable in variables.values():
         for name in variable.names:
             if name in seen:
-                raise NetworkError(
-                    "names must tell all entries of variables apart",
-                    found=f"{name!r} in {seen[name]!r} and {variable.name!r}",
-                    remedy="Rename one of them.",
-                )
+                raise _alike(name, seen[name], variable.name)
             seen[name] = variable.name
+
+
+def _alike(name: str, one: str, other: str) -> NetworkError:
+    return NetworkError(
+        "names must tell all entries of variables apart",
+        found=f"{name!r} in {one!r} and {other!r}",
+        remedy="Rename one of them.",
+    )
 
 
 def _frozen(every: list[Any]) -> list[Any]:

@@ -70,6 +70,8 @@ FORMS: dict[str, Callable[[], Any]] = {
     "stacked, in another order": lambda: dataset().stack(sample=("draw", "chain")),
     "stacked, without an index": lambda: dataset().stack(sample=("chain", "draw")).reset_index("sample"),
     "dimensions in another order": lambda: dataset().transpose("school", "draw", "chain"),
+    "draws in another order": lambda: dataset().isel(draw=np.random.default_rng(1).permutation(STEPS)),
+    "draws turned round": lambda: dataset().isel(draw=slice(None, None, -1)),
     "arrays": arrays,
     "DataArrays": lambda: {name: dataset()[name] for name in arrays()},
 }
@@ -143,6 +145,16 @@ def test_a_variable_may_be_called_prior() -> None:
         pm.Normal("obs", prior, 2.0, observed=np.zeros(3))
     network = bp.from_pymc(model, posterior=dataset()[["mu"]].rename(mu="prior"), reading="belief")
     assert network.drawn.draws == CHAINS * STEPS
+
+
+def test_draws_before_chains_are_no_short_chains() -> None:
+    with pytest.raises(NetworkError, match=r"chains first.*200 chains of 2 draws"):
+        believed({name: np.swapaxes(values, 0, 1) for name, values in arrays().items()})
+
+
+def test_a_draw_that_comes_twice_keeps_its_place() -> None:
+    twice = xarray.concat([dataset(), dataset()], "draw")
+    np.testing.assert_array_equal(believed(twice).drawn.values["mu"][:STEPS], arrays()["mu"][0])
 
 
 WRONG: dict[str, Callable[[], Any]] = {
