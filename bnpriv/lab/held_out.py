@@ -279,6 +279,19 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             remedy="Divide the network by bnpriv.networks.halves before the framework is made.",
         )
     _require_draws(fitted)
+    origins = [drawn and replace(drawn, draws=1) for drawn in (fitted.posterior_draws, network.posterior_draws)]
+    if origins[0] != origins[1]:
+        raise RefusedError(
+            "held-out draws must be of the posterior that the noise was fitted to",
+            found="draws with another source",
+            remedy="Divide one network by bnpriv.networks.halves.",
+        )
+    if len({drawn.source for drawn in (fitted.posterior_draws, network.posterior_draws) if drawn is not None}) > 1:
+        raise RefusedError(
+            "held-out draws must be of the posterior that the noise was fitted to",
+            found="draws of another source",
+            remedy="Divide one network by bnpriv.networks.halves.",
+        )
     seen = {_some(fitted, [k]).identity() for k in range(fitted.models)}
     alone = [_some(network, [k]) for k in range(network.models)]
     common = sum(each.identity() in seen for each in alone)

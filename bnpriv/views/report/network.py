@@ -154,6 +154,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
     if report.query is not None:
         notes = dict.fromkeys(report.query.columns, "queried")
+    notes |= dict.fromkeys(report.network.reading.latent, "latent")
     drawing = Drawing(
         nodes=nodes,
         edges=edges,

@@ -133,6 +133,11 @@ def test_draws_that_say_nothing_are_refused() -> None:
         halves(drawn(shares, independent=False))
     with pytest.raises(bp.errors.RefusedError, match="declared"):
         halves(replace(drawn(shares), posterior_draws=None))
+    fitted, rest = halves(drawn(shares))
+    other = replace(rest, posterior_draws=Posterior(source="another survey", draws=rest.models))
+    calibration = bp.ColumnMechanism().calibrate(framework(fitted), QUERY, epsilon=1.0)
+    with pytest.raises(bp.errors.RefusedError, match="another source"):
+        calibration.held_out(other)
     with pytest.raises(bp.errors.ParameterError):
         found.held_out(rest, confidence=1.0)
     with pytest.raises(bp.errors.ParameterError):

@@ -67,6 +67,8 @@ GRID = ImportReport(
         "b": (("place", ("1, 2", "3")),),
         "c": (("half", ("0.5", "1.5")),),
         "d": (("state", ("a=b", "b")),),
+        "f": (("x", ("a", "b")), ("y", ("a", "b"))),
+        "g": (("state", ("b", "state=b")),),
     }
 )
 
@@ -83,6 +85,10 @@ GRID = ImportReport(
         "d[a=b]": "d[a=b]",
         "d[state=a=b]": "d[a=b]",
         "d[1]": "d[b]",
+        "f[y=a, x=b]": "f[b, a]",
+        "f[x=a, b]": "f[a, b]",
+        "g[state=b]": "g[state=b]",
+        "g[state=state=b]": "g[state=b]",
     }.items(),
 )
 def test_an_entry_is_found_by_label_dimension_or_place(said: str, meant: str) -> None:
@@ -104,6 +110,8 @@ def test_an_entry_is_found_by_label_dimension_or_place(said: str, meant: str) ->
         "a",
         "a[2019, x",
         "e[0]",
+        "f[y=a, b]",
+        "f[x=a, x=b]",
         5,
     ],
 )
