@@ -231,13 +231,13 @@ def importance_points(
     return known[key]
 
 
-RARE = 0.02
+RARE_SHARE = 0.02
 """Secrets that come up less often under a draw of a posterior are weighed by a density where there is one."""
 
-CELLS, POINTS = 500, 8
+CUT_CELLS, POINTS = 500, 8
 """A cell of a secret is cut as long as it holds more than one of so many parts of the probability; points in each."""
 
-MOST_CUTS = 60
+MOST_CUT_CELLS = 60
 """Times that cells are cut: each to a quarter, so that a double tells no more apart."""
 
 WIDE_GRID = np.sinh(np.linspace(-25, 25, 2001))
@@ -308,13 +308,13 @@ def dense_points(
     >>> bool(abs(np.average(points - 300, weights=weights) * 300 - 1) < 0.01)
     True
     """
-    for _ in range(MOST_CUTS):
+    for _ in range(MOST_CUT_CELLS):
         logs, widths = density(edges), np.diff(edges)
         if not np.all(logs < math.inf) or not np.any(logs > -math.inf):
             return None
         cells = np.maximum(logs[1:], logs[:-1]) + np.log(widths)
         shares = np.exp(cells - cells.max())
-        large = (shares * CELLS > shares.sum()) & (widths > 8 * np.spacing(np.abs(edges[1:]) + np.abs(edges[:-1])))
+        large = (shares * CUT_CELLS > shares.sum()) & (widths > 8 * np.spacing(np.abs(edges[1:]) + np.abs(edges[:-1])))
         if not large.any():
             break
         cuts = [edges[:-1][large] + share * widths[large] for share in (0.25, 0.5, 0.75)]
@@ -496,7 +496,7 @@ class AnswerSampler:
         self._check_work(1.0, self._width(None))
         wanted, path = self.sampling.draws, (*words(condition.name), *words(repr(side)))
         share = self._met(condition, [side])[side] / TRIED
-        if share < RARE and (alone := self._alone(condition)) is not None:
+        if share < RARE_SHARE and (alone := self._alone(condition)) is not None:
             points = self._points(condition, side, alone)
             if points is not None:
                 chosen = weighted_rows(np.arange(len(points[0])), points[1], wanted, self._random((*path, ROW_ORDER)))
