@@ -439,6 +439,9 @@ def test_a_factor_is_on_the_tables_of_each_graph() -> None:
         for part in theta.parts
     ]
     assert calibration.misspecified(1.05).epsilon == pytest.approx(max(alone), rel=0.05)
+    turned = replace(framework, network=bp.model_class([theta.parts[k] for k in (2, 0, 1)]))
+    again = bp.MarkovQuiltMechanism().calibrate(turned, query, epsilon=0.6)
+    assert again.misspecified(1.05).epsilon == pytest.approx(calibration.misspecified(1.05).epsilon)
 
 
 def test_a_check_says_which_edge_divides_the_models() -> None:
@@ -495,6 +498,7 @@ def test_graphs_of_resamples() -> None:
     assert all(models % 2 == 0 for models in kind_of(network).edges(network).values())  # two models a resample
     same = learned(columns, values, public="a survey", draws=12, graphs=6)
     assert same.identity() == network.identity()
+    assert learned(columns, values, public="a survey", draws=10, graphs=3).models == 10
     for graphs, edges in ((13, None), (2, "smokes -> ill")):
         with pytest.raises(bp.errors.ParameterError):
             learned(columns, values, public="a survey", draws=12, graphs=graphs, edges=edges)
