@@ -115,7 +115,8 @@ class NetworkKind(Overrides):
 
     def edges(self, network: Any) -> Mapping[tuple[str, str], int]:
         """The edges of the models, each with the number of models that have it."""
-        return dict.fromkeys(network.graph.edges, network.models)
+        models: int = network.models
+        return dict.fromkeys(network.graph.edges, models)
 
     def graph_of(self, network: Any, model: int) -> Any:
         """The graph of one model."""
@@ -219,7 +220,7 @@ class NetworkKind(Overrides):
         raise NetworkError(
             "models must be draws that can be taken one by one",
             found=network.kind_text,
-            remedy="Learn a network by bnpriv.learn, or read one by from_pymc with a posterior.",
+            remedy="Learn a network by DiscreteNetwork.posterior, or read one by from_pymc with a posterior.",
         )
 
     # secrets

@@ -146,6 +146,19 @@ def discrete() -> Kind:
     return of_parameters(bp.DiscreteNetwork.from_tables(tables, **LOW_HIGH))
 
 
+def graphs() -> Kind:
+    """Two experts: income decides sat through school, or school decides both: an arrow is turned round."""
+    near, root = [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5]
+    chain = {"income": root, "school": near, "sat": [[0.7, 0.3], [0.3, 0.7]]}
+    fork = {"income": near, "school": root, "sat": [[0.6, 0.3], [0.4, 0.7]]}
+    other: dict[str, Any] = {**LOW_HIGH, "parents": {"income": ["school"], "sat": ["school"]}}
+    return of_parameters(
+        bp.model_class(
+            [bp.DiscreteNetwork.from_tables(chain, **LOW_HIGH), bp.DiscreteNetwork.from_tables(fork, **other)]
+        )
+    )
+
+
 def interval() -> Kind:
     """The same, every probability known up to 0.05."""
     low = {"income": [0.45, 0.45], "school": [[0.75, 0.15], [0.15, 0.75]], "sat": [[0.65, 0.25], [0.25, 0.65]]}
@@ -306,6 +319,7 @@ KINDS = {
     build.__name__: cache(build)
     for build in (
         discrete,
+        graphs,
         interval,
         gaussian,
         density,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,11 +16,14 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.mechanisms.base import Calibration
+from bnpriv.core.mechanisms.law_decision import sampling_of
+from bnpriv.core.mechanisms.tight import coarse_enough, foretold_scale, unsupported
 from bnpriv.core.networks.base import Network
-from bnpriv.core.noise import Gaussian, Laplace, NoNoise
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.loss.loss import PrivacyLoss
+from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.progress import SHORTER, watched
 from bnpriv.render.document import Document, Items, Section, fact
@@ -71,7 +75,7 @@ def _require_draws(network: Network) -> None:
     drawn = network.posterior_draws
     if drawn is None or drawn.belief or network.models < 2:
         found = "models that were declared" if drawn is None else "one model"
-        remedy = 'Learn it with draws: bp.learn(table, draws=1000), or from_pymc(..., reading="models").'
+        remedy = "Learn it with draws, DiscreteNetwork.posterior(..., draws=1000), or read draws by from_pymc."
     elif not drawn.independent:
         found = "draws of Markov chains, or of graphs, which depend on each other"
         remedy = (
@@ -164,7 +168,7 @@ class HeldOut(Shown):
     @property
     def brief(self) -> str:
         """The statement in a few words."""
-        return f"at most {upper_percent(self.share)} of models not drawn break it ({100 * self.confidence:g} % sure)"
+        return f"at most {upper_percent(self.share)} of others break it ({100 * self.confidence:g} % sure)"
 
     @property
     def sentence(self) -> str:
@@ -195,10 +199,11 @@ class HeldOut(Shown):
             short=(f"To show {100 * FEW:g} % it takes {self.needed:,} held-out draws of which none breaks it.",),
             facts=(fact("Query", str(self.calibration.query)),),
             sections=(self.section,),
-            data=self.to_json(),
+            data=self.data,
         )
 
-    def to_json(self) -> Json:
+    @property
+    def data(self) -> Json:
         """It as plain values."""
         return {
             "mechanism": str(self.calibration.mechanism),
@@ -247,11 +252,11 @@ def held_out_of_all(
 ) -> tuple[HeldOut, ...]:
     """The same for several calibrations of one question, of which any may be chosen afterwards."""
     listed = tuple(calibrations)
+    if not listed:
+        return ()
     chosen = checks.whole("among", len(listed) if among is None else among)
     if not 0 < checks.number("confidence", confidence) < 1:
         raise ParameterError("a confidence must be above 0 and below 1", found=f"{confidence:g}", remedy="Pass .95.")
-    if not listed:
-        return ()
     frameworks = _alone(listed[0].framework, network)
     broken = [0] * len(listed)
     for each in watched(frameworks, "the noise under {}", "held-out model", SHORTER):
@@ -266,14 +271,27 @@ def held_out_of_all(
 def _alone(framework: Framework, network: Network) -> list[Framework]:
     """The framework with each model of a network alone."""
     _require_draws(network)
-    fitted = framework.network
-    if fitted is None or set(network.attributes) != set(fitted.attributes):
+    fitted, *others = notion_of(framework).networks(framework) or (None,)
+    if fitted is None or others or set(network.attributes) != set(fitted.attributes):
         raise ParameterError(
             "held-out draws must be of the network of the framework",
             found="another network, or none",
             remedy="Divide the network by bnpriv.networks.halves before the framework is made.",
         )
     _require_draws(fitted)
+    origins = [drawn and replace(drawn, draws=1) for drawn in (fitted.posterior_draws, network.posterior_draws)]
+    if origins[0] != origins[1]:
+        raise RefusedError(
+            "held-out draws must be of the posterior that the noise was fitted to",
+            found="draws with another source",
+            remedy="Divide one network by bnpriv.networks.halves.",
+        )
+    if len({drawn.source for drawn in (fitted.posterior_draws, network.posterior_draws) if drawn is not None}) > 1:
+        raise RefusedError(
+            "held-out draws must be of the posterior that the noise was fitted to",
+            found="draws of another source",
+            remedy="Divide one network by bnpriv.networks.halves.",
+        )
     seen = {_some(fitted, [k]).identity() for k in range(fitted.models)}
     alone = [_some(network, [k]) for k in range(network.models)]
     common = sum(each.identity() in seen for each in alone)
@@ -283,7 +301,7 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             found=f"{common:,} of {network.models:,}",
             remedy="Divide the network by bnpriv.networks.halves, or learn another with another seed.",
         )
-    return [replace(framework, network=each) for each in alone]
+    return [replace(cast(Any, framework), network=each) for each in alone]
 
 
 def keeps(calibration: Calibration, framework: Framework) -> bool:
@@ -291,10 +309,14 @@ def keeps(calibration: Calibration, framework: Framework) -> bool:
     guarantee = calibration.guarantee
     delta = guarantee.delta
     try:
+        if _by_scale(calibration, framework):
+            return True
         own = calibration.mechanism.calibrate(framework, calibration.query, epsilon=calibration.epsilon, delta=delta)
+        if own.guarantee.kind == "estimate" or own.certificate.confidence is not None:
+            return False  # noise learned from draws shows nothing, or not for sure
         if own.guarantee.epsilon <= guarantee.epsilon and own.guarantee.delta <= delta and _covers(calibration, own):
             return True
-        return _by_laws(calibration, framework, guarantee.epsilon, delta)
+        return _by_laws(calibration, framework)
     except BnprivError:  # what cannot be shown counts as broken
         return False
 
@@ -304,17 +326,40 @@ def _covers(calibration: Calibration, other: Calibration) -> bool:
     noise, least = calibration.noise, other.noise
     if isinstance(least, NoNoise):
         return True
-    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian)):
+    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
         return all(mine >= own for mine, own in zip(noise.scales, least.scales, strict=True))
-    mine, own = (getattr(each, "covariance", None) for each in (noise, least))
-    if mine is None or own is None:
+    normal = (Gaussian, CorrelatedGaussian)  # of other noise a larger covariance says less
+    if not isinstance(noise, normal) or not isinstance(least, normal):
         return False
-    rest = np.asarray(mine) - np.asarray(own) * (1 + 64 * UNIT_ROUNDOFF * len(own))
+    rest = noise.covariance - least.covariance * (1 + 64 * UNIT_ROUNDOFF * least.dimension)
     return bool(np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= 0)
 
 
-def _by_laws(calibration: Calibration, framework: Framework, epsilon: float, delta: float) -> bool:
+def _by_scale(calibration: Calibration, framework: Framework) -> bool:
+    """Whether tight calibration finds that a scale of noise is enough: a look where calibrating would be a search."""
+    noise, promised = calibration.noise, calibration.guarantee
+    kind = "laplace" if isinstance(noise, Laplace) else "gaussian" if isinstance(noise, Gaussian) else None
+    evidence = laws(framework, calibration.query)
+    if kind is None or isinstance(evidence, Refusal) or len({*noise.scales}) > 1 or sampling_of(evidence) is not None:
+        return False
+    constraints = [coarse_enough(each, kind) for each in evidence.constraints()]
+    if (kind == "gaussian") > (promised.delta > 0) or any(unsupported(each, evidence, kind) for each in constraints):
+        return False
+    left = filter(None, (each.left_to_hide(promised.epsilon) for each in constraints))
+    needed = partial(
+        foretold_scale,
+        epsilon=promised.epsilon,
+        delta=promised.delta,
+        rounding=evidence.rounding,
+        noise=kind,
+        floor=calibration.scale,
+    )
+    return all(needed(each) <= calibration.scale for each in left)
+
+
+def _by_laws(calibration: Calibration, framework: Framework) -> bool:
     """Whether the privacy loss of the noise under the laws of the answer is within epsilon and delta."""
+    epsilon, delta = calibration.guarantee.epsilon, calibration.guarantee.delta
     evidence = laws(framework, calibration.query)
     known = isinstance(calibration.noise, (Channel, NoNoise, Laplace, Gaussian))
     if isinstance(evidence, Refusal) or evidence.dimension > 1 or not known:
@@ -323,10 +368,10 @@ def _by_laws(calibration: Calibration, framework: Framework, epsilon: float, del
         if isinstance(constraint.pairs, Refusal):
             return False
         for pair in constraint.pairs:
-            exact = isinstance(pair.first, Atoms) and isinstance(pair.second, Atoms) and pair.free
-            if not exact or pair.sampled is not None or pair.departure is not None:
+            first, second = pair.first, pair.second
+            if not isinstance(first, Atoms) or not isinstance(second, Atoms) or not pair.free or pair.sampled:
                 return False
-            loss = PrivacyLoss(pair.first, pair.second, calibration.noise)
+            loss = PrivacyLoss(first, second, calibration.noise)
             if any(each.delta(epsilon).upper > delta for each in (loss, loss.reversed)):
                 return False
     return True

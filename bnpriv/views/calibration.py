@@ -773,7 +773,7 @@ def _plan_data(found: Plan) -> Json:
     if found.baselines:
         data["baselines"] = [calibration.to_dict() for calibration in found.baselines]
     if found.held_out:
-        data["held_out"] = [each.to_json() for each in found.held_out]
+        data["held_out"] = [each.data for each in found.held_out]
     if found.draws is not None:
         data["draws"] = found.draws.to_json()
     if found.session is not None:

@@ -325,19 +325,17 @@ def budget_text(guarantee: Guarantee) -> str:
 def _model(guarantee: Guarantee, undrawn: str) -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     sure = HOW_SURE[guarantee.kind]
-    if not undrawn:
-        return model_line(guarantee.observer, guarantee.source, sure)
-    return model_line(guarantee.observer, guarantee.source, f"{sure}; {undrawn}", lines=2)
+    return model_line(guarantee.observer, guarantee.source, f"{sure}; {undrawn}" if undrawn else sure)
 
 
 IN_BRACKETS = re.compile(r" \([^()]*\)")
 
 
-def model_line(observer: str, source: str | None, sure: str = "", lines: int = 1) -> str:
+def model_line(observer: str, source: str | None, sure: str = "") -> str:
     """The model in a line: what may be believed where that is not one model, where it is from, and how sure it is."""
     believed = "" if observer == "the declared model" else f"{observer}; "
     known = f"; {sure}" if sure else ""
-    told, room = visible(believed + (source or "source not stated")), lines * PRINTED_WIDTH - 18 - len(known)
+    told, room = visible(believed + (source or "source not stated")), PRINTED_WIDTH - 18 - len(known)
     told = told if width(told) <= room else IN_BRACKETS.sub("", told)
     said = f"Under the model: {clipped(told, room)}{known}"
     return said if said.endswith("...") else f"{said}."

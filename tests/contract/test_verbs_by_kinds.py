@@ -210,71 +210,71 @@ def table_of(text: str) -> dict[str, dict[str, str]]:
 
 TABLE = table_of(
     """
-                             discrete interval gaussian density  chain    records  dataset  normal   laws     networks tables   models
-    network._repr_html_      works    works    works    works    works    works    works    works    -        -        -        -
-    framework._repr_html_    works    works    works    works    works    works    works    works    works    works    works    works
-    query._repr_html_        works    works    works    works    works    works    works    works    works    works    works    works
-    schema._repr_html_       works    works    works    works    works    works    works    works    works    works    works    works
-    framework.secrets        works    works    works    works    works    works    works    works    works    works    works    works
-    framework.fingerprint    works    works    works    works    works    works    works    works    works    works    works    works
-    column_sensitivity       works    works    works    works    works    works    works    works    works    works    works    works
-    check_model              works    exact    finite   finite   drawn    works    works    finite   -        -        -        -
-    max_influence            works    works    works    works    works    works    works    works    -        -        -        -
-    markov_quilts            works    works    works    works    -        works    works    works    -        -        -        -
-    influence_matrix         works    works    works    works    works    works    works    works    -        -        -        -
-    influences               works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence                works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    float(influence)         works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence.bound          works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence.explain        works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence.conditional    works    exact    works    works    several  works    struct   struct   struct   struct   struct   struct
-    influence.delta          works    exact    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence._repr_html_    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
-    influence_report         works    works    works    works    works    works    works    works    works    works    works    works
-    report, no query         works    works    works    works    works    works    works    works    works    works    works    works
-    report of network        works    works    works    works    works    works    -        -        -        -        -        -
-    str(report)              works    works    works    works    works    works    works    works    works    works    works    works
-    report.to_json           works    works    works    works    works    works    works    works    works    works    works    works
-    report.to_markdown       works    works    works    works    works    works    works    works    works    works    works    works
-    report.to_html           works    works    works    works    works    works    works    works    works    works    works    works
-    report._repr_html_       works    works    works    works    works    works    works    works    works    works    works    works
-    report.to_pandas         works    works    works    works    works    works    works    works    works    works    works    works
-    report.to_csv            works    works    works    works    works    works    works    works    works    works    works    works
-    report.beliefs           works    works    works    works    works    works    works    works    works    works    works    works
-    report.slider            works    works    works    works    works    works    works    works    works    works    works    works
-    leaks                    works    works    works    works    works    works    works    works    columns  works    together together
-    leaks of network         works    works    works    works    works    works    works    works    -        -        -        -
-    leaks.to_pandas          works    works    works    works    works    works    works    works    columns  works    together together
-    leaks._repr_html_        works    works    works    works    works    works    works    works    columns  works    together together
-    compare                  works    works    works    works    works    works    works    works    works    works    works    works
-    compare.to_pandas        works    works    works    works    works    works    works    works    works    works    works    works
-    compare_with_public      counts   counts   counts   counts   counts   counts   works    finite   counts   counts   finite   counts
-    compare._repr_html_      works    works    works    works    works    works    works    works    works    works    works    works
-    tradeoff                 works    works    works    works    works    works    works    works    works    works    works    works
-    tradeoff.to_pandas       works    works    works    works    works    works    works    works    works    works    works    works
-    tradeoff._repr_html_     works    works    works    works    works    works    works    works    works    works    works    works
-    simulate                 works    exact    spread   undrawn  works    works    works    works    answers  works    works    works
-    rehearse                 works    exact    spread   undrawn  works    works    works    works    works    works    works    works
-    rehearse.to_pandas       works    exact    spread   undrawn  works    works    works    works    works    works    works    works
-    rehearse._repr_html_     works    exact    spread   undrawn  works    works    works    works    works    works    works    works
-    plan                     works    works    works    works    works    works    works    works    works    works    works    works
-    plan.to_json             works    works    works    works    works    works    works    works    works    works    works    works
-    plan.to_pandas           works    works    works    works    works    works    works    works    works    works    works    works
-    plan.to_html             works    works    works    works    works    works    works    works    works    works    works    works
-    plan._repr_html_         works    works    works    works    works    works    works    works    works    works    works    works
-    calibration.explain      works    works    works    works    works    works    works    works    works    works    works    works
-    calibration.to_json      works    works    works    works    works    works    works    works    works    works    works    works
-    calibration.from_json    works    works    works    works    works    works    works    works    works    works    works    works
-    calibration.to_html      works    works    works    works    works    works    works    works    works    works    works    works
-    calibration._repr_html_  works    works    works    works    works    works    works    works    works    works    works    works
-    calibration.misspecified works    works    delta    delta    other    works    other    other    other    other    other    other
-    verify                   works    covered  covered  covered  covered  works    works    covered  works    works    covered  covered
-    release                  works    works    works    works    works    works    works    works    works    works    works    works
-    str(release)             works    works    works    works    works    works    works    works    works    works    works    works
-    release.to_json          works    works    works    works    works    works    works    works    works    works    works    works
-    release.to_html          works    works    works    works    works    works    works    works    works    works    works    works
-    release._repr_html_      works    works    works    works    works    works    works    works    works    works    works    works
-    """  # noqa: E501  (a kind is a column)
+                             discrete graphs   interval gaussian density  chain    records  dataset  normal   laws     networks tables   models
+    network._repr_html_      works    works    works    works    works    works    works    works    works    -        -        -        -
+    framework._repr_html_    works    works    works    works    works    works    works    works    works    works    works    works    works
+    query._repr_html_        works    works    works    works    works    works    works    works    works    works    works    works    works
+    schema._repr_html_       works    works    works    works    works    works    works    works    works    works    works    works    works
+    framework.secrets        works    works    works    works    works    works    works    works    works    works    works    works    works
+    framework.fingerprint    works    works    works    works    works    works    works    works    works    works    works    works    works
+    column_sensitivity       works    works    works    works    works    works    works    works    works    works    works    works    works
+    check_model              works    works    exact    finite   finite   drawn    works    works    finite   -        -        -        -
+    max_influence            works    works    works    works    works    works    works    works    works    -        -        -        -
+    markov_quilts            works    works    works    works    works    -        works    works    works    -        -        -        -
+    influence_matrix         works    works    works    works    works    works    works    works    works    -        -        -        -
+    influences               works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence                works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    float(influence)         works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence.bound          works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence.explain        works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence.conditional    works    works    exact    works    works    several  works    struct   struct   struct   struct   struct   struct
+    influence.delta          works    works    exact    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence._repr_html_    works    works    works    works    works    works    works    struct   struct   struct   struct   struct   struct
+    influence_report         works    works    works    works    works    works    works    works    works    works    works    works    works
+    report, no query         works    works    works    works    works    works    works    works    works    works    works    works    works
+    report of network        works    works    works    works    works    works    works    -        -        -        -        -        -
+    str(report)              works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.to_json           works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.to_markdown       works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.to_html           works    works    works    works    works    works    works    works    works    works    works    works    works
+    report._repr_html_       works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.to_pandas         works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.to_csv            works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.beliefs           works    works    works    works    works    works    works    works    works    works    works    works    works
+    report.slider            works    works    works    works    works    works    works    works    works    works    works    works    works
+    leaks                    works    works    works    works    works    works    works    works    works    columns  works    together together
+    leaks of network         works    works    works    works    works    works    works    works    works    -        -        -        -
+    leaks.to_pandas          works    works    works    works    works    works    works    works    works    columns  works    together together
+    leaks._repr_html_        works    works    works    works    works    works    works    works    works    columns  works    together together
+    compare                  works    works    works    works    works    works    works    works    works    works    works    works    works
+    compare.to_pandas        works    works    works    works    works    works    works    works    works    works    works    works    works
+    compare_with_public      counts   counts   counts   counts   counts   counts   counts   works    finite   counts   counts   finite   counts
+    compare._repr_html_      works    works    works    works    works    works    works    works    works    works    works    works    works
+    tradeoff                 works    works    works    works    works    works    works    works    works    works    works    works    works
+    tradeoff.to_pandas       works    works    works    works    works    works    works    works    works    works    works    works    works
+    tradeoff._repr_html_     works    works    works    works    works    works    works    works    works    works    works    works    works
+    simulate                 works    works    exact    spread   undrawn  works    works    works    works    answers  works    works    works
+    rehearse                 works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
+    rehearse.to_pandas       works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
+    rehearse._repr_html_     works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
+    plan                     works    works    works    works    works    works    works    works    works    works    works    works    works
+    plan.to_json             works    works    works    works    works    works    works    works    works    works    works    works    works
+    plan.to_pandas           works    works    works    works    works    works    works    works    works    works    works    works    works
+    plan.to_html             works    works    works    works    works    works    works    works    works    works    works    works    works
+    plan._repr_html_         works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration.explain      works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration.to_json      works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration.from_json    works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration.to_html      works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration._repr_html_  works    works    works    works    works    works    works    works    works    works    works    works    works
+    calibration.misspecified works    works    works    delta    delta    other    works    other    other    other    other    other    other
+    verify                   works    works    covered  covered  covered  covered  works    works    covered  works    works    covered  covered
+    release                  works    works    works    works    works    works    works    works    works    works    works    works    works
+    str(release)             works    works    works    works    works    works    works    works    works    works    works    works    works
+    release.to_json          works    works    works    works    works    works    works    works    works    works    works    works    works
+    release.to_html          works    works    works    works    works    works    works    works    works    works    works    works    works
+    release._repr_html_      works    works    works    works    works    works    works    works    works    works    works    works    works
+"""  # noqa: E501  (a kind is a column)
 )
 """What is so today: it works, or a refusal has a mathematical reason. CAPITALS would mark a refusal without such a
 reason, in wrong words, or a crash: there is none. A dash: there is nothing to ask."""

@@ -14,10 +14,10 @@ from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerpri
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
-from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, own_secrets
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
 from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
@@ -113,7 +113,10 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
                 found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
-        object.__setattr__(self, "protect", ReadOnly(own_secrets(self.network, self.schema.columns, self.protect)))
+        if self.network.reading.axes:
+            own = service("secrets.renamed")(self.network.reading, self.protect, self.schema.columns)
+            object.__setattr__(self, "protect", own)
+        object.__setattr__(self, "protect", ReadOnly(self.protect))
         for name, secret in self.protect.items():
             _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())

@@ -239,8 +239,7 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     @property
     def document(self) -> Document:
         """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets = self.protected_secrets
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, None)
+        return service("framework.document")(self.notion, self.source, self.schema, self.protected_secrets, None)
 
     def file_parts(self) -> object:
         """Refuse: pairs of distributions are declared in Python.

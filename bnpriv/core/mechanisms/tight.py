@@ -208,9 +208,9 @@ def _laplace(pair: LawPair, epsilon: float, delta: float, floor: float) -> tuple
         # rounding multiplies each density by at most exp(spent / 2)
         return math.exp(spent / 2) * curve(scale, epsilon - spent) + clamped
 
-    if not loss(pure) <= delta:
+    if (inside is not None and pure <= floor) or not loss(pure) <= delta:
         return pure, False
-    if inside is not None and 0 < floor < pure and loss(floor) <= delta:
+    if inside is not None and floor > 0 and loss(floor) <= delta:
         return floor, True
     scale = min(pure, least_scale(loss, delta, pure, _precision(pair)))
     return scale, scale < pure
@@ -574,9 +574,18 @@ class _TightSearch:
         return loss
 
 
-def foretold_scale(constraint: Constraint, *, epsilon: float, delta: float, rounding: float) -> float:
-    """The scale of Laplace noise that the laws of one constraint need."""
-    return _TightSearch(noise="laplace", epsilon=epsilon, delta=delta, rounding=rounding).decide(constraint).scale
+def foretold_scale(
+    constraint: Constraint,
+    *,
+    epsilon: float,
+    delta: float,
+    rounding: float,
+    noise: TightNoise = "laplace",
+    floor: float = 0.0,
+) -> float:
+    """The scale of noise that the laws of one constraint need; where `floor` is enough it may be that."""
+    search = _TightSearch(noise=noise, epsilon=epsilon, delta=delta, rounding=rounding, floor=floor)
+    return search.decide(constraint).scale
 
 
 def _rounding_loss(rounding: float, scale: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any, Literal, Protocol, Self, cast, overload
 
@@ -30,11 +31,13 @@ from bnpriv.core.networks.base import (
     Posterior,
     columns_identity,
     level_of,
+    require_network,
 )
 from bnpriv.core.networks.declared import FEW_DECIMALS, DeclaredTables, MissingRows, declared_tables
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.graph import Graph, Parents, parents_of
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.kind import kind_of
 from bnpriv.services import service
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
@@ -216,17 +219,20 @@ class FiniteMethods(NetworkMethods):
     """Methods of a network of tables, exact or by intervals."""
 
     @property
-    def parts(self) -> tuple[Self, ...]:
+    def attributes(self: FiniteNetwork) -> tuple[str, ...]:
+        """The nodes, parents before children."""
+        return self.graph.nodes
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
         """The networks of one graph each that it stands for, with its models in their order; mostly itself alone."""
         return (self,)
 
-    def of_model(self, model: int) -> tuple[Self, int]:
+    def of_model(self, model: int) -> tuple[Any, int]:
         """The part that holds one of the models, with that model's index in it."""
-        for part in self.parts:
-            if model < (models := cast(Any, part).models):
-                return part, model
-            model -= models
-        raise AssertionError("no such model")
+        ends = list(accumulate(part.models for part in self.parts))
+        place = bisect_right(ends, model)
+        return self.parts[place], model - ends[place] + self.parts[place].models
 
     def of_level(self, level: Level) -> Self:
         """The same network with a declared meaning of its nodes.
@@ -563,11 +569,6 @@ class DiscreteNetwork(FiniteMethods):
         )
         return replace(of_tables(learned, "records"), posterior_draws=drawn)
 
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The nodes, parents before children."""
-        return self.graph.nodes
-
     def probabilities(self, attribute: str) -> FloatArray:
         """P(attribute | parents), of shape (models, states, *states of the parents)."""
         self.require(attribute)
@@ -774,9 +775,9 @@ class IntervalNetwork(FiniteMethods):
                 remedy="Pass for example 0.05.",
             )
         tables = (
-            {name: network.probabilities(name) for name in network.attributes}
-            if isinstance(network, DiscreteNetwork)
-            else {name: np.concatenate(network.laws(name)) for name in network.attributes}
+            {name: np.concatenate(network.laws(name)) for name in network.attributes}
+            if isinstance(network, IntervalNetwork)
+            else {name: network.probabilities(name) for name in network.attributes}
         )
         # outwards from the least and the greatest of all models, so that no model falls outside
         found = cls.of(
@@ -786,13 +787,8 @@ class IntervalNetwork(FiniteMethods):
             parents=network.graph.parents,
             level=network.level,
         )
-        missing = () if isinstance(network, DiscreteNetwork) else network.missing
+        missing = network.missing if isinstance(network, IntervalNetwork) else ()
         return replace(found, reading=network.reading, missing=missing, around_it=(network, width))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The nodes, parents before children."""
-        return self.graph.nodes
 
     @property
     def models(self) -> int:
@@ -871,4 +867,90 @@ def within_ends(
         upper={name: high for name, (_, high) in ends.items()},
         level=level_of(level),
         reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Networks from computed weights, and the refusal of networks without exact tables.
+# --------------------------------------------------------------------------------------------------
+
+
+def from_weights(
+    tables: Mapping[str, ArrayLike],
+    *,
+    states: Mapping[str, Sequence[State]],
+    parents: Parents | None = None,
+    level: Level = "parameters",
+) -> DiscreteNetwork:
+    """A network whose columns are known up to a factor each, as computed weights are.
+
+    Parameters
+    ----------
+    tables : mapping from str to array
+        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
+    states, parents, level
+        As of `DiscreteNetwork.from_tables`.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
+
+    Examples
+    --------
+    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
+    [[0.75, 0.25]]
+    """
+    return of_tables(declared_tables(tables, states, parents, math.inf), level_of(level))
+
+
+def require_discrete(network: Network, what: str) -> DiscreteNetwork:
+    """A network, if its tables are exact, which `what` needs.
+
+    Raises
+    ------
+    NetworkError
+        If it is given by intervals, or is of another kind.
+    """
+    require_network(network)  # a class of networks names a kind too
+    if kind_of(network).exact_tables:
+        return cast(DiscreteNetwork, network)
+    raise no_tables(network, what)
+
+
+def no_tables(network: Network, what: str) -> NetworkError:
+    """The refusal of `what` for a network without exact tables, of whatever kind.
+
+    Raises
+    ------
+    NetworkError
+        If it is no network.
+    """
+    require_network(network)
+    if kind_of(network).by_intervals:
+        return NetworkError(
+            f"{what} needs exact tables",
+            found="an interval for every probability",
+            remedy="Choose one model within the intervals, for example network.middle().",
+        )
+    if not network.states:
+        return NetworkError(
+            f"{what} needs a network whose attributes have finitely many states",
+            found=network.kind_text,
+            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+        )
+    if network.level == "records":
+        return NetworkError(
+            f"{what} needs records that are independent draws from tables of their columns",
+            found=network.kind_text,
+            remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
+        )
+    return NetworkError(
+        f"{what} needs the probability of every state, in tables",
+        found=f"{network.kind_text}, of which none are known",
+        remedy="Use MarkovQuiltMechanism and influence_report, or declare it by DiscreteNetwork.from_tables.",
     )

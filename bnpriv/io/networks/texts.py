@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from html import escape
 from itertools import product
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
 from bnpriv.checks import listing, type_text
 from bnpriv.core.columns import State
-from bnpriv.core.networks.discrete import FiniteNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, FiniteNetwork
 from bnpriv.errors import FileError, SizeError
 from bnpriv.io.networks import formats
 from bnpriv.paths import user_path
@@ -274,6 +275,6 @@ def written_models(network: FiniteNetwork) -> list[list[WrittenTable]]:
             WrittenTable(name=name, states=part.states[name], parents=part.graph.parents[name], numbers=tables[name])
             for name in part.attributes
         ]
-        for part in network.parts
+        for part in cast(DiscreteNetwork, network).parts
         for tables in part.declared
     ]

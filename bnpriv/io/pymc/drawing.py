@@ -283,7 +283,7 @@ SURVIVAL: Mapping[str, tuple[str, tuple[int | None, ...]]] = {
     "StudentTRV": ("t", (0, 1, 2)),
     "WeibullBetaRV": ("weibull_min", (0, None, 1)),
 }
-"""Laws of which SciPy knows the chances on both sides of a number with all digits, by the names of PyTensor: its own name,
+"""Laws of which SciPy knows the chances on both sides of a number with all digits, by the names of PyTensor: its own,
 and which of the parameters of PyTensor it takes; None for a location of 0.
 
 PyMC's own way to draw what is cut off, by the inverse of the distribution function, loses all digits far out.

@@ -377,14 +377,14 @@ def _check_labels(array: Any, name: str, structure: Structure) -> None:
         )
 
 
-def posterior_of(roles: Roles, posterior: TakenDraws) -> Posterior | None:
+def posterior_of(roles: Roles, posterior: TakenDraws, *, independent: bool) -> Posterior | None:
     """Return what is known of draws, or None if there are none."""
     if not roles.fixed:
         return None
     return Posterior(
         source=_source(posterior, roles.fixed),
         draws=roles.models,
-        independent=False,
+        independent=independent,
         table=_table(roles, posterior.observed_data),
     )
 

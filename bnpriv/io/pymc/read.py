@@ -316,6 +316,9 @@ def _check_potentials(model: Any, structure: Structure, columns: Columns, *, dra
     if not changed:
         return
     queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
+    known = structure.variables
+    for name in queried & structure.functions:  # what a column is computed from is drawn anew with it
+        queried.update(above for above in known[name].parents if known[above].observed)
     column = next((name for name in changed if name in queried and structure.is_column(name)), "")
     if column or not drawn:
         refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
@@ -399,7 +402,7 @@ def _discrete(
     return replace(
         network,
         models=roles.models if roles.columns else network.models,
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         reading=_with_secrets(reading, unfixed),
         forward=forward,
         unfixed=unfixed,
@@ -420,7 +423,8 @@ def _of_records(model: Any, roles: Roles, columns: Columns, asked: AskedDraws) -
         if asked.fix is not None:
             raise
         return _with_draws(model, roles.structure, columns, asked)
-    drawn, unfixed = posterior_of(roles, asked.posterior), _unfixed(model, roles.structure, columns, asked)
+    drawn = posterior_of(roles, asked.posterior, independent=asked.independent)
+    unfixed = _unfixed(model, roles.structure, columns, asked)
     return replace(network, posterior_draws=drawn, reading=_with_secrets(reading, unfixed), unfixed=unfixed)
 
 
@@ -457,7 +461,9 @@ def _with_draws(
     reading = _reading(roles, driven, "draws", why, drawn=frozenset(known), tables=every_table)
     if asked.reading == "belief":  # whose parameters depend on each other as the data made them
         graph = own_graph(model)
-        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
+        without = [name for name in structure.variables if name in roles.names - known.keys()]
+        notes = (f"No draws of {listing(without)}: what the model says of it stands.",) if without else ()
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn), notes=notes)
     return _told_refusals(density_network(roles, reading, drawn).with_sampling(draws=tables))
 
 
@@ -485,7 +491,7 @@ def _linear(
     unfixed = _unfixed(model, roles.structure, columns, asked, forward)
     return gaussian_network(roles).read_as(
         _with_secrets(reading, unfixed),
-        posterior_draws=posterior_of(roles, asked.posterior),
+        posterior_draws=posterior_of(roles, asked.posterior, independent=asked.independent),
         forward=forward,
         unfixed=unfixed,
         normal_columns=normal,

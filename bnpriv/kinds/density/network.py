@@ -322,7 +322,7 @@ class DensityNetwork(NetworkMethods):
     def protecting(self, names: Iterable[object]) -> DensityNetwork:
         """Return the network in which functions of parameters that are named are parameters, below the others."""
         asked = [name for name in names if name not in self.parameters]
-        made = {} if self.functions is None or not asked else self.functions(asked)
+        made: Mapping[str, Parameter] = {} if self.functions is None or not asked else self.functions(asked)
         return replace(self, parameters={**self.parameters, **made}) if made else self
 
     def draws_needed(self, name: str, low: float, high: float) -> int:

@@ -24,7 +24,7 @@ from bnpriv.core.secrets import Pair, Secret
 from bnpriv.errors import Refusal
 from bnpriv.kinds.draws.laws import laws_of_draws
 from bnpriv.kinds.gaussian import normal
-from bnpriv.kinds.gaussian.intervals import UNSEEN_MASS, NormalIntervals
+from bnpriv.kinds.gaussian.intervals import CUT_OFF_MASS, NormalIntervals
 from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 
 # --------------------------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ class NormalColumnLaws(normal.LinearLaws):
                 # no more of what happens over all values of the secret can happen in one interval
                 worst = np.minimum(worst, found[0] / inside.least_mass)
             total += records * float(worst.mean())
-        return min(1.0, total * (1 + 1e-9) + (UNSEEN_MASS if math.isinf(pair.farthest) else 0.0))
+        return min(1.0, total * (1 + 1e-9) + (CUT_OFF_MASS if math.isinf(pair.farthest) else 0.0))
 
 
 def _rounded_up(mass: float) -> float:

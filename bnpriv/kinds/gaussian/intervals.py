@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from bnpriv.core.gaussian_curve import NORMAL_LOG_ERROR
 
 ROOT = math.sqrt(math.pi / 2)
 
-FUNCTION_ERROR = 64 * UNIT_ROUNDOFF
+SPECIAL_ERROR = 64 * UNIT_ROUNDOFF
 """Relative error of erf, erfcx, exp and the quadrature of a short interval, nearby operations included."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -54,31 +53,31 @@ def log_integral(c: float, width: float) -> tuple[float, float]:
             whole = math.log(2 * ROOT) + float(log_ndtr(-c))
         else:
             whole = math.log(ROOT * (math.erf((c + width) / math.sqrt(2)) + math.erf(-c / math.sqrt(2))))
-        return c * c / 2 + whole, FUNCTION_ERROR + 4 * UNIT_ROUNDOFF * (c * c + abs(whole))
+        return c * c / 2 + whole, SPECIAL_ERROR + 4 * UNIT_ROUNDOFF * (c * c + abs(whole))
     if width * (c + width) <= 1:
         x = width * (_NODES + 1) / 2
         mean = float(_WEIGHTS @ np.exp(-x * (c + x / 2))) / 2
-        return math.log(width) + math.log(mean), FUNCTION_ERROR + 4 * UNIT_ROUNDOFF * abs(math.log(width))
+        return math.log(width) + math.log(mean), SPECIAL_ERROR + 4 * UNIT_ROUNDOFF * abs(math.log(width))
     # the inverse Mills ratio at both ends; the second is at most 61 % of the first
     whole = ROOT * float(erfcx(c / math.sqrt(2)))
     if math.isfinite(width):
         whole -= math.exp(-width * (c + width / 2)) * ROOT * float(erfcx((c + width) / math.sqrt(2)))
-    return math.log(whole), 4 * FUNCTION_ERROR + 4 * UNIT_ROUNDOFF * abs(math.log(whole))
+    return math.log(whole), 4 * SPECIAL_ERROR + 4 * UNIT_ROUNDOFF * abs(math.log(whole))
 
 
 # --------------------------------------------------------------------------------------------------
 # The two intervals, in deviations of the secret.
 # --------------------------------------------------------------------------------------------------
 
-UNSEEN = 50.0
+CUT_OFF_NATS = 50.0
 """Minus the log of a bound on the share of an unbounded interval that lies beyond its far end as it is counted."""
 
-UNSEEN_MASS = 1e-21
+CUT_OFF_MASS = 1e-21
 
-DROP = 100.0
+FALL = 100.0
 """The density is integrated as far as it falls by this many nats; the rest is counted in full."""
 
-CELLS = 3000
+INTERVAL_CELLS = 3000
 """Cells of an interval, and as many of the stretch in which the noise varies."""
 
 CURVE_REACH = 14.0
@@ -206,7 +205,7 @@ class NormalIntervals:
         if side.width > 0:
             values = truncnorm.rvs(side.low, side.high, size=draws, random_state=random)
         # as a share of the way between the two farthest values, of which those at infinity are cut off
-        low = self.lower.low if math.isfinite(self.lower.low) else self.lower.counted(UNSEEN).low
+        low = self.lower.low if math.isfinite(self.lower.low) else self.lower.counted(CUT_OFF_NATS).low
         share = (values - low) / self.distance
         share = share if self.rising else 1 - share
         law = random.multivariate_normal(np.zeros(first.dimension), first.covariance, draws)
@@ -339,7 +338,7 @@ class Kernel:
         from scipy.special import erfcx, log_ndtr
 
         if self._normal:
-            found = cast(FloatArray, log_ndtr(-x / self.deviation))
+            found = log_ndtr(-x / self.deviation)
             return found, NORMAL_LOG_ERROR * (2 + 2 * float(np.max(np.abs(found))))
         far = np.abs(x)
         if self._laplace:
@@ -350,7 +349,7 @@ class Kernel:
             own = -z * z / 2 + np.log(ROOT * (erfcx(z / math.sqrt(2)) - erfcx((z + r) / math.sqrt(2)) / 2))
             beyond = np.logaddexp(own, near - math.log(2)) - math.log(2 * ROOT)
             size = np.abs(beyond) + z * z * np.exp(np.minimum(own - math.log(2 * ROOT) - beyond, 0.0))
-            error = 4 * error + FUNCTION_ERROR * (4 + float(np.max(size)))
+            error = 4 * error + SPECIAL_ERROR * (4 + float(np.max(size)))
         return np.where(x >= 0, beyond, np.log1p(-np.exp(beyond))), error
 
     @property
@@ -381,7 +380,7 @@ class Kernel:
         far = -z * z / 2 + np.log(ROOT * erfcx((r + z) / math.sqrt(2)))
         # the far side's error counts as much as that side does
         size = np.where(beside, z * z, r * r + 2 * z * r) + z * z * np.exp(np.minimum(far - near, 0.0))
-        return near, far, FUNCTION_ERROR * (4 + float(np.max(size)))
+        return near, far, SPECIAL_ERROR * (4 + float(np.max(size)))
 
 
 Logs = Callable[[FloatArray], tuple[FloatArray, float]]
@@ -433,7 +432,7 @@ def _mean(logs: FloatArray, rises: FloatArray) -> FloatArray:
 SEARCHED = 160
 """Cells of the integrals by which the threshold is found; what is found there is then bounded anew."""
 
-TRIED = 6
+MOST_THRESHOLDS = 6
 """Thresholds that are tried, each closer to the private side."""
 
 
@@ -443,7 +442,7 @@ def _exceeded(
     """A bound on P(V > t | upper) - exp(epsilon) P(V > t | lower) at its largest, V the secret plus the kernel."""
     from scipy.optimize import brentq
 
-    masses, sides = [side.log_mass for side in (upper, lower)], [side.counted(DROP) for side in (upper, lower)]
+    masses, sides = [side.log_mass for side in (upper, lower)], [side.counted(FALL) for side in (upper, lower)]
     far = max(abs(end) for side in sides for end in (side.low, side.high))
     # the density of the secret may be off by this much from one place to another
     off = 2 * (shift * far + 3 * spread * (far * far + 1)) + 64 * UNIT_ROUNDOFF * (far * far + 1)
@@ -459,30 +458,30 @@ def _exceeded(
 
     step, end = kernel.size + 2.0**-10 * min(1.0, *(side.width or 1.0 for side in sides)), 0.0
     begin = -step
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_WIDENINGS):
         if ratio(begin) < epsilon:
             break
         begin, step = begin - step, 2 * step
     step = end - begin
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_WIDENINGS):
         if ratio(end) > epsilon:
             break
         begin, end, step = end, end + step, 2 * step
     aim = epsilon
-    for _ in range(TRIED):
+    for _ in range(MOST_THRESHOLDS):
         place = end
         if ratio(begin) < aim < ratio(end):
-            place = float(cast(float, brentq(ratio, begin, end, args=(aim,), xtol=1e-9 * kernel.size)))
-        (above, most), (least, below) = both(kernel.log_density, place, CELLS)
+            place = brentq(ratio, begin, end, args=(aim,), xtol=1e-9 * kernel.size)
+        (above, most), (least, below) = both(kernel.log_density, place, INTERVAL_CELLS)
         # the ratio is at least exp(low) there, and at most exp(high): the event is the worst one at that level
         low, high = above - below - 2 * off, most - least + 2 * off
         if high <= epsilon:
-            (_, up), (down, _) = both(kernel.log_tail, place, CELLS)
-            caught = math.exp(min(up + off, 0.0)) + math.exp(1 - DROP)
+            (_, up), (down, _) = both(kernel.log_tail, place, INTERVAL_CELLS)
+            caught = math.exp(min(up + off, 0.0)) + math.exp(1 - FALL)
             return max(0.0, caught - math.exp(low + down - off) * (1 - 2.0**-50)) * (1 + 2.0**-50)
         aim -= 2 * (high - epsilon) + 1e-12
     return 1.0
 
 
-MOST_STEPS = 60
+MOST_WIDENINGS = 60
 """Doublings of the stretch in which the threshold lies."""

@@ -18,7 +18,7 @@ from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.core.secrets import Interval, IntervalPair, Pair, ValuesApart
 from bnpriv.errors import Refusal
-from bnpriv.kinds.gaussian.intervals import UNSEEN, UNSEEN_MASS, NormalIntervals, NormalSide
+from bnpriv.kinds.gaussian.intervals import CUT_OFF_MASS, CUT_OFF_NATS, NormalIntervals, NormalSide
 from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values, value_range
 
 # --------------------------------------------------------------------------------------------------
@@ -259,14 +259,14 @@ class NormalSecret:
         return (low, other_high) if other_high - low >= high - other_low else (high, other_low)
 
     def sides(self, law: Translation, pair: Pair) -> list[tuple[float, float]]:
-        """Return how far from its mean the ends of both secrets are; of an unbounded one, of all but `UNSEEN_MASS`."""
+        """Return how far from its mean the ends of both secrets are; of an unbounded one, of all but `CUT_OFF_MASS`."""
         at = law.centre + self.constant
         found: list[tuple[float, float]] = []
         for side in (pair.first, pair.second):
             low, high = ((end - at) / law.deviation for end in value_range(side))
             seen = NormalSide(low=low, high=high, start=low, end=high)
             if math.isinf(seen.width):
-                seen = seen.counted(UNSEEN)
+                seen = seen.counted(CUT_OFF_NATS)
             low, high = value_range(side)
             low = low - at if math.isfinite(low) else seen.low * law.deviation
             found.append((low, high - at if math.isfinite(high) else seen.high * law.deviation))
@@ -467,7 +467,7 @@ class NormalLaws(LinearLaws):
                 # the first is that over all values of the secret, of which no more can lie in one interval
                 worst = min(worst, tails[0] / inside.least_mass)
             total += self.form.schema.records * worst
-        return min(1.0, total * (1 + 1e-9) + (UNSEEN_MASS if math.isinf(pair.farthest) else 0.0))
+        return min(1.0, total * (1 + 1e-9) + (CUT_OFF_MASS if math.isinf(pair.farthest) else 0.0))
 
 
 def plausible_values(secrets: tuple[NormalSecret, ...]) -> tuple[str, ...]:

@@ -331,7 +331,7 @@ def _game_of_normals(framework: Framework, calibration: Calibration) -> AttackGa
     if law is None or not isinstance(law.intervals, NormalIntervals):
         return game
     drawn = (partial(law.intervals.drawn, *normals_of(law), place) for place in (0, 1))
-    return replace(game, sides=tuple(drawn), formula=lambda *_: None)
+    return replace(game, sides=tuple(drawn), formula=AttackGame.formula)
 
 
 def _near(network: GaussianNetwork, framework: DistributionalAttributePrivacy) -> dict[str, IntervalPair]:

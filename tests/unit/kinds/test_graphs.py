@@ -245,7 +245,7 @@ def test_models_asked_in_the_graph_of_another_one_are_found(monkeypatch) -> None
 
 def test_attributes_in_the_order_of_another_network_are_found(monkeypatch) -> None:
     monkeypatch.setattr(
-        "bnpriv.core.networks.model_class._aligned",
+        "bnpriv.kinds.graphs._aligned",
         lambda network, table, axes, first: np.broadcast_to(
             table.aligned(axes), (network.models, *table.aligned(axes).shape[1:])
         ),
@@ -424,24 +424,28 @@ def test_errors_losses_and_bounds_are_those_of_the_members(seed: int) -> None:
 
 
 def test_a_factor_is_on_the_tables_of_each_graph() -> None:
-    """With a factor of 1 nothing changes; with another one no member of the widened class is told more."""
     theta = two_experts("parameters")
     schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
-    query = bp.total("z")
     framework = bp.DistributionalAttributePrivacy(theta, schema, {"x": None}, source="made up")
-    calibration = bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=0.6)
-    assert calibration.misspecified(1.0).epsilon == pytest.approx(math.log(0.625 / 0.375))
-    alone = [
-        bp.MarkovQuiltMechanism()
-        .calibrate(replace(framework, network=part), query, epsilon=0.6)
-        .misspecified(1.05)
-        .epsilon
-        for part in theta.parts
-    ]
-    assert calibration.misspecified(1.05).epsilon == pytest.approx(max(alone), rel=0.05)
+    turned = replace(framework, network=theta.parts[1])
+    whole, alone = (
+        bp.MarkovQuiltMechanism().calibrate(each, bp.total("z"), epsilon=0.6).misspecified(1.05)
+        for each in (framework, turned)
+    )
+    # the chain turned round has its root at z: its tables, and not those along x -> y -> z, are off
+    assert math.log(0.625 / 0.375) < alone.epsilon <= whole.epsilon <= 1.05 * alone.epsilon
+
+
+def test_a_factor_does_not_ask_in_which_order_the_models_come() -> None:
+    theta = two_experts("parameters")
+    schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
+    framework = bp.DistributionalAttributePrivacy(theta, schema, {"x": None}, source="made up")
     turned = replace(framework, network=bp.model_class([theta.parts[k] for k in (2, 0, 1)]))
-    again = bp.MarkovQuiltMechanism().calibrate(turned, query, epsilon=0.6)
-    assert again.misspecified(1.05).epsilon == pytest.approx(calibration.misspecified(1.05).epsilon)
+    one, other = (
+        bp.MarkovQuiltMechanism().calibrate(each, bp.total("z"), epsilon=0.6).misspecified(1.05).epsilon
+        for each in (framework, turned)
+    )
+    assert one == pytest.approx(other)
 
 
 def test_a_check_says_which_edge_divides_the_models() -> None:
@@ -456,9 +460,34 @@ def test_a_check_says_which_edge_divides_the_models() -> None:
     assert edge.p_value == pytest.approx(expected.pvalue)
     # the first two say the same of every record, with arrows turned
     assert found.surviving == (0, 1)
-    assert "y - z, in 2 of 3 models: the data show it" in found.text
+    assert "y - z, in 2 of 3 models (not in model 2): the data show it" in found.text
+    assert (edge.lacking, found.incomplete) == ((2,), (2,))
+    assert "lacks an edge" not in found.text  # two models that stand have it
+    nothing = bp.check_model(theta, drawn.assign(z="unknown")).edges
+    assert [each.ends for each in nothing] == []  # no row says anything of the edge
     apart = bp.check_model(theta, bp.simulate(values_of_x(theta), 3000, model=2)).edges[0]
     assert apart.adjusted > 0.01
+
+
+def test_models_of_which_each_lacks_an_edge_are_not_passed_on_to_a_plan() -> None:
+    states = {name: ["no", "yes"] for name in "xyz"}
+    given = [[0.9, 0.2], [0.1, 0.8]]
+    first, second = (
+        bp.DiscreteNetwork.from_tables(
+            {name: given if name in parents else [0.5, 0.5] for name in "xyz"},
+            states=states,
+            parents=parents,
+            level="records",
+        )
+        for parents in ({"y": ["x"]}, {"z": ["x"]})
+    )
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 2, 4000)
+    y, z = ((rng.random(4000) < np.where(x == 1, 0.8, 0.1)) for _ in range(2))
+    seen = pd.DataFrame({"x": x == 1, "y": y, "z": z}).replace({False: "no", True: "yes"})
+    found = bp.check_model(bp.model_class([first, second]), seen)
+    assert found.incomplete == (0, 1)
+    assert "bp.plan" not in str(found)
 
 
 def test_a_test_given_other_columns_adds_over_their_states() -> None:
@@ -475,7 +504,7 @@ def test_drawings_say_how_many_models_have_an_edge() -> None:
     theta = two_experts()
     assert edge_shares(theta) == {("x", "y"): "3 of 3, 1 turned", ("y", "z"): "2 of 3, 1 turned"}
     page = bp.influence_report(theta, protect={"x": None}).to_html()
-    assert "2 of 3, 1 turned" in page
+    assert "2/3<title>2 of 3, 1 turned</title>" in page
     assert "edge some" in page
     assert edge_shares(theta.parts[0]) == {("x", "y"): "", ("y", "z"): ""}
 

@@ -183,6 +183,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"found 'theta\[Andover\]'. Name an entry of 'theta' that there is, for example 'theta\[Choate\]'",
     ),
     "a slip": (lambda: of_schools(belief(), {"theta[Choat]": SECRET}), r"Did you mean 'theta\[Choate\]'"),
+    "another dimension": (
+        lambda: of_schools(belief(), {"theta[schol=Choate]": SECRET}),
+        r"Did you mean 'theta\[Choate\]'",
+    ),
     "an entry of a number": (lambda: of_schools(belief(), {"mu[0]": SECRET}), r"Did you mean 'mu'"),
     "a vector": (lambda: of_schools(belief(), {"theta": SECRET}), r"Name an entry, for example 'theta\[Choate\]'"),
     "of a column": (
@@ -190,6 +194,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"found the Deterministic 'seen': it is computed from the column",
     ),
 }
+
+
+def test_a_reading_can_be_printed_and_a_road_asks_for_known_names() -> None:
+    reading = belief().reading
+    assert str(reading).count("\n") == len(reading.nodes) - 1
+    column = next(iter(reading.columns))
+    with pytest.raises(
+        NetworkError, match=r"a secret of the model must be one of .* found 'thta'. Did you mean 'theta'"
+    ):
+        reading.road("thta[Choate]", column)
 
 
 @pytest.mark.parametrize("wrong", REFUSED)

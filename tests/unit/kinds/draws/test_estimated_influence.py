@@ -283,3 +283,14 @@ def test_every_model_counts_with_what_lies_between_drawn_anew(order: tuple[int, 
     network = unfixed_of(network, ["theta"])
     found = estimated_influence(network, ["seen"], "theta", [PAIR])
     assert found.low > 1.5
+
+
+def test_where_much_is_told_only_the_lower_end_is() -> None:
+    random = np.random.default_rng(4)
+    theta = np.concatenate([random.uniform(0.1, 0.9, 2000), random.uniform(-0.9, -0.1, 2000)])
+    seen = random.normal(np.where(theta > 0, 3.0, 0.0))
+    found = estimated_influence(network_of({"theta": theta, "seen": seen}), ["seen"], "theta", [PAIR])
+    assert found.unknown is not None
+    assert 3 < found.low < 8.65
+    assert math.isnan(found.nats)
+    assert math.isnan(found.high)
