@@ -436,6 +436,18 @@ def test_a_factor_is_on_the_tables_of_each_graph() -> None:
     assert math.log(0.625 / 0.375) < alone.epsilon <= whole.epsilon <= 1.05 * alone.epsilon
 
 
+def test_a_factor_does_not_ask_in_which_order_the_models_come() -> None:
+    theta = two_experts("parameters")
+    schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
+    framework = bp.DistributionalAttributePrivacy(theta, schema, {"x": None}, source="made up")
+    turned = replace(framework, network=bp.model_class([theta.parts[k] for k in (2, 0, 1)]))
+    one, other = (
+        bp.MarkovQuiltMechanism().calibrate(each, bp.total("z"), epsilon=0.6).misspecified(1.05).epsilon
+        for each in (framework, turned)
+    )
+    assert one == pytest.approx(other)
+
+
 def test_a_check_says_which_edge_divides_the_models() -> None:
     theta = two_experts()
     drawn = bp.simulate(values_of_x(theta), 3000, model=0)
@@ -515,6 +527,7 @@ def test_graphs_of_resamples() -> None:
     assert all(models % 2 == 0 for models in kind_of(network).edges(network).values())  # two models a resample
     same = learned(columns, values, public="a survey", draws=12, graphs=6)
     assert same.identity() == network.identity()
+    assert learned(columns, values, public="a survey", draws=10, graphs=3).models == 10
     for graphs, edges in ((13, None), (2, "smokes -> ill")):
         with pytest.raises(bp.errors.ParameterError):
             learned(columns, values, public="a survey", draws=12, graphs=graphs, edges=edges)
