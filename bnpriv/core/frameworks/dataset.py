@@ -22,15 +22,14 @@ from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
-from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    pass
 
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+class DatasetAttributePrivacy(FrameworkFacts, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
@@ -173,12 +172,6 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def models(self) -> int:
         """How many models the adversary may hold: those of the network, then the draws of public records."""
         return self.network.models + (0 if self.public_records is None else self.public_records.draws)
-
-    @property
-    def document(self) -> Document:
-        """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets = self.protected_secrets
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
     def file_parts(self) -> object:
         """The contents of the framework's file.
