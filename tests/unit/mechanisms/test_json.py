@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
+from bnpriv.networks import Posterior, halves
 from bnpriv.tables.private_table.open_columns import open_columns, open_table
-from tests.kinds import networks
+from tests.kinds import graphs, networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
 TALL = bp.count(bp.col("height") > 180)
@@ -92,8 +94,22 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         >> dp.m.then_laplace(4.0)
     )
     beside = bp.plan(hospital, "count(days >= 8)", 1.0, public=patients)
+    biased = DiscreteNetwork.from_tables(
+        {"coin": [[0.5, 0.5], [0.4, 0.6], [0.3, 0.7], [0.6, 0.4]]}, states={"coin": ["head", "tail"]}, level="records"
+    )
+    learned, held = halves(replace(biased, posterior_draws=Posterior(source="a survey", draws=4, seed=0)))
+    tossed = bp.Schema(records=9, columns={"coin": bp.Categorical(["head", "tail"])})
+    coins = bp.ValuePrivacy(learned, tossed, "coin", source="a survey")
+    planned = bp.plan(coins, 'count(coin == "head")', 1.0, held_out=held)
+    experts = graphs()
     return {
-        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless, beside],
+        "plan": [
+            bp.plan(student, TALL, 1.0),
+            bp.plan(student, weights, 1.0, session=session),
+            useless,
+            beside,
+            undrawn,
+        ],
         "session": [session],
         "history": [session.history],
         "ledger": [LedgerPage.of(Ledger.open(place))],
@@ -109,7 +125,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
         "rehearsal": [bp.rehearse(calibration, 100)],
-        "model check": [bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]}))],
+        "model check": [
+            bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]})),
+            bp.check_model(experts.network, experts.observations),
+        ],
         "public comparison": [bp.compare_with_public(hospital, patients, "count(days >= 8)")],
         "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],
         "privacy curve": [curve],

@@ -148,7 +148,7 @@ def test_a_variable_may_be_called_prior() -> None:
 
 
 def test_draws_before_chains_are_no_short_chains() -> None:
-    with pytest.raises(NetworkError, match="chains first.*200 chains of 2 draws"):
+    with pytest.raises(NetworkError, match=r"chains first.*200 chains of 2 draws"):
         believed({name: np.swapaxes(values, 0, 1) for name, values in arrays().items()})
 
 
