@@ -7,7 +7,7 @@ from bnpriv.lazy import lazily as _lazily
 if TYPE_CHECKING:
     # declare
     from bnpriv.core.networks.discrete import DiscreteNetwork
-    from bnpriv.core.networks.model_class import model_class
+    from bnpriv.kinds.graphs import model_class
     from bnpriv.core.columns import Binned, Categorical, Integer, Real
     from bnpriv.core.schema import Schema
     from bnpriv.core.secrets import Secret, apart, intervals, pairs

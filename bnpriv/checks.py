@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from fractions import Fraction
@@ -170,7 +171,8 @@ def spelling(value: object, allowed: Iterable[object]) -> str:
     "Name an entry of 'theta' that there is, for example 'theta[0]'."
     """
     choices = tuple(allowed)
-    near = closest(value, choices)
+    plain = re.sub(r"[^\[,=]+=", "", str(value))  # a dimension of another name before a label that there is
+    near = plain if plain in choices and plain != value else closest(value, choices)
     if near is not None:
         return f"Did you mean {near!r}?"
     entries = _entries(value, choices)

@@ -18,15 +18,21 @@ if TYPE_CHECKING:
         modelled,
         unfixed_of,
     )
-    from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
+    from bnpriv.core.networks.discrete import (
+        DiscreteNetwork,
+        IntervalNetwork,
+        from_weights,
+        no_tables,
+        require_discrete,
+    )
     from bnpriv.core.networks.graph import Graph
-    from bnpriv.core.networks.model_class import from_weights, model_class, no_tables, require_discrete
     from bnpriv.io.learning import parameters_by_group
     from bnpriv.kinds.chain.network import MarkovChain
     from bnpriv.kinds.density.network import DensityNetwork, Parameter, Sampling
     from bnpriv.kinds.draws.cache import DrawCache
     from bnpriv.kinds.draws.parameter_draws import ParameterDraws
     from bnpriv.kinds.gaussian.network import GaussianNetwork
+    from bnpriv.kinds.graphs import model_class
     from bnpriv.lab.held_out import halves
 
 __all__ = [

@@ -54,7 +54,6 @@ SERVICES: dict[str, str] = {
     "laws.by_count": "bnpriv.kinds.pairs_of_laws:laws_by_count",
     "laws.given_property": "bnpriv.kinds.draws.laws:laws_given_property",
     "laws.of_tables_drawn": "bnpriv.kinds.draws.laws:laws_of_draws",
-    "network.of_graphs": "bnpriv.kinds.graphs:of_graphs",
     "network.posterior_tables": "bnpriv.io.learning:posterior_tables",
     "network.resampled": "bnpriv.kinds.density.network:resampled",
     "network.document": "bnpriv.views.cards:network_document",
@@ -70,6 +69,8 @@ SERVICES: dict[str, str] = {
     "names.own": "bnpriv.io.query_text:own_name",
     "draws.needed": "bnpriv.kinds.draws.believed:draws_needed",
     "query.renamed": "bnpriv.io.query_text:renamed",
+    "secrets.renamed": "bnpriv.io.query_text:renamed_secrets",
+    "network.road": "bnpriv.io.pymc.roles:road",
     "bins.frequencies": "bnpriv.tables.public:bin_frequencies",
     "schema.document": "bnpriv.views.cards:schema_document",
     # releases

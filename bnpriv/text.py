@@ -305,10 +305,12 @@ def in_order(names: Iterable[str]) -> list[str]:
     >>> in_order(["phi[10]", "phi[2]", "mu"])
     ['mu', 'phi[2]', 'phi[10]']
     """
-    return sorted(names, key=lambda name: ([(rest, int(number or 0)) for rest, number in _PARTS.findall(name)], name))
+    return sorted(
+        names, key=lambda name: ([(rest, int(number or 0)) for rest, number in _NUMBERED.findall(name)], name)
+    )
 
 
-_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
+_NUMBERED = re.compile(r"([^0-9]*)([0-9]*)")
 
 
 def element_text(name: str, axes: Mapping[str, Sequence[tuple[str, Sequence[str]]]]) -> str:

@@ -44,7 +44,7 @@ QUICK = frozenset(
         "unit/core/networks/test_discrete_network.py",
         "unit/core/networks/test_factors.py",
         "unit/core/networks/test_graph.py",
-        "unit/core/networks/test_model_class.py",
+        "unit/kinds/test_model_class.py",
         "unit/mechanisms/optimal/test_channel.py",
         "unit/core/test_weights.py",
         "unit/tables/test_data_check.py",

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.core.networks.discrete import IntervalNetwork, vertices
-from bnpriv.core.networks.model_class import from_weights
+from bnpriv.core.networks.discrete import IntervalNetwork, from_weights, vertices
 
 
 def columns_of(network: IntervalNetwork) -> Iterator[tuple[str, tuple[int, ...], np.ndarray]]:

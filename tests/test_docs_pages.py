@@ -91,6 +91,11 @@ def test_the_page_on_private_tables_runs(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert "1.52" in (ROOT / "docs" / "private-tables.md").read_text(encoding="utf-8")
 
 
+def test_the_pages_on_other_libraries_and_many_models_run() -> None:
+    assert "can be released" in run("importing.md")["plan"].text
+    assert len(run("many-models.md")["experts"].parts) == 2
+
+
 @pytest.mark.parametrize(("name", "wide"), [("first.svg", True), ("first-narrow.svg", False)])
 def test_the_first_picture_is_what_its_program_draws(name: str, wide: bool) -> None:
     drawn = first_picture.picture(wide=wide)

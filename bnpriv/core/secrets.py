@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from typing import Protocol, TypeVar, cast, final
@@ -770,25 +770,7 @@ def secrets_of(network: Network, protect: object) -> dict[str, tuple[Pair, ...]]
 
 def by_own_names(network: Network, query: Query, declared: Collection[str] = ()) -> Query:
     """A query that names columns as a network does; what has no text stays as it is, and what is `declared`."""
-    own = {name: network.reading.own_name(name) for name in query.columns if name not in declared}
-    renamed: Query = query
-    if any(name != found for name, found in own.items()):
-        renamed = service("query.renamed")(query, own)
-    return renamed
-
-
-def own_secrets(network: Network, declared: Collection[str], protect: Mapping[str, Secret]) -> dict[str, Secret]:
-    """Properties of columns, by the names that these have in a network."""
-    found: dict[str, Secret] = {}
-    for name, secret in protect.items():
-        own = name if name in declared else network.reading.own_name(name)
-        if own in found:
-            raise SecretError(
-                "every protected column must come once", found=listing(protect), remedy="Leave out one of its names."
-            )
-        asked = by_own_names(network, secret.property, declared) if isinstance(secret, Secret) else None
-        found[own] = secret if asked is None or asked is secret.property else replace(secret, property=asked)
-    return found
+    return service("query.renamed")(network.reading, query, declared) if network.reading.axes else query
 
 
 def _wanted(network: Network, protect: object) -> Mapping[str, object]:

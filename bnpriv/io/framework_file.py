@@ -20,7 +20,7 @@ from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.question import AttributeFramework, Framework
 from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.networks.base import Network
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Column, Schema

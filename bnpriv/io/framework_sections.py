@@ -14,7 +14,6 @@ from bnpriv.core.columns import NOT_COUNTED, SPREADS, Binned, Categorical, NotCo
 from bnpriv.core.networks.base import Level, Network, Posterior
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.schema import Column, Schema
 from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPairs, Side, apart, intervals, pairs
 from bnpriv.digest import sha256
@@ -23,6 +22,7 @@ from bnpriv.io.networks.files import read_network, read_text
 from bnpriv.io.query_text import parse_query
 from bnpriv.io.toml import TomlTable, kind_of, listed_or_none
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.graphs import model_class
 from bnpriv.kinds.public_records import PublicRecords, public_records_in
 from bnpriv.paths import user_path
 from bnpriv.text import and_text

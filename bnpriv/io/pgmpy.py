@@ -15,12 +15,12 @@ from bnpriv.checks import flag, listing, number, type_text, whole
 from bnpriv.core.columns import State
 from bnpriv.core.networks.base import REMEDIES, ImportReport, Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
-from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.networks.model_class import model_class, require_discrete, state_key
+from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork, require_discrete
 from bnpriv.errors import NetworkError, SizeError
 from bnpriv.io.networks.formats import MOST_ATTRIBUTES, latent_notes, network_of
 from bnpriv.kinds.chain.network import MarkovChain
 from bnpriv.kinds.gaussian.network import GaussianNetwork
+from bnpriv.kinds.graphs import model_class, state_key
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:

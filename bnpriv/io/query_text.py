@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import Literal, NoReturn, TypeVar, cast
 
-from bnpriv.checks import closest, type_text
+from bnpriv.checks import closest, listing, type_text
 from bnpriv.core.columns import decimal
-from bnpriv.core.networks.base import Axes
+from bnpriv.core.networks.base import Axes, ImportReport
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, proportion, total
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.builtin import Count, CountBy, CrossedColumn, Crosstab, Difference, Stack
 from bnpriv.core.queries.predicates import MOST_NESTED, OPERATORS, And, Comparison, Constant, IsIn, Not, Or, Predicate
 from bnpriv.core.queries.spread import MEDIAN, Quantile, covariance, std, variance
-from bnpriv.errors import QueryError
+from bnpriv.core.secrets import Secret
+from bnpriv.errors import QueryError, SecretError
 from bnpriv.text import visible
 
 # --------------------------------------------------------------------------------------------------
@@ -374,18 +375,45 @@ def parse_query(text: str) -> Query:
     return _Parser(text, {}).whole()
 
 
-def renamed(query: Query, names: Mapping[str, str]) -> Query:
-    """Return a query with other names of columns; one that its text does not tell, such as a function, as it is.
+def renamed(reading: ImportReport, query: Query, declared: Collection[str] = ()) -> Query:
+    """Return a query by the names that columns have in a network, but for those that are declared.
+
+    One that its text does not tell, such as a function, stays as it is.
 
     Examples
     --------
-    >>> str(renamed(parse_query("mean(score[0])"), {"score[0]": "score[algebra]"}))
+    >>> reading = ImportReport(axes={"score": (("subject", ("algebra", "botany")),)})
+    >>> str(renamed(reading, parse_query("mean(score[0])")))
     'mean(`score[algebra]`)'
     """
-    with suppress(QueryError):
-        if _Parser(str(query), {}).whole() == query:
-            return _Parser(str(query), names).whole()
+    names = {name: reading.own_name(name) for name in query.columns if name not in declared}
+    if any(name != own for name, own in names.items()):
+        with suppress(QueryError):
+            if _Parser(str(query), {}).whole() == query:
+                return _Parser(str(query), names).whole()
     return query
+
+
+def renamed_secrets(
+    reading: ImportReport, protect: Mapping[str, Secret], declared: Collection[str]
+) -> dict[str, Secret]:
+    """Return properties of columns by the names that these have in a network.
+
+    Raises
+    ------
+    SecretError
+        If two names are those of one column.
+    """
+    found: dict[str, Secret] = {}
+    for name, secret in protect.items():
+        own = name if name in declared else reading.own_name(name)
+        if own in found:
+            raise SecretError(
+                "every protected column must come once", found=listing(protect), remedy="Leave out one of its names."
+            )
+        is_secret = isinstance(cast(object, secret), Secret)
+        found[own] = replace(secret, property=renamed(reading, secret.property, declared)) if is_secret else secret
+    return found
 
 
 def _words(text: str, start: int, end: int) -> list[Token]:

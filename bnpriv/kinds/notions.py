@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from bnpriv.core.distributions import Atoms, Normal
+from bnpriv.core.evidence.structural import structural_evidence
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.frameworks.guarantee import observer_text
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
+from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.certificate import posterior_of
 from bnpriv.core.networks.base import Network
 from bnpriv.core.queries.base import GivenAnswer, Query
+from bnpriv.errors import Refusal
 from bnpriv.kind import PrivacyNotion
 
 
@@ -23,13 +26,32 @@ def _own_network(framework: Any) -> tuple[Any, ...]:
     return (framework.network,)
 
 
+def _impossible_in_structure(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Refusal | None:
+    """Why all pairs of secrets of an attribute are impossible, by the structural evidence."""
+    return structural_evidence(framework).impossible()
+
+
+def _impossible_values(framework: ValuePrivacy) -> Refusal | None:
+    """Why all pairs of values are impossible; of a chain, whether no step has two possible values."""
+    chain = framework.chain
+    if chain is None:
+        return _impossible_in_structure(framework)
+    if any(chain.varies(model) for model in range(chain.models)):
+        return None
+    return Refusal(
+        required="two values must be possible at some step of the chain",
+        found="one at every step",
+        remedy="Correct the transition matrix or the start.",
+    )
+
+
 PARAMETER_NOTION = PrivacyNotion(
     networks=_own_network,
     independent=_independent,
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_parameters",
     laws="bnpriv.core.evidence.laws:laws_of_parameters",
-    impossibility="bnpriv.core.evidence.possible:impossible_in_structure",
+    impossibility=_impossible_in_structure,
     sampler="bnpriv.lab.sampling.game:ParameterSampler",
 )
 """Of `DistributionalAttributePrivacy`."""
@@ -39,7 +61,7 @@ VALUE_NOTION = PrivacyNotion(
     secret_text="secrets that are values of single records",
     influences="bnpriv.core.evidence.structural:possible_influences",
     structure="bnpriv.core.evidence.structural:structure_of_values",
-    impossibility="bnpriv.core.evidence.possible:impossible_values",
+    impossibility=_impossible_values,
     sampler="bnpriv.lab.sampling.game:ValueSampler",
 )
 """Of `ValuePrivacy`."""
@@ -63,7 +85,7 @@ DATASET_NOTION = PrivacyNotion(
     hidden="bnpriv.tables.private_table.rule:hidden_property",
     together="bnpriv.kinds.swapped_records:swapped_records",
     subject="bnpriv.kinds.report_target:property_subject",
-    impossibility="bnpriv.core.evidence.possible:impossible_properties",
+    impossibility="bnpriv.core.evidence.dataset:impossible_properties",
     sampler="bnpriv.lab.sampling.game:PropertySampler",
 )
 """Of `DatasetAttributePrivacy`."""

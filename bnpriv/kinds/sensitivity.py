@@ -27,10 +27,9 @@ from bnpriv.core.columns import State
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.declared import DeclaredTables
-from bnpriv.core.networks.discrete import DiscreteNetwork, of_tables
+from bnpriv.core.networks.discrete import DiscreteNetwork, from_weights, of_tables
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.graph import Graph
-from bnpriv.core.networks.model_class import from_weights
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import NetworkError, Refusal
 from bnpriv.kind import kind_of

@@ -28,9 +28,8 @@ from bnpriv.core.evidence.laws import CUSTOM
 from bnpriv.core.evidence.records import added_by, node_cells, rounding_of, told_by
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.influence.ratios import independent_parts
-from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.networks.factors import LogTable, marginal
-from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.queries.custom import Custom

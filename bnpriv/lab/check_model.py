@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from bnpriv import checks
 from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import State
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import DataError, ParameterError
 from bnpriv.progress import progress, tracked
 from bnpriv.render.document import Document, Paragraph, Table
@@ -133,6 +132,9 @@ ROWS_PRINTED = 3
 
 MOST_SHOWN_ROWS = 20
 
+MOST_LACKING = 4
+"""Models without an edge that are named."""
+
 ROW_FACTS = ("attribute", "row", "model", "observations", "p_value", "adjusted", "finding", "test")
 """What a table or JSON holds of every row."""
 
@@ -200,6 +202,8 @@ class EdgeCheck:
         Parent and child, as in the first model that has it.
     models : int
         How many models have it, in either direction.
+    lacking : tuple of int
+        The models that have it not.
     given : tuple of str
         The other parents of the child in that model.
     statistic : float
@@ -212,6 +216,7 @@ class EdgeCheck:
 
     ends: tuple[str, str]
     models: int
+    lacking: tuple[int, ...]
     given: tuple[str, ...]
     statistic: float
     p_value: float
@@ -221,8 +226,10 @@ class EdgeCheck:
         """What the data say for or against the edge, in one sentence."""
         given = f" given {checks.listing(self.given)}" if self.given else ""
         found = "the data show it" if self.adjusted <= level else "the data do not show it"
+        few, model = len(self.lacking) <= MOST_LACKING, "model" if len(self.lacking) == 1 else "models"
+        without = f" (not in {model} {checks.listing(self.lacking)})" if few else ""
         return (
-            f"{self.ends[0]} - {self.ends[1]}, in {self.models:,} of {models:,} models: {found} "
+            f"{self.ends[0]} - {self.ends[1]}, in {self.models:,} of {models:,} models{without}: {found} "
             f"(G-test{given}: adjusted p {nats_text(self.adjusted, 2)})"
         )
 
@@ -277,6 +284,11 @@ class ModelCheck(Shown):
         return tuple(k for k in range(self.models) if not self.contradicted(k))
 
     @property
+    def incomplete(self) -> tuple[int, ...]:
+        """Return the models without an edge that the data show: they know the dependence by another path, or not."""
+        return tuple(sorted({k for edge in self.edges if edge.adjusted <= self.level for k in edge.lacking}))
+
+    @property
     def always_contradicted(self) -> tuple[str, ...]:
         """Return the rows that are contradicted under every model: no member of Theta explains them."""
         named = [[row.row for row in self.contradicted(k)] for k in range(self.models)]
@@ -322,6 +334,7 @@ class ModelCheck(Shown):
     def document(self) -> Document:
         """Return the rows that the data contradict, and how far."""
         shown = [row for row in self.rows if row.model == self.best_model]
+        whole = set(self.surviving) - set(self.incomplete)
         table = Table(
             caption="Rows of the network under the best model, the most doubtful first",
             header=("row", "observations", "adjusted p", "", "farthest"),
@@ -332,13 +345,13 @@ class ModelCheck(Shown):
         return Document(
             kind="model check",
             headline=self._verdict().removesuffix("."),
-            tone="plain" if not self.rows else "good" if self.surviving else "poor",
+            tone="plain" if not self.rows or (self.surviving and not whole) else "good" if whole else "poor",
             short=(
                 *(f"{row.row}: {row.finding}" for row in shown[:ROWS_PRINTED] if row.adjusted <= self.level),
                 *([*self._notes()][:-1]),
                 *(edge.sentence(self.models, self.level) for edge in self.edges[:ROWS_PRINTED]),
                 "What is not contradicted is not thereby true. "
-                + ("Next: bp.plan(...)." if self.surviving else "Next: mend these rows, or add a model that fits."),
+                + ("Next: bp.plan(...)." if whole else f"Next: {self._mend}, or add a model that fits."),
             ),
             answer=(
                 *((table,) if shown else ()),
@@ -358,6 +371,10 @@ class ModelCheck(Shown):
             },
         )
 
+    @property
+    def _mend(self) -> str:
+        return "give models the edges that they lack" if self.surviving else "mend these rows"
+
     def _line(self, row: RowCheck) -> tuple[str, ...]:
         contradicted = "contradicted" if row.adjusted <= self.level else ""
         return row.row, f"{row.observations:,}", nats_text(row.adjusted, 2), contradicted, row.finding
@@ -372,6 +389,8 @@ class ModelCheck(Shown):
             return f"The data {found} of {tested} tested rows of the network, at level {self.level:g} over all of them."
         if self.surviving:
             kept = f"{len(self.surviving)} of {self.models} models stand: {checks.listing(self.surviving)}"
+            if set(self.surviving) <= set(self.incomplete):
+                kept += ", but each lacks an edge that the data show"
         else:
             kept = f"All {self.models} models are contradicted, so the truth is hardly among them"
         wrong = len(self.contradicted(self.best_model))
@@ -379,15 +398,16 @@ class ModelCheck(Shown):
 
     def _notes(self) -> Iterator[str]:
         if self.models > 1 and self.rows:
-            counts = [f"model {k}: {len(self.contradicted(k))}" for k in range(self.models)]
-            yield f"Contradicted rows by model: {checks.listing(counts)}."
+            counts = [f"model {k}: {len(rows)}" for k in range(self.models) if (rows := self.contradicted(k))]
+            if counts:
+                yield f"Contradicted rows by model: {checks.listing(counts)}."
             if self.always_contradicted:
                 yield f"Contradicted under every model: {checks.listing(self.always_contradicted)}."
         lost = [f"{name} {count:,}" for name, count in self.left_out.items() if count]
         if lost:
             yield f"Left out for a missing or unknown state, of {self.observations:,}: {checks.listing(lost)}."
         if self.untested:
-            yield f"Not tested, for lack of data: {checks.listing(self.untested)}."
+            yield f"Not tested, for lack of data in the states of the network: {checks.listing(self.untested)}."
         yield "Observations are taken as independent. What is not contradicted is not thereby true."
 
 
@@ -486,23 +506,34 @@ def _family_counts(
 
 def _dividing(table: nw.DataFrame[Any], network: DiscreteNetwork, columns: frozenset[str]) -> tuple[EdgeCheck, ...]:
     """The edges that some models have and others have not, each by a G-test in a model that has it."""
-    held: dict[frozenset[str], int] = {}
+    held: dict[frozenset[str], set[int]] = {}
     first: dict[frozenset[str], tuple[str, ...]] = {}
+    before = 0
     for part in network.parts:
         for parent, child in part.graph.edges:
-            held[frozenset((parent, child))] = held.get(frozenset((parent, child)), 0) + part.models
+            held.setdefault(frozenset((parent, child)), set()).update(range(before, before + part.models))
             others = (name for name in part.graph.parents[child] if name != parent)
             first.setdefault(frozenset((parent, child)), (parent, child, *others))
+        before += part.models
     tested: list[EdgeCheck] = []
     for edge, (parent, child, *given) in first.items():
-        if held[edge] < network.models and columns.issuperset((parent, child, *given)):
-            statistic, p_value = g_test(_counts(table, network, (parent, child, *given)))
-            ends, seen = (parent, child), held[edge]
-            tested.append(
-                EdgeCheck(
-                    ends=ends, models=seen, given=tuple(given), statistic=statistic, p_value=p_value, adjusted=p_value
-                )
+        lacking = tuple(k for k in range(network.models) if k not in held[edge])
+        if not lacking or not columns.issuperset((parent, child, *given)):
+            continue
+        seen = _counts(table, network, (parent, child, *given))
+        if seen.any():  # else no row has states that the network knows
+            statistic, p_value = g_test(seen)
+            ends, others, models = (parent, child), tuple(given), len(held[edge])
+            found = EdgeCheck(
+                ends=ends,
+                models=models,
+                lacking=lacking,
+                given=others,
+                statistic=statistic,
+                p_value=p_value,
+                adjusted=p_value,
             )
+            tested.append(found)
     return tuple(_holm(tested))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bnpriv import checks
 from bnpriv.checks import listing
-from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.frameworks.question import Framework, require_framework, require_query
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.networks.base import Network, drivers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.law_decision import sampling_of
 from bnpriv.core.mechanisms.tight import coarse_enough, foretold_scale, unsupported
 from bnpriv.core.networks.base import Network
-from bnpriv.core.noise import Gaussian, Laplace, NoNoise
+from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, NoNoise
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.loss.loss import PrivacyLoss
@@ -279,6 +279,14 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             remedy="Divide the network by bnpriv.networks.halves before the framework is made.",
         )
     _require_draws(fitted)
+    both = fitted.posterior_draws, network.posterior_draws
+    origins = [drawn and replace(drawn, draws=1, seed=None, of=None) for drawn in both]
+    if origins[0] != origins[1]:
+        raise RefusedError(
+            "held-out draws must be of the posterior that the noise was fitted to",
+            found="draws of another source, prior or public table",
+            remedy="Divide one network by bnpriv.networks.halves.",
+        )
     seen = {_some(fitted, [k]).identity() for k in range(fitted.models)}
     alone = [_some(network, [k]) for k in range(network.models)]
     common = sum(each.identity() in seen for each in alone)
@@ -288,7 +296,8 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             found=f"{common:,} of {network.models:,}",
             remedy="Divide the network by bnpriv.networks.halves, or learn another with another seed.",
         )
-    return [replace(cast(Any, framework), network=each) for each in alone]
+    (place,) = (each.name for each in fields(framework) if getattr(framework, each.name) is fitted)
+    return [replace(cast(Any, framework), **{place: each}) for each in alone]
 
 
 def keeps(calibration: Calibration, framework: Framework) -> bool:
@@ -299,6 +308,8 @@ def keeps(calibration: Calibration, framework: Framework) -> bool:
         if _by_scale(calibration, framework):
             return True
         own = calibration.mechanism.calibrate(framework, calibration.query, epsilon=calibration.epsilon, delta=delta)
+        if own.guarantee.kind == "estimate" or own.certificate.confidence is not None:
+            return False  # noise learned from draws shows nothing, or not for sure
         if own.guarantee.epsilon <= guarantee.epsilon and own.guarantee.delta <= delta and _covers(calibration, own):
             return True
         return _by_laws(calibration, framework)
@@ -311,9 +322,10 @@ def _covers(calibration: Calibration, other: Calibration) -> bool:
     noise, least = calibration.noise, other.noise
     if isinstance(least, NoNoise):
         return True
-    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian)):
+    if type(noise) is type(least) and isinstance(noise, (Laplace, Gaussian, DiscreteLaplace)):
         return all(mine >= own for mine, own in zip(noise.scales, least.scales, strict=True))
-    if not isinstance(noise, CorrelatedGaussian) or not isinstance(least, CorrelatedGaussian):
+    normal = (Gaussian, CorrelatedGaussian)  # of other noise a larger covariance says less
+    if not isinstance(noise, normal) or not isinstance(least, normal):
         return False
     rest = noise.covariance - least.covariance * (1 + 64 * UNIT_ROUNDOFF * least.dimension)
     return bool(np.linalg.eigvalsh((rest + rest.T) / 2)[0] >= 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from bnpriv.checks import closest, member
-from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.protected import pairs_secret
 from bnpriv.core.frameworks.question import Framework, require_query

@@ -32,6 +32,9 @@ BETTER = 4
 DECADES = 3
 """Deltas that are tried: powers of ten below one over the number of records."""
 
+BEYOND = 100
+"""Tables that should be more extreme than delta allows for: they decide an estimate."""
+
 RESAMPLED = 12
 """Times that draws are drawn again from themselves, to see how far the scale rests on chance."""
 
@@ -118,9 +121,29 @@ class DrawsAdvice:
                     rows=rows,
                     numbers=(0, 1, 3),
                 ),
-                Items(tuple(text for text in (known, self.posterior, OTHER_DRAWS if self.steps else "") if text)),
+                Items(
+                    tuple(text for text in (known, self.few, self.posterior, OTHER_DRAWS if self.steps else "") if text)
+                ),
             ),
         )
+
+    @property
+    def few(self) -> str:
+        """Return by how many tables an estimate is decided if they are few; empty otherwise."""
+        asked = self.asked
+        beyond = asked.delta * asked.draws
+        if asked.confidence is not None or not 0 < beyond < BEYOND:
+            return ""
+        return (
+            f"At this delta about {number_text(beyond)} of {asked.draws:,} tables under a secret decide, "
+            f"and the scale is too large more often than too small; with_sampling(draws={self.wanted}) "
+            f"makes it {BEYOND}."
+        )
+
+    @property
+    def wanted(self) -> int:
+        """Return how many tables an estimate at this delta should rest on; 0 without a delta."""
+        return math.ceil(BEYOND / self.asked.delta - 1e-6) if self.asked.delta > 0 else 0
 
     def to_json(self) -> Json:
         """Return it as plain values."""

@@ -282,7 +282,8 @@ class Drawing:
 def graph_html(drawing: Drawing) -> Html:
     """Return the drawing in a box that scrolls when it is wider than the page."""
     widths = {name: _width(name, drawing.notes.get(name, "")) for name in drawing.nodes}
-    found = layout(widths, drawing.edges, height=HEIGHT, gap=GAP, between=LAYER_GAP)
+    beside = max((LETTER * width(_short(share)) for share in drawing.shares.values()), default=0.0)
+    found = layout(widths, drawing.edges, height=HEIGHT, gap=max(GAP, beside), between=LAYER_GAP)
     roads = {edge: (found.centres[edge[0]], *found.routes[edge], found.centres[edge[1]]) for edge in drawing.edges}
     leaving, entering = (_ports(widths, found.centres, roads, end) for end in (0, 1))
     # What stands out is drawn last, above the others.
@@ -290,8 +291,13 @@ def graph_html(drawing: Drawing) -> Html:
         _edge((leaving[edge], *found.routes[edge], entering[edge]), edge in drawing.path, drawing.shares.get(edge, ""))
         for edge in sorted(drawing.edges, key=lambda edge: edge in drawing.path)
     ]
+    said = [
+        _share((leaving[edge], *found.routes[edge], entering[edge]), share)
+        for edge, share in drawing.shares.items()
+        if share
+    ]
     nodes = [_node(name, found.centres[name], widths[name], drawing) for name in drawing.nodes]
-    inner = element("g", *edges, *nodes, transform=f"translate({MARGIN:g},{MARGIN:g})")
+    inner = element("g", *edges, *nodes, *said, transform=f"translate({MARGIN:g},{MARGIN:g})")
     size = (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN)
     class_ = next(name for most, name in SIZES if size[0] <= most)
     picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_=class_)
@@ -347,9 +353,18 @@ def _edge(points: Sequence[Point], strong: bool, share: str) -> Html:
     kind = "edge path" if strong else "edge"
     (x, y) = points[-1]
     line = svg.curve((*points[:-1], (x, y - 5)), f"{kind} some" if share else kind)
+    return join(line, svg.arrowhead((x, y), f"{kind} head"))
+
+
+def _share(points: Sequence[Point], share: str) -> Html:
+    """Return how many models have an edge, over all else; which way it points is told when it is pointed at."""
     middle = len(points) // 2
     at = ((points[middle - 1][0] + points[middle][0]) / 2, (points[middle - 1][1] + points[middle][1]) / 2 + 4)
-    return join(line, svg.arrowhead((x, y), f"{kind} head"), *((svg.text(at, share, "share"),) if share else ()))
+    return svg.text(at, _short(share), "share", share)
+
+
+def _short(share: str) -> str:
+    return share.partition(",")[0].replace(" of ", "/")
 
 
 def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:

@@ -11,11 +11,12 @@ from bnpriv.core.columns import NOT_COUNTED, Binned, Categorical, Category
 from bnpriv.core.frameworks import guarantee as odds
 from bnpriv.core.frameworks.guarantee import Guarantee, percent_of
 from bnpriv.core.frameworks.protected import ProtectedSecret
+from bnpriv.core.frameworks.question import Framework
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.queries.base import Query
 from bnpriv.core.schema import Column, Schema, fill_of, has_gaps
-from bnpriv.kind import kind_of
+from bnpriv.kind import kind_of, notion_of
 from bnpriv.render.as_text import LINES_PRINTED, PRINTED_WIDTH
 from bnpriv.render.document import (
     Block,
@@ -59,15 +60,15 @@ from bnpriv.views.words import edge_shares
 # --------------------------------------------------------------------------------------------------
 
 
-def framework_document(
-    notion: str,
-    source: str,
-    schema: Schema,
-    secrets: Sequence[ProtectedSecret],
-    network: Network | None,
-    independent: Sequence[str] = (),
-) -> Document:
+def framework_document(framework: Framework) -> Document:
     """Return what a framework declares."""
+    notion, source, secrets, network = (
+        framework.notion,
+        framework.source,
+        framework.protected_secrets,
+        framework.network,
+    )
+    independent = sorted(notion_of(framework).independent(framework) or ())
     names = tuple(secret.attribute for secret in secrets)
     facts = [protected_fact(secrets)]
     if network is not None:
@@ -75,7 +76,7 @@ def framework_document(
     facts.append(fact("Source of the model", source))
     if independent:
         facts.append(fact("Declared independent", (Names(tuple(independent)),)))
-    table = schema.document
+    table = framework.schema.document
     return Document(
         kind="framework",
         kicker=f"bnpriv framework · {notion}",

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.frameworks.question import Framework
 
 STATES = {"u": ["a", "b", "c"], "w": ["0", "1"], "x": ["0", "1"]}

@@ -34,9 +34,8 @@ from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.protected import predicate_text
 from bnpriv.core.influence.ratios import joint_law
-from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.networks.factors import LogTable
-from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.asked import stack
 from bnpriv.core.queries.base import Indicator, Output, Query
 from bnpriv.core.queries.builtin import Difference
@@ -472,6 +471,24 @@ def can_vary(framework: DatasetAttributePrivacy, secret: Secret, model: int) -> 
     except SecretError:
         return False
     return True
+
+
+def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
+    """Why a property of the table has a single possible value in every model."""
+    if framework.forward is not None:
+        return None  # draws cannot tell the impossible from the rare
+    for name, secret in framework.protect.items():
+        try:
+            varies = any(can_vary(framework, secret, model) for model in range(framework.models))
+        except BnprivError:
+            continue  # the law of the column is not known; mechanisms that need it say so
+        if not varies:
+            return Refusal(
+                required=f"some two values of the secret of {name!r} must have positive probability",
+                found="none in any model",
+                remedy="Correct the model, or choose another secret.",
+            )
+    return None
 
 
 def unknown_law(framework: DatasetAttributePrivacy, query: Query) -> Refusal | None:

@@ -33,9 +33,8 @@ from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.base import drivers
-from bnpriv.core.networks.discrete import DiscreteNetwork
+from bnpriv.core.networks.discrete import DiscreteNetwork, no_tables, require_discrete
 from bnpriv.core.networks.factors import LogTable, sum_out
-from bnpriv.core.networks.model_class import no_tables, require_discrete
 from bnpriv.core.queries.asked import Weighted
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.custom import Custom

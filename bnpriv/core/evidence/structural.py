@@ -214,6 +214,27 @@ def no_influences(secrets: str) -> Refusal:
     )
 
 
+def impossibility(framework: object) -> Refusal | None:
+    """Why the secrets of a protected attribute are impossible in every model, or None if some are possible.
+
+    Parameters
+    ----------
+    framework : Framework
+
+    Returns
+    -------
+    Refusal or None
+        Of the first attribute all of whose pairs hold a secret of probability zero, under every model.
+
+    Examples
+    --------
+    >>> import bnpriv as bp
+    >>> impossibility(bp.example("student")) is None
+    True
+    """
+    return notion_of(framework).impossibility(framework)
+
+
 def possible_influences(framework: DistributionalAttributePrivacy | ValuePrivacy) -> Influences | Refusal:
     """The structural evidence of a framework whose secrets are possible.
 

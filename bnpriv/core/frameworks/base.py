@@ -8,7 +8,7 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw
@@ -21,6 +21,10 @@ from bnpriv.core.secrets import Secret
 from bnpriv.digest import sha256
 from bnpriv.errors import FrameworkError
 from bnpriv.services import service
+from bnpriv.shown import HasCard
+
+if TYPE_CHECKING:
+    from bnpriv.render.document import Document
 
 # --------------------------------------------------------------------------------------------------
 # The facts that a mechanism asks a framework for, and framework files.
@@ -38,7 +42,7 @@ def fingerprint(facts: object, networks: Iterable[Network] = ()) -> str:
     return sha256(repr(facts), *(network.identity() for network in networks))
 
 
-class FrameworkFacts:
+class FrameworkFacts(HasCard):
     """The facts that a mechanism asks for, so that it need not know the notion; with the usual answers."""
 
     single_values: ClassVar[bool] = False
@@ -52,6 +56,11 @@ class FrameworkFacts:
 
     pairs_name_models: ClassVar[bool] = False
     """Whether a pair of secrets already says which model it is about."""
+
+    @property
+    def document(self) -> Document:
+        """What is declared, as a document: who must not learn what, the network and the columns."""
+        return service("framework.document")(self)
 
     @property
     def by_intervals(self) -> bool:

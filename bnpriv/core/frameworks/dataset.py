@@ -14,23 +14,22 @@ from bnpriv.core.frameworks.base import FrameworkFacts, WrittenAsFile, fingerpri
 from bnpriv.core.frameworks.protected import ProtectedSecret, property_secret
 from bnpriv.core.frozen import Cache, ReadOnly
 from bnpriv.core.networks.base import Forward, Network, forward_of, require_network
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.schema import Schema, require_schema
-from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart, own_secrets
+from bnpriv.core.secrets import Apart, Pair, Secret, ValuesApart
 from bnpriv.digest import digest
 from bnpriv.errors import FrameworkError, SecretError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
-from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    pass
 
 
 @final
 @dataclass(frozen=True)
-class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+class DatasetAttributePrivacy(FrameworkFacts, WrittenAsFile):
     """Hide a property of a protected column of this table, such as how many patients have a disease.
 
     Parameters
@@ -113,7 +112,10 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
                 found="nothing" if not self.protect else checks.type_text(self.protect),
                 remedy='Write protect={"ill": Secret(count(col("ill") == "yes"))}.',
             )
-        object.__setattr__(self, "protect", ReadOnly(own_secrets(self.network, self.schema.columns, self.protect)))
+        if self.network.reading.axes:
+            own = service("secrets.renamed")(self.network.reading, self.protect, self.schema.columns)
+            object.__setattr__(self, "protect", own)
+        object.__setattr__(self, "protect", ReadOnly(self.protect))
         for name, secret in self.protect.items():
             _check_secret(name, secret, self)
         laws = column_laws(self.laws or {}, self.schema, self.network.states, ())
@@ -170,12 +172,6 @@ class DatasetAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def models(self) -> int:
         """How many models the adversary may hold: those of the network, then the draws of public records."""
         return self.network.models + (0 if self.public_records is None else self.public_records.draws)
-
-    @property
-    def document(self) -> Document:
-        """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets = self.protected_secrets
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
     def file_parts(self) -> object:
         """The contents of the framework's file.

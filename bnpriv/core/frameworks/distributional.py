@@ -28,15 +28,14 @@ from bnpriv.core.secrets import Pair, Protect, protected_names, secrets_of
 from bnpriv.errors import FrameworkError, LawError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
-from bnpriv.shown import HasCard
 from bnpriv.text import and_text, name_text
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    pass
 
 
 @dataclass(frozen=True)
-class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+class DistributionalAttributePrivacy(FrameworkFacts, WrittenAsFile):
     """Hide the parameter that governs a protected column (distributional attribute privacy).
 
     Parameters
@@ -198,12 +197,6 @@ class DistributionalAttributePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def linear_gaussian(self) -> bool:
         """Whether the parameters are jointly normal, and records are declared to be centred at them."""
         return bool(kind_of(self.network).centred(self.network) and self.column_laws)
-
-    @property
-    def document(self) -> Document:
-        """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets, apart = self.protected_secrets, sorted(self.independent)
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network, apart)
 
     def file_parts(self) -> object:
         """The contents of the framework's file.

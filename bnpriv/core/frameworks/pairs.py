@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from bnpriv import checks
 from bnpriv.core.columns import Categorical
@@ -21,11 +21,9 @@ from bnpriv.core.schema import Schema, require_schema
 from bnpriv.core.secrets import Pair
 from bnpriv.errors import FileError, FrameworkError
 from bnpriv.kind import kind_of
-from bnpriv.services import service
-from bnpriv.shown import HasCard
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    pass
 
 DISTRIBUTION = "the distribution"
 """The name of what is protected, in place of an attribute."""
@@ -78,7 +76,7 @@ class DistributionPair:
 
 
 @dataclass(frozen=True)
-class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+class DistributionPrivacy(FrameworkFacts, WrittenAsFile):
     """Hide which of two distributions the table was drawn from, for every declared pair.
 
     Parameters
@@ -111,6 +109,9 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     >>> DistributionPrivacy([pair], source="a textbook").models
     1
     """
+
+    network: ClassVar[None] = None
+    """Its pairs have networks of their own, if any."""
 
     pairs: Sequence[tuple[PairLaw, PairLaw]]
     query: Query | None = None
@@ -235,12 +236,6 @@ class DistributionPrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def models(self) -> int:
         """The number of pairs."""
         return len(self.pairs)
-
-    @property
-    def document(self) -> Document:
-        """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets = self.protected_secrets
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, None)
 
     def file_parts(self) -> object:
         """Refuse: pairs of distributions are declared in Python.

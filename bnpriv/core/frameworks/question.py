@@ -81,7 +81,9 @@ def asked_of(framework: Framework, query: Query | str | None) -> Query | None:
     QueryError
         If it is no query, or a text outside the grammar.
     """
-    return own_query(framework) if query is None else require_query(framework, query)
+    asked = own_query(framework) if query is None else as_query(query)
+    networks = notion_of(framework).networks(framework)
+    return asked if asked is None or not networks else by_own_names(networks[0], asked, framework.schema.columns)
 
 
 def require_query(framework: Framework, query: Query | str | None) -> Query:
@@ -92,11 +94,8 @@ def require_query(framework: Framework, query: Query | str | None) -> Query:
     QueryError
         If there is none, it is no query, or a text outside the grammar.
     """
-    own = own_query(framework) if query is None else None
-    asked = as_query(query) if own is None else own
-    for network in notion_of(framework).networks(framework)[:1]:
-        asked = by_own_names(network, asked, framework.schema.columns)
-    return asked
+    asked = asked_of(framework, query)
+    return as_query(None) if asked is None else asked
 
 
 def own_query(framework: object) -> Query | None:

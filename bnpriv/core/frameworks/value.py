@@ -19,15 +19,14 @@ from bnpriv.core.secrets import Pair, Protect, secrets_of
 from bnpriv.errors import FrameworkError
 from bnpriv.kind import kind_of
 from bnpriv.services import service
-from bnpriv.shown import HasCard
 from bnpriv.text import name_text
 
 if TYPE_CHECKING:
-    from bnpriv.render.document import Document
+    pass
 
 
 @dataclass(frozen=True)
-class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
+class ValuePrivacy(FrameworkFacts, WrittenAsFile):
     """Hide every single value of a protected column, whatever else is known to depend on it.
 
     Over a `MarkovChain` the records are the steps of one chain, or of several one after another, and every step's value
@@ -130,12 +129,6 @@ class ValuePrivacy(HasCard, FrameworkFacts, WrittenAsFile):
     def models(self) -> int:
         """How many models the adversary may hold."""
         return self.model.models
-
-    @property
-    def document(self) -> Document:
-        """What is declared, as a document: who must not learn what, the network and the columns."""
-        secrets = self.protected_secrets
-        return service("framework.document")(self.notion, self.source, self.schema, secrets, self.network)
 
     def file_parts(self) -> object:
         """The contents of the framework's file.

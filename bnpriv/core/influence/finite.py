@@ -14,7 +14,14 @@ from bnpriv.core.distributions import log_sum_exp
 from bnpriv.core.influence import base
 from bnpriv.core.influence.largest_ratio import MOST_ASSIGNMENT_WORK
 from bnpriv.core.influence.losses import MOST_LOSSES, Losses
-from bnpriv.core.influence.ratios import MOST_SEPARATOR_WORK, RatioTables, independent_parts, joint_law, joint_size
+from bnpriv.core.influence.ratios import (
+    MOST_SEPARATOR_WORK,
+    RatioTables,
+    independent_parts,
+    joint_law,
+    joint_size,
+    numbered,
+)
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_ELIMINATION_CELLS, LogTable, elimination, marginal
 from bnpriv.core.secrets import SecretPair
@@ -265,10 +272,8 @@ def losses_from(tables: RatioTables, pairs: Sequence[SecretPair], models: int) -
     SizeError
         If there would be more than `MOST_LOSSES` cells.
     """
-    number: dict[tuple[frozenset[State], bool], int] = {}
-    first = [number.setdefault((pair.first, pair.is_point), len(number)) for pair in pairs]
-    second = [number.setdefault((pair.second, pair.is_point), len(number)) for pair in pairs]
-    found = [_law(tables, secret, point, models * len(pairs)) for secret, point in number]
+    sides, first, second = numbered(pairs)
+    found = [_law(tables, secret, point, models * len(pairs)) for secret, point in sides]
     laws = np.stack([np.broadcast_to(law, (models, law.shape[1])) for law in found], axis=1)
     # ratios and masses are both rounded up, since a larger loss or a larger mass only raises the divergence
     masses = np.where(np.isneginf(laws), 0.0, np.exp(laws + tables.error + 2.0**-49))

@@ -216,8 +216,7 @@ def _separators(
 def _largest(table: LogTable, first: int, second: int) -> FloatArray:
     """The largest log ratio of two rows of a table per model, over the entries that the first row allows."""
     above, below = (table.values[:, state].reshape(table.values.shape[0], -1) for state in (first, second))
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(above), -np.inf, above - below).max(axis=1)
+    return log_ratios(above, below).max(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -329,9 +328,9 @@ class RatioTables:
         self, table: LogTable, pairs: Sequence[SecretPair]
     ) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
         """The values log P(cell | secret), of shape (models, secrets, cells), and which secrets the pairs have."""
-        secrets, first, second = _numbered(pairs)
+        secrets, first, second = numbered(pairs)
         flat = table.values.reshape(*table.values.shape[:2], -1)
-        return np.stack([self.given(flat, self.side(secret)) for secret in secrets], axis=1), first, second
+        return np.stack([self.given(flat, self.side(secret)) for secret, _ in secrets], axis=1), first, second
 
     def assignment(self, pair: SecretPair, model: int) -> dict[str, int]:
         """An assignment that attains the influence, by positions of states; empty if none is known."""
@@ -364,9 +363,9 @@ class RatioTables:
 
     def possible(self, pairs: Sequence[SecretPair]) -> NDArray[np.bool_]:
         """Whether both secrets have a positive probability, of shape (models, pairs)."""
-        secrets, first, second = _numbered(pairs)
+        secrets, first, second = numbered(pairs)
         never = np.isneginf(self.prior.values)
-        possible = np.stack([~never[:, self.side(secret)].all(axis=1) for secret in secrets], axis=1)
+        possible = np.stack([~never[:, self.side(secret)].all(axis=1) for secret, _ in secrets], axis=1)
         return possible[:, first] & possible[:, second]
 
     @cached_property
@@ -388,12 +387,16 @@ def log_ratios(above: FloatArray, below: FloatArray) -> FloatArray:
         return np.where(np.isneginf(above), -np.inf, above - below)
 
 
-def _numbered(
+def numbered(
     pairs: Sequence[SecretPair],
-) -> tuple[tuple[frozenset[State], ...], NDArray[np.intp], NDArray[np.intp]]:
-    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second."""
-    number: dict[frozenset[State], int] = {}
-    places = [number.setdefault(side, len(number)) for pair in pairs for side in (pair.first, pair.second)]
+) -> tuple[tuple[tuple[frozenset[State], bool], ...], NDArray[np.intp], NDArray[np.intp]]:
+    """All secrets of some pairs, each once, and for every pair the numbers of its first and of its second.
+
+    With every secret, whether both of its pair are single states.
+    """
+    number: dict[tuple[frozenset[State], bool], int] = {}
+    sides = ((side, pair.is_point) for pair in pairs for side in (pair.first, pair.second))
+    places = [number.setdefault(side, len(number)) for side in sides]
     both = np.array(places, dtype=np.intp).reshape(-1, 2)
     return tuple(number), both[:, 0], both[:, 1]
 

@@ -307,7 +307,7 @@ class Mechanism(ABC):
             return Refusal(
                 required=f"{type(self).__name__} needs a query", found="none", remedy="Pass the query to be released."
             )
-        from bnpriv.core.evidence.possible import impossibility
+        from bnpriv.core.evidence.structural import impossibility
 
         refusal = impossibility(framework) or weights_refusal(query, framework, self.weights, fixed=self.fixed_shape)
         return refusal or self._decide(framework, query, epsilon, delta)

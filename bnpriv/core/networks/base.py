@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
@@ -118,6 +118,9 @@ class ImportReport:
     own_graph: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     inner: frozenset[str] = frozenset()
 
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.nodes), *self.notes]) or "Read as it is."
+
     def own_name(self, name: Any) -> Any:
         """The name that an entry of a vector has in its network; of anything else the name as it is.
 
@@ -141,13 +144,7 @@ class ImportReport:
             Of the column: treatment "exact"; "draws", so that the guarantee is an estimate, or certified where a
             confidence is asked for; or "refused", with why, so that only noise that hides the column whole is left.
         """
-        held = {name: each for each in self.nodes for name in each.columns}
-        node = held[member("a column of the model", column, held, error=NetworkError)]
-        own = next(each for each in self.nodes if each.name.partition("[")[0] == secret.partition("[")[0])
-        if node.treatment == "refused" or own.secret:
-            return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
-        exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
-        return node if exact else replace(node, treatment="draws")
+        return service("network.road")(self, secret, column)
 
 
 def modelled(network: Network, columns: Iterable[str]) -> frozenset[str]:
@@ -170,9 +167,8 @@ def drivers(network: Network, columns: Iterable[str]) -> frozenset[str]:
     >>> sorted(drivers(network, {"height", "income", "weather"}))
     ['deviation', 'income', 'mean']
     """
-    driving = network.reading.columns
-    found = frozenset(name for column in modelled(network, columns) for name in driving.get(column, (column,)))
-    return found.intersection(network.attributes)
+    found = {name for column in modelled(network, columns) for name in network.reading.columns.get(column, (column,))}
+    return frozenset(found).intersection(network.attributes)
 
 
 def driven_by(network: Network, columns: Iterable[str], attributes: Collection[str]) -> frozenset[str]:
@@ -190,9 +186,8 @@ LEVEL_ASSUMED = ImportReport(level_assumed=True)
 def own_names(network: object, names: Any) -> Any:
     """A name, or several, as a network has them (`ImportReport.own_name`); anything else is given back as it is."""
     reading: ImportReport = getattr(network, "reading", NOTHING_READ)
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        return reading.own_name(names)
-    return [reading.own_name(name) for name in cast("Iterable[Any]", names)]
+    one = isinstance(names, str) or not isinstance(names, Iterable)
+    return reading.own_name(names) if one else [reading.own_name(name) for name in cast("Iterable[Any]", names)]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -344,8 +339,8 @@ class Posterior:
         if self.belief:
             how = "independent draws" if self.independent else "draws of Markov chains, which depend on each other"
             return (
-                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the "
-                "model of all that has none, of which the public data must tell through what has; somebody who knows "
+                f"The observer is taken to hold the posterior itself, known by {self.draws:,} {how}, and the model for "
+                "whatever has no draws, of which the public data must tell through the rest alone; somebody who knows "
                 "one of the other parameters holds another distribution."
             )
         if self.graphs is not None:

@@ -31,11 +31,13 @@ from bnpriv.core.networks.base import (
     Posterior,
     columns_identity,
     level_of,
+    require_network,
 )
 from bnpriv.core.networks.declared import FEW_DECIMALS, DeclaredTables, MissingRows, declared_tables
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.networks.graph import Graph, Parents, parents_of
 from bnpriv.errors import NetworkError, SizeError
+from bnpriv.kind import kind_of
 from bnpriv.services import service
 
 Prior = Literal["bdeu", "jeffreys", "uniform"]
@@ -865,4 +867,90 @@ def within_ends(
         upper={name: high for name, (_, high) in ends.items()},
         level=level_of(level),
         reading=LEVEL_ASSUMED if level is None else NOTHING_READ,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# Networks from computed weights, and the refusal of networks without exact tables.
+# --------------------------------------------------------------------------------------------------
+
+
+def from_weights(
+    tables: Mapping[str, ArrayLike],
+    *,
+    states: Mapping[str, Sequence[State]],
+    parents: Parents | None = None,
+    level: Level = "parameters",
+) -> DiscreteNetwork:
+    """A network whose columns are known up to a factor each, as computed weights are.
+
+    Parameters
+    ----------
+    tables : mapping from str to array
+        As of `DiscreteNetwork.from_tables`, but a column may have any sum above 0.
+    states, parents, level
+        As of `DiscreteNetwork.from_tables`.
+
+    Returns
+    -------
+    DiscreteNetwork
+
+    Raises
+    ------
+    NetworkError
+        As from `DiscreteNetwork.from_tables`; or if a column is all zeros.
+
+    Examples
+    --------
+    >>> from_weights({"coin": [3, 1]}, states={"coin": ["head", "tail"]}).probabilities("coin").round(9).tolist()
+    [[0.75, 0.25]]
+    """
+    return of_tables(declared_tables(tables, states, parents, math.inf), level_of(level))
+
+
+def require_discrete(network: Network, what: str) -> DiscreteNetwork:
+    """A network, if its tables are exact, which `what` needs.
+
+    Raises
+    ------
+    NetworkError
+        If it is given by intervals, or is of another kind.
+    """
+    require_network(network)  # a class of networks names a kind too
+    if kind_of(network).exact_tables:
+        return cast(DiscreteNetwork, network)
+    raise no_tables(network, what)
+
+
+def no_tables(network: Network, what: str) -> NetworkError:
+    """The refusal of `what` for a network without exact tables, of whatever kind.
+
+    Raises
+    ------
+    NetworkError
+        If it is no network.
+    """
+    require_network(network)
+    if kind_of(network).by_intervals:
+        return NetworkError(
+            f"{what} needs exact tables",
+            found="an interval for every probability",
+            remedy="Choose one model within the intervals, for example network.middle().",
+        )
+    if not network.states:
+        return NetworkError(
+            f"{what} needs a network whose attributes have finitely many states",
+            found=network.kind_text,
+            remedy="Use MarkovQuiltMechanism and influence_report, or declare the parameters in steps.",
+        )
+    if network.level == "records":
+        return NetworkError(
+            f"{what} needs records that are independent draws from tables of their columns",
+            found=network.kind_text,
+            remedy="Declare how the columns depend on each other by DiscreteNetwork.from_tables.",
+        )
+    return NetworkError(
+        f"{what} needs the probability of every state, in tables",
+        found=f"{network.kind_text}, of which none are known",
+        remedy="Use MarkovQuiltMechanism and influence_report, or declare it by DiscreteNetwork.from_tables.",
     )

@@ -302,14 +302,14 @@ CONDITION = (
     "It asks for a condition: declare distributions that keep it, by pymc.Truncated, whose bounds may be parameters, "
     "or by a first number and positive differences that are added to it."
 )
-BEYOND = "It stands for values of which a bound is known: declare them by pymc.Censored, of the distribution itself."
+CENSORED = "It stands for values of which a bound is known: declare them by pymc.Censored, of the distribution itself."
 CUT_OFF = "It divides by the probability of an interval: declare pymc.Truncated in place of the distribution."
 LIKELIHOOD = (
     "It stands for data: declare these as observed, by the distribution whose log density it is, or by "
     "pymc.CustomDist with dist=."
 )
 OF_COLUMN = "Declare the column by the distribution that it has together with it, as pymc.CustomDist with dist=."
-PRIOR = (
+OWN_PRIOR = (
     "It depends on parameters alone. Where it is a prior, declare the numbers in which it is simple, and these "
     "parameters as Deterministics of them, as mean = pymc.Beta(...), size = pymc.Pareto(...), a = mean * size; where "
     "it stands for data, declare these as observed, by pymc.Censored or pymc.Truncated if a bound is what is known."
@@ -335,10 +335,10 @@ def replaces(potential: Any, known: Collection[Any], *, of_column: bool = False)
     if "CheckParameterValue" not in kinds and any(map(_excludes, above)):
         return CONDITION
     if kinds & _PROBABILITIES:
-        return CUT_OFF if _value(potential, own, 0.5) > 0 else BEYOND
+        return CUT_OFF if _value(potential, own, 0.5) > 0 else CENSORED
     if of_column:
         return OF_COLUMN
-    return LIKELIHOOD if any(map(_is_data, above)) else PRIOR
+    return LIKELIHOOD if any(map(_is_data, above)) else OWN_PRIOR
 
 
 def _kind(variable: Any) -> str:

@@ -24,7 +24,7 @@ from bnpriv.kinds.gaussian.network import GaussianNetwork, NormalColumn
 CONSTANT, AFFINE, OTHER = 0, 1, 2
 
 _SUMS = frozenset({"Add", "Sub", "Neg", "Identity", "Cast"})
-_PLACED = frozenset({"Sum", "MakeVector", "Join", "ScalarFromTensor", "TensorFromScalar"})
+_MOVED_ABOUT = frozenset({"Sum", "MakeVector", "Join", "ScalarFromTensor", "TensorFromScalar"})
 _PRODUCTS = frozenset({"Dot", "BatchedDot", "Dot22", "MatMul", "Gemv"})
 
 
@@ -71,7 +71,7 @@ def _degree(variable: Any, above: Sequence[int]) -> int:
     elif kind == "CumOp":
         fine = op.mode == "add"
     else:
-        fine = kind in _PLACED
+        fine = kind in _MOVED_ABOUT
     return AFFINE if fine else OTHER
 
 
@@ -94,7 +94,7 @@ _ANALYTIC = frozenset(
     {"ArcTan", "Cos", "Cosh", "Erf", "Erfc", "Exp", "Expm1", "Sigmoid", "Sin", "Sinh", "Softplus", "Sqr", "Tanh"}
 )
 _RATIONAL = frozenset({"Add", "Sub", "Mul", "Neg", "Identity", "TrueDiv", "CumOp", "Prod"})
-_INCREASING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh", "ViewOp"})
+_RISING = frozenset({"Exp", "Expm1", "Identity", "Log", "Log1p", "Sigmoid", "Softplus", "Sqrt", "Tanh", "ViewOp"})
 
 
 def is_analytic(root: Any, stops: Collection[Any]) -> bool:
@@ -106,7 +106,7 @@ def is_analytic(root: Any, stops: Collection[Any]) -> bool:
     stops : collection of TensorVariable
         What may vary; nothing else random is above the expression.
     """
-    while root.owner is not None and type(getattr(root.owner.op, "scalar_op", root.owner.op)).__name__ in _INCREASING:
+    while root.owner is not None and type(getattr(root.owner.op, "scalar_op", root.owner.op)).__name__ in _RISING:
         root = root.owner.inputs[0]
     ends, ratios, known = set(stops), set[Any](), set[Any]()
     for here in ancestors([root], ends, values=True):
@@ -119,7 +119,7 @@ def is_analytic(root: Any, stops: Collection[Any]) -> bool:
             power = fixed(moved[1]) if kind == "Pow" else None  # a whole one is a product, or one over it
             kind = "Mul" if power is not None and bool(np.all(power == np.round(power))) else kind
             ratio = kind == "TrueDiv" or not ratios.isdisjoint(moved) or (power is not None and bool(np.any(power < 0)))
-            fine = kind in _RATIONAL | _PRODUCTS | MOVES | INSERTS | _PLACED or (kind in _ANALYTIC and not ratio)
+            fine = kind in _RATIONAL | _PRODUCTS | MOVES | INSERTS | _MOVED_ABOUT or (kind in _ANALYTIC and not ratio)
             if not fine or not known.isdisjoint(rest) or getattr(here, "dtype", "float64") != "float64":
                 return False
             known.add(here)

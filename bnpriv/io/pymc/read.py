@@ -316,6 +316,9 @@ def _check_potentials(model: Any, structure: Structure, columns: Columns, *, dra
     if not changed:
         return
     queried = {name for held in declared_columns(structure, columns).values() for name, _ in held}
+    known = structure.variables
+    for name in queried & structure.functions:  # what a column is computed from is drawn anew with it
+        queried.update(above for above in known[name].parents if known[above].observed)
     column = next((name for name in changed if name in queried and structure.is_column(name)), "")
     if column or not drawn:
         refuse_potential(model, changed[column] if column else next(iter(changed.values())), column)
@@ -458,7 +461,9 @@ def _with_draws(
     reading = _reading(roles, driven, "draws", why, drawn=frozenset(known), tables=every_table)
     if asked.reading == "belief":  # whose parameters depend on each other as the data made them
         graph = own_graph(model)
-        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn))
+        without = [name for name in structure.variables if name in roles.names - known.keys()]
+        notes = (f"No draws of {listing(without)}: what the model says of it stands.",) if without else ()
+        reading = replace(reading, own_graph=graph, inner=inner_variables(graph, structure, drawn), notes=notes)
     return _told_refusals(density_network(roles, reading, drawn).with_sampling(draws=tables))
 
 

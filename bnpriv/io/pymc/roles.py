@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from bnpriv.bound import FloatArray
-from bnpriv.checks import listing, near_first, type_text
-from bnpriv.core.networks.base import ImportReport
+from bnpriv.checks import listing, member, near_first, type_text
+from bnpriv.core.networks.base import ImportReport, NodeReading
 from bnpriv.digest import sha256
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import is_black_box
@@ -414,3 +414,15 @@ def _nanoseconds(roles: Roles, variable: Variable) -> float:
     if variable.law == "MultivariateNormal":  # a factor of the covariance for each draw
         each = COMPOSED + variable.shape[-1] ** 2 / 3
     return variable.size * (each + own)
+
+
+def road(reading: ImportReport, secret: str, column: str) -> NodeReading:
+    """Return how a plan can find noise for sums of a column; see `ImportReport.road`."""
+    held = {name: each for each in reading.nodes for name in each.columns}
+    node = held[member("a column of the model", column, held, error=NetworkError)]
+    known = {each.name.partition("[")[0]: each for each in reading.nodes}
+    own = known[member("a secret of the model", secret.partition("[")[0], known, error=NetworkError)]
+    if node.treatment == "refused" or own.secret:
+        return replace(node, treatment="refused", reason=own.secret or node.reason, seconds=0.0)
+    exact = own.treatment == node.treatment == "exact" and own.role == "parameter"
+    return node if exact else replace(node, treatment="draws")

@@ -17,13 +17,13 @@ from bnpriv.checks import closest, listing, member, whole
 from bnpriv.core.columns import Categorical
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Parents
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.schema import Column
 from bnpriv.errors import NetworkError, ParameterError
 from bnpriv.io.networks.texts import WrittenTable
 from bnpriv.io.pgmpy import quiet
 from bnpriv.io.starter.codebook import node_states, states_of
 from bnpriv.io.starter.public import PublicValues
+from bnpriv.kinds.graphs import model_class
 from bnpriv.kinds.public_records import PublicRecords, public_records_of
 from bnpriv.progress import progress, tracked
 

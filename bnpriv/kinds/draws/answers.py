@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval
 from bnpriv.errors import RefusedError
-from bnpriv.kinds.density.network import DensityNetwork, Given, Sampling
-from bnpriv.kinds.draws.conditions import Condition, SecretSide, inside, side_words
+from bnpriv.kinds.density.network import DensityNetwork, Given, Parameter, Sampling
+from bnpriv.kinds.draws.conditions import TRIED, Condition, SecretSide, inside, side_words
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws, RowNumbers, weighted_rows, weighted_size
 
 # --------------------------------------------------------------------------------------------------
@@ -231,6 +231,101 @@ def importance_points(
     return known[key]
 
 
+RARE = 0.02
+"""Secrets that come up less often under a draw of a posterior are weighed by a density where there is one."""
+
+CELLS, POINTS = 500, 8
+"""A cell of a secret is cut as long as it holds more than one of so many parts of the probability; points in each."""
+
+MOST_CUTS = 60
+"""Times that cells are cut: each to a quarter, so that a double tells no more apart."""
+
+WIDE_GRID = np.sinh(np.linspace(-25, 25, 2001))
+"""Where a function is looked at, in spreads of what it depends on."""
+
+
+def monotone_range(function: Callable[[FloatArray], FloatArray], grid: FloatArray, side: Interval) -> FloatArray | None:
+    """Return the points of a grid where a monotone function is in an interval, its ends found to the last digits.
+
+    Parameters
+    ----------
+    function : callable
+        Of an array of points.
+    grid : ndarray
+        Ascending.
+    side : Interval
+
+    Returns
+    -------
+    ndarray or None
+        None if the function is not monotone on the grid, or jumps over the interval.
+
+    Examples
+    --------
+    >>> found = monotone_range(lambda x: 3 - 2 * x, np.linspace(-5, 5, 11), Interval(0, 2))
+    >>> bool(np.allclose(found, [0.5, 1, 1.5]))
+    True
+    """
+    values = function(grid)
+    slack = 1e-12 * np.abs(values[1:])
+    rises, falls = values[1:] >= values[:-1] - slack, values[1:] <= values[:-1] + slack
+    if not (rises.all() or falls.all()):
+        return None
+    sign = 1.0 if rises.all() else -1.0
+    low, high = sorted((sign * side.low, sign * side.high))
+    below, above = sign * values < low, sign * values > high
+    first = grid[0] if not below.any() else _crossing(lambda x: sign * function(x) < low, grid, int(below.sum()))
+    last = grid[-1] if not above.any() else _crossing(lambda x: sign * function(x) <= high, grid, int((~above).sum()))
+    return np.unique(np.concatenate([[first], grid[(grid > first) & (grid < last)], [last]])) if first < last else None
+
+
+def _crossing(holds: Callable[[FloatArray], NDArray[np.bool_]], grid: FloatArray, place: int) -> float:
+    """Return where what holds up to the point of a grid before `place` ends."""
+    for _ in range(6):
+        if place in (0, len(grid)):
+            break
+        grid = np.linspace(grid[place - 1], grid[place], 1001)
+        place = int(np.count_nonzero(holds(grid)))
+    return float(grid[min(place, len(grid) - 1)])
+
+
+def dense_points(
+    density: Callable[[FloatArray], FloatArray], edges: FloatArray, random: np.random.Generator
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return points of an interval, many where it is probable, and their weights; None where no cell has any.
+
+    Parameters
+    ----------
+    density : callable
+        The log density at an array of points.
+    edges : ndarray
+        Ascending, from one end of the interval to the other; they are cut further where much of the probability is.
+    random : numpy Generator
+
+    Examples
+    --------
+    >>> points, weights = dense_points(lambda x: -(x**2) / 2, np.array([300.0, 1e6]), np.random.default_rng(0))
+    >>> bool(abs(np.average(points - 300, weights=weights) * 300 - 1) < 0.01)
+    True
+    """
+    for _ in range(MOST_CUTS):
+        logs, widths = density(edges), np.diff(edges)
+        if not np.all(logs < math.inf) or not np.any(logs > -math.inf):
+            return None
+        cells = np.maximum(logs[1:], logs[:-1]) + np.log(widths)
+        shares = np.exp(cells - cells.max())
+        large = (shares * CELLS > shares.sum()) & (widths > 8 * np.spacing(np.abs(edges[1:]) + np.abs(edges[:-1])))
+        if not large.any():
+            break
+        cuts = [edges[:-1][large] + share * widths[large] for share in (0.25, 0.5, 0.75)]
+        edges = np.unique(np.concatenate([edges, *cuts]))
+    low, widths = (each[shares * 1e9 > shares.sum()] for each in (edges[:-1], np.diff(edges)))
+    places = (np.arange(POINTS) + random.random((len(low), POINTS))) / POINTS
+    points = (low[:, None] + places * widths[:, None]).reshape(-1)
+    logs = density(points) + np.repeat(np.log(widths), POINTS)
+    return points, np.exp(logs - logs.max())
+
+
 # --------------------------------------------------------------------------------------------------
 # Answers to a query on whole made-up tables, drawn given a secret: independent draws from the answer's exact law.
 # --------------------------------------------------------------------------------------------------
@@ -288,6 +383,7 @@ class AnswerSampler:
     sampling: Sampling
     place: int = 0
     row: int | None = None
+    known_shares: dict[tuple[Condition, SecretSide], int] = field(default_factory=dict, init=False, repr=False)
 
     def reseeded(self, draws: int, seed: int) -> AnswerSampler:
         """Return the same with so many draws from another seed."""
@@ -328,9 +424,16 @@ class AnswerSampler:
         if all(self.rare(condition, side) is not None for side in kept) and kept:
             return {**drawn, **{side: self._rare(condition, side) for side in kept}}
         if self.row is not None and condition.parameters and kept:
-            rarest = self._shares(condition, kept)
-            return {**drawn, **{side: self._below(condition, side, rarest) for side in kept}}
+            self.require_met(condition, kept)
+            return {**drawn, **{side: self._below(condition, side) for side in kept}}
         return {**drawn, **self._kept(condition, kept)} if kept else drawn
+
+    def check(self, condition: Condition, sides: Sequence[SecretSide]) -> None:
+        """Raise what `answers` would if a secret of a parameter is too rare, before any table is drawn."""
+        fixed = self.fixed(condition.parameters)
+        kept = [s for s in sides if condition.settings(s, lambda name: self.network.settable(name, fixed)) is None]
+        if condition.parameters and kept:
+            self.require_met(condition, kept)
 
     @property
     def believed(self) -> ParameterDraws | None:
@@ -388,13 +491,17 @@ class AnswerSampler:
         path = (*words(condition.name), *words(f"{next(iter(given.values()))!r}"))
         return self._tables(path, given, condition.parameters)
 
-    def _below(self, condition: Condition, side: SecretSide, share: float) -> Draws:
+    def _below(self, condition: Condition, side: SecretSide) -> Draws:
         """Draw a parameter and what lies above it until it is inside often enough, and then tables below these."""
-        assert self.network.drawn is not None
         self._check_work(1.0, self._width(None))
         wanted, path = self.sampling.draws, (*words(condition.name), *words(repr(side)))
-        above = self.network.graph.ancestral(condition.parameters) - self.fixed(condition.parameters)
-        names = tuple(sorted(self.network.drawn.whole(above)))
+        share = self._met(condition, [side])[side] / TRIED
+        if share < RARE and (alone := self._alone(condition)) is not None:
+            points = self._points(condition, side, alone)
+            if points is not None:
+                chosen = weighted_rows(np.arange(len(points[0])), points[1], wanted, self._random((*path, ROW_ORDER)))
+                return self._tables(path, {alone.name: points[0][chosen]}, condition.parameters)
+        names = self._varying(condition)
         kept: list[Mapping[str, NDArray[np.float64]]] = []
         have = 0
         while have < wanted:
@@ -405,6 +512,58 @@ class AnswerSampler:
             have += int(met.sum())
         values = {each: np.concatenate([part[each] for part in kept])[:wanted] for each in names}
         return self._tables(path, values, condition.parameters)
+
+    def _varying(self, condition: Condition) -> tuple[str, ...]:
+        """Return a parameter with what lies above it and is not fixed by the draw of a posterior."""
+        assert self.network.drawn is not None
+        above = self.network.graph.ancestral(condition.parameters) - self.fixed(condition.parameters)
+        return tuple(sorted(self.network.drawn.whole(above)))
+
+    def _alone(self, condition: Condition) -> Parameter | None:
+        """Return the only random number with which a secret varies, if it has a density; None otherwise.
+
+        None with a confidence too: draws that are weighed are not independent.
+        """
+        varying = [self.network.parameters[name] for name in self._varying(condition)]
+        random = [each for each in varying if not each.varies_with]
+        if len(random) != 1 or random[0].states is not None or self.sampling.confidence is not None:
+            return None
+        fixed = self.fixed(condition.parameters).issuperset(random[0].parents)
+        return random[0] if fixed and random[0].log_density is not None else None
+
+    def _points(self, condition: Condition, side: SecretSide, alone: Parameter) -> tuple[FloatArray, FloatArray] | None:
+        """Return points of the only random number of a secret at which it is true, and their weights.
+
+        None where the secret is not seen to be a monotone function of it, or has no probability.
+        """
+        density, drawn = alone.log_density, self.network.drawn
+        assert density is not None
+        assert drawn is not None
+        path = (*words(condition.name), *words(repr(side)), DRAWN_ABOVE)
+        above = [drawn.values[parent][self.row] for parent in alone.parents]
+
+        def value(points: FloatArray) -> FloatArray:
+            given = {alone.name: points}
+            return condition.values(self._drawn(condition.parameters, len(points), path, given, condition.parameters))
+
+        def log_density(points: FloatArray) -> FloatArray:
+            return density(points, *(np.full(len(points), each) for each in above))
+
+        if not isinstance(side, Interval):
+            return None
+        usual = self._drawn((alone.name,), 1000, path, {}, condition.parameters)[alone.name]
+        low, middle, high = np.quantile(usual, [0.25, 0.5, 0.75])
+        grid = np.unique(np.clip(middle + (high - low) * WIDE_GRID, alone.lower, alone.upper))
+        with np.errstate(all="ignore"):
+            edges = monotone_range(value, grid, side)
+            found = None if edges is None else dense_points(log_density, edges, self._random(path))
+        if found is None:
+            return None
+        weights = np.where(inside(side, value(found[0]), condition.near), found[1], 0.0)
+        return (found[0], weights) if weights.any() else None
+
+    def _random(self, path: tuple[int, ...]) -> np.random.Generator:
+        return np.random.default_rng(self._seed(path))
 
     def _tables(
         self,
@@ -430,7 +589,7 @@ class AnswerSampler:
 
     def _kept(self, condition: Condition, sides: Sequence[SecretSide]) -> dict[SecretSide, Draws]:
         """Draw from the model as it is and keep the tables for which the secret is true."""
-        rarest = self._shares(condition, sides)
+        rarest = self.require_met(condition, sides)
         width = self._width(condition)
         self._check_work(rarest, width)
         wanted, path = self.sampling.draws, words(condition.name)
@@ -456,20 +615,44 @@ class AnswerSampler:
             for side, parts in kept.items()
         }
 
-    def _shares(self, condition: Condition, sides: Sequence[SecretSide]) -> float:
-        """Return how often the rarest of the secrets comes up."""
+    def require_met(self, condition: Condition, sides: Sequence[SecretSide]) -> float:
+        """Return how often the rarest of some secrets comes up.
+
+        Raises
+        ------
+        RefusedError
+            If one hardly does, and it is not known by a density.
+        """
         tried = condition.tried(self.form.schema.records)
-        values = np.concatenate(list(self._tried(condition, tried)))
-        met = {side: int(np.count_nonzero(inside(side, values, condition.near))) for side in sides}
+        met = self._met(condition, sides)
         rarest = min(sides, key=lambda side: met[side])
-        if met[rarest] < LEAST_MET:
+        unknown = [s for s in sides if met[s] < LEAST_MET and not self._known_by_density(condition, s)]
+        if unknown:
             what = "tables" if condition.columns else "draws of its parameter"
+            drawn, under, other = self.network.drawn, "", ""
+            if self.row is not None and drawn is not None:
+                under = f" under draw {self.row + 1} of the {drawn.draws} of the posterior that are models"
+                other = ' Or pass reading="belief", which holds all draws together.'
             raise RefusedError(
                 f"a secret must come up in at least {LEAST_MET} of {tried:,} {what}",
-                found=f"{condition.name} in {side_words(rarest)} in {met[rarest]}",
-                remedy="Choose a wider or a more probable interval.",
+                found=f"{condition.name} in {side_words(unknown[0])} in {met[unknown[0]]}{under}",
+                remedy=f"Choose a wider or a more probable interval.{other}",
             )
         return met[rarest] / tried
+
+    def _known_by_density(self, condition: Condition, side: SecretSide) -> bool:
+        alone = None if self.row is None or condition.columns else self._alone(condition)
+        return alone is not None and self._points(condition, side, alone) is not None
+
+    def _met(self, condition: Condition, sides: Sequence[SecretSide]) -> dict[SecretSide, int]:
+        """Return in how many of the tried draws each secret comes up."""
+        missing = [side for side in sides if (condition, side) not in self.known_shares]
+        if missing:
+            values = np.concatenate(list(self._tried(condition, condition.tried(self.form.schema.records))))
+            for side in missing:
+                count = int(np.count_nonzero(inside(side, values, condition.near)))
+                self.known_shares[condition, side] = count
+        return {side: self.known_shares[condition, side] for side in sides}
 
     def _tried(self, condition: Condition, tried: int) -> Iterator[FloatArray]:
         """Yield values of what is secret, from draws that are used for nothing else."""

@@ -182,7 +182,7 @@ def draws_needed(network: DensityNetwork, name: str, low: float, high: float) ->
         raise NetworkError(
             "draws are counted in a range of a parameter of a belief that has some there",
             found=f"none of {name!r} from {low:g} to {high:g}",
-            remedy='Read the model with reading="belief" and draws of it, or choose a wider range.',
+            remedy="Choose a wider range." if believed else 'Read the model with reading="belief" and draws of it.',
         )
     return _take(drawn.draws, size)
 
@@ -207,12 +207,12 @@ def foretold(network: DensityNetwork) -> str:
     shares: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: -worth[name]):
         enough = worth[name] >= LEAST_EFFECTIVE
-        share = upper_percent(LEAST_EFFECTIVE / worth[name]) if enough else "more than there are"
+        share = f"about {upper_percent(LEAST_EFFECTIVE / worth[name])}" if enough else "more than all"
         shares.setdefault(share, []).append(name)
     told = [f"{share} ({some_text(members, 2)})" for share, members in shares.items()]
     shown = and_text(told if len(told) < 4 else [*told[:2], told[-1]])
     return (
-        f"{LEAST_EFFECTIVE} useful draws, that is of these {drawn.draws:,} about {shown}. "
+        f"{LEAST_EFFECTIVE} useful draws, that is of these {drawn.draws:,} {shown}. "
         "network.draws_needed(name, low, high) counts how many yours takes."
     )
 

@@ -29,6 +29,9 @@ from bnpriv.text import number_text
 ESTIMATED_CHANCE = 0.05
 """Delta of estimates where none is given: what is rarer shows in too few of the usual thousands of draws."""
 
+MOST_BOUNDED = 3.0
+"""Nats up to which upper ends were measured: where more is told, the sets that are found are not the best ones."""
+
 COVERS = 0.95
 """How often the stated interval covers, as measured; each of its ends is wrong half as often as not."""
 
@@ -264,7 +267,7 @@ def _of_pair(sample: _Sample, pair: IntervalPair, nothing: EstimatedInfluence) -
         for sign, flags, (size, other) in ((1, of_first, sizes), (-1, ~of_first, sizes[::-1]))
     ]
     nats, low, high = (max(ends) for ends in zip(*both, strict=True))
-    if math.isinf(high):
+    if math.isinf(high) or nats > MOST_BOUNDED:
         return replace(made, low=low or math.nan, unknown=_unbounded(rarer))
     return replace(made, nats=nats, low=low, high=high)
 
@@ -281,7 +284,8 @@ def _too_few(protected: str, side: Interval, size: float, draws: int) -> Refusal
 
 def _unbounded(size: float) -> Refusal:
     return Refusal(
-        required="draws of one secret must be met where those of the other lie, to bound what is told",
+        required="draws of one secret must be met where those of the other lie, and at most "
+        f"{MOST_BOUNDED:g} nats told, to bound what is told",
         found=f"of the {number_text(size)} in the rarer one too few lie where those of the other do",
         remedy="Take more draws, or choose secrets that are closer together.",
     )

@@ -111,10 +111,11 @@ class SampledLaws(ComputedLaws):
 
     def _compared(self) -> Iterator[Constraint]:
         known: dict[SampledSide, Draws] = {}
+        refusal = next(filter(None, map(_too_rare, self.asked)), None)
         with paced(self._expected()) as advance:
             for each in self.asked:
                 before = len(known)
-                pairs = self._laws(each.pairs, known)
+                pairs = self._laws(each.pairs if refusal is None else refusal, known)
                 advance((len(known) - before) * self.sampling.draws)
                 yield Constraint(protected=each.protected, model=each.model, record=None, pairs=pairs)
 
@@ -175,6 +176,19 @@ def _sizes_refusal(shares: Mapping[SampledSide, float]) -> Refusal | None:
         refusal = size_refusal(side.sampler, side.condition, side.side, sizes[side])
         if refusal is not None:
             return refusal
+    return None
+
+
+def _too_rare(asked: SampledConstraint) -> Refusal | None:
+    """Return why a secret is too rare under the draw of a posterior that is a model, before any table is drawn."""
+    for pair in () if isinstance(asked.pairs, Refusal) else asked.pairs:
+        sampler, condition = pair.first.sampler, pair.first.condition
+        sides = [each.side for each in (pair.first, pair.second) if each.side is not None]
+        if isinstance(sampler, AnswerSampler) and sampler.row is not None and condition is not None:
+            try:
+                sampler.check(condition, sides)
+            except BnprivError as error:
+                return Refusal.of(error)
     return None
 
 

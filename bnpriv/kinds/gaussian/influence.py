@@ -28,7 +28,7 @@ LOG_OF_ZERO = -1e6
 """A log whose exponential is 0 in doubles, and no infinity that would spoil a product."""
 
 
-MOST_APART = 1e100
+LARGEST_MU = 1e100
 """Normal laws that are further apart are told apart as well to the last bit."""
 
 
@@ -62,7 +62,7 @@ def laplace_normal_excess(mu: FloatArray, shift: FloatArray, epsilon: float) -> 
     """
     from scipy.special import log_ndtr
 
-    mu = np.minimum(mu, MOST_APART)
+    mu = np.minimum(mu, LARGEST_MU)
     a, b, half = epsilon - shift, epsilon + shift, mu**2 / 2
     tilt = a / 2 - mu**2 / 8
     first = _power(log_ndtr((half - a) / mu), 0.0, up=True)

@@ -69,7 +69,7 @@ def log_integral(c: float, width: float) -> tuple[float, float]:
 # The two intervals, in deviations of the secret.
 # --------------------------------------------------------------------------------------------------
 
-CUT_OFF = 50.0
+CUT_OFF_NATS = 50.0
 """Minus the log of a bound on the share of an unbounded interval that lies beyond its far end as it is counted."""
 
 CUT_OFF_MASS = 1e-21
@@ -205,7 +205,7 @@ class NormalIntervals:
         if side.width > 0:
             values = truncnorm.rvs(side.low, side.high, size=draws, random_state=random)
         # as a share of the way between the two farthest values, of which those at infinity are cut off
-        low = self.lower.low if math.isfinite(self.lower.low) else self.lower.counted(CUT_OFF).low
+        low = self.lower.low if math.isfinite(self.lower.low) else self.lower.counted(CUT_OFF_NATS).low
         share = (values - low) / self.distance
         share = share if self.rising else 1 - share
         law = random.multivariate_normal(np.zeros(first.dimension), first.covariance, draws)

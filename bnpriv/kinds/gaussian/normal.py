@@ -18,7 +18,7 @@ from bnpriv.core.queries.base import Indicator
 from bnpriv.core.queries.normal_form import NormalForm, Steps, numeric
 from bnpriv.core.secrets import Interval, IntervalPair, Pair, ValuesApart
 from bnpriv.errors import Refusal
-from bnpriv.kinds.gaussian.intervals import CUT_OFF, CUT_OFF_MASS, NormalIntervals, NormalSide
+from bnpriv.kinds.gaussian.intervals import CUT_OFF_MASS, CUT_OFF_NATS, NormalIntervals, NormalSide
 from bnpriv.kinds.gaussian.network import GaussianNetwork, farthest_values, value_range
 
 # --------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ class NormalSecret:
             low, high = ((end - at) / law.deviation for end in value_range(side))
             seen = NormalSide(low=low, high=high, start=low, end=high)
             if math.isinf(seen.width):
-                seen = seen.counted(CUT_OFF)
+                seen = seen.counted(CUT_OFF_NATS)
             low, high = value_range(side)
             low = low - at if math.isfinite(low) else seen.low * law.deviation
             found.append((low, high - at if math.isfinite(high) else seen.high * law.deviation))

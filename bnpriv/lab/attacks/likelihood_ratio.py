@@ -26,7 +26,7 @@ from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import drivers
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Laplace, Noise, NoNoise
 from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.core.queries.base import Indicator

@@ -23,7 +23,7 @@ from bnpriv.core.frameworks.pairs import DistributionPrivacy, draws_tables
 from bnpriv.core.frameworks.value import ValuePrivacy
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network, forward_of
-from bnpriv.core.networks.model_class import no_tables
+from bnpriv.core.networks.discrete import no_tables
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.contribution import cleaned

@@ -24,8 +24,8 @@ from bnpriv.core.frameworks.question import require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.certificate import guarantee_for, posterior_of
 from bnpriv.core.mechanisms.quilt_search import ColumnSet
+from bnpriv.core.networks.discrete import require_discrete
 from bnpriv.core.networks.factors import LogTable, marginal
-from bnpriv.core.networks.model_class import require_discrete
 from bnpriv.core.queries.asked import histogram
 from bnpriv.core.schema import Column, NumberColumn
 from bnpriv.errors import BnprivError, LawError, NetworkError, ParameterError, Refusal, RefusedError, SizeError

@@ -14,12 +14,12 @@ from bnpriv.core.frameworks.guarantee import Guarantee
 from bnpriv.core.frameworks.pairs import DistributionPrivacy
 from bnpriv.core.mechanisms.certificate import models_text, posterior_of
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.queries.asked import as_query, count
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import Secret
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, RefusedError
 from bnpriv.kind import is_framework, kind_of, notion_of
+from bnpriv.kinds.graphs import model_class
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism
 from bnpriv.mechanisms.plan import plan
 from bnpriv.tables.private_table.classes import Classes, classes_of

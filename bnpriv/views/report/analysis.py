@@ -599,11 +599,11 @@ def _ranked(
     return tuple(shown), len(set(found) - {row.quilt for row in shown}) if counted else None
 
 
-Hidden = Callable[[MarkovQuilt], tuple[frozenset[str], Bound]]
+HiddenBy = Callable[[MarkovQuilt], tuple[frozenset[str], Bound]]
 """Which queried columns are near in a quilt, and how far they can move the answer."""
 
 
-def _hidden(cache: InfluenceCache, calibration: Calibration) -> Hidden:
+def _hidden(cache: InfluenceCache, calibration: Calibration) -> HiddenBy:
     known: dict[frozenset[str], Bound] = {}
 
     def found(quilt: MarkovQuilt) -> tuple[frozenset[str], Bound]:
@@ -616,13 +616,13 @@ def _hidden(cache: InfluenceCache, calibration: Calibration) -> Hidden:
     return found
 
 
-def _may_be_used(quilt: MarkovQuilt, least: float, rows: Sequence[RankedQuilt], hidden: Hidden) -> bool:
+def _may_be_used(quilt: MarkovQuilt, least: float, rows: Sequence[RankedQuilt], hidden: HiddenBy) -> bool:
     """Return whether no quilt is known that tells no more than this one surely tells, and moves the answer no more."""
     moved = hidden(quilt)[1].upper
     return least < math.inf and not any(row.nats <= least and hidden(row.quilt)[1].upper <= moved for row in rows)
 
 
-def _frontier(rows: Sequence[RankedQuilt], hidden: Hidden) -> Iterator[RankedQuilt]:
+def _frontier(rows: Sequence[RankedQuilt], hidden: HiddenBy) -> Iterator[RankedQuilt]:
     """Yield the quilts that tell less than every other one by which the answer is moved no more."""
     least = math.inf
     for row in sorted(rows, key=lambda row: (hidden(row.quilt)[1].upper, row.nats)):
@@ -658,7 +658,7 @@ def decision_for(calibration: Calibration | None, protected: str) -> Decision | 
     return next((row for row in found if isinstance(row, Decision) and row.protected == protected), None)
 
 
-def _with_noise(row: RankedQuilt, calibration: Calibration, decision: Decision | None, hidden: Hidden) -> RankedQuilt:
+def _with_noise(row: RankedQuilt, calibration: Calibration, decision: Decision | None, hidden: HiddenBy) -> RankedQuilt:
     if decision is not None and decision.quilt == row.quilt:
         noise = NoiseOfQuilt(
             queried_near=decision.queried_near, sensitivity=decision.sensitivity, scale=decision.scale, wins=True

@@ -94,13 +94,14 @@ def column_bars(report: Analysis) -> tuple[Table, ...]:
         return ()
     longest = max((shown for each in told if math.isfinite(shown := row.shown(each))), default=0.0)
     whose, guesses = name_text(words.spoken(report.network, row.protected)), [*row.estimated.values()]
-    rarely, moved, last = words.rarely_text(row), "odds move by at most", ""
+    rarely, moved, last, what = words.rarely_text(row), "odds move by at most", "", "column"
     if guesses:
+        what = "parameter"
         rarely, moved, last = f", {words.but_for_delta(guesses[0].delta)}", "odds move", "95 % interval, times"
     return (
         Table(
-            caption=f"What single columns tell about {whose}{rarely}",
-            header=("column", moved, last),
+            caption=f"What single {what}s tell about {whose}{rarely}",
+            header=(what, moved, last),
             rows=[(_with_alike(row, each), *_bar(row, each, longest)) for each in told],
             numbers=(1,),
             more=_more(row, len(row.columns) - len(told), "no more"),
@@ -170,7 +171,7 @@ def _heat(report: Analysis) -> Iterator[Block]:
         corner="protected",
         columns=tuple(shown),
         rows=[(row.protected, [_cell(told, row, column, report) for column in shown]) for row in report.attributes],
-        legend=(*LEGEND[:-1], ("none", f"{DASH}: not known")) if guesses else LEGEND,
+        legend=(("zero", "1: not seen to tell"), *LEGEND[1:-1], ("none", f"{DASH}: not known")) if guesses else LEGEND,
         more=f"{left} more columns, which {told_less}." if left else "",
     )
 

@@ -154,6 +154,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     notes = dict.fromkeys(row.columns[0].columns, "tells most") if row.most > 0 else {}
     if report.query is not None:
         notes = dict.fromkeys(report.query.columns, "queried")
+    notes |= dict.fromkeys(report.network.reading.latent, "latent")
     drawing = Drawing(
         nodes=nodes,
         edges=edges,
@@ -168,7 +169,7 @@ def _figure(report: Analysis, row: AttributeReport, nodes: Sequence[str]) -> Fig
     made = join(graph_html(drawing), quilt_legend(quilt.protected, **sides, path=bool(row.path)))
     left = len(report.network.attributes) - len(nodes)
     rest = f"; {left} more attributes are not drawn here" if left else ""
-    rest += "; dashed edges are in some of the models" if any(shares.values()) else ""
+    rest += "; dashed edges are in so many of the models, or turned in some" if any(shares.values()) else ""
     return Figure(made, f"{title}{rest}.")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from bnpriv import checks
-from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.frameworks.question import Framework, asked_of, own_query, require_framework
 from bnpriv.core.influence.base import Influence
 from bnpriv.core.mechanisms.law_decision import LawDecision

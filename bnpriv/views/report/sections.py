@@ -197,7 +197,7 @@ def number(report: Analysis) -> str:
         return str(report.best.quantile(LEVEL))
     row = report.worst
     if row is None or math.isnan(row.told):
-        return "" if row is None or math.isnan(row.told_first) else str(row.told_first)
+        return "" if row is None else str(math.inf)  # an estimate is no bound
     return str(row.told_first if report.query is not None else max(row.most, row.told_first))
 
 

@@ -214,7 +214,7 @@ def _estimated_headline(report: Analysis, row: AttributeReport, told: Influence)
         return f"No other column is seen to tell by itself about {about}, {said}"
     moved = "it moves the odds by" if found.unknown is None else "how far it moves the odds is"
     column_said = Name(spoken(report.network, column))
-    return "Of all columns ", column_said, f" tells most about {about}: {moved} {estimate_text(found)}, {said}"
+    return "Of all parameters ", column_said, f" tells most about {about}: {moved} {estimate_text(found)}, {said}"
 
 
 def _protected(report: Analysis) -> str:

@@ -398,6 +398,7 @@ def test_regressions_are_named_too() -> None:
 def test_a_latent_node_stays_and_has_no_column() -> None:
     network = from_pgmpy(pair("class", "ill", frozenset({"class"})), "records")
     assert network.attributes == ("class", "ill")
+    assert ">latent</text>" in bp.influence_report(network, protect="ill").to_html()
     assert network.reading.latent == {"class"}
     assert network.reading.notes == ("class is latent: in the network, but no column.",)
     yes = bp.Secret(bp.count(bp.col("ill") == 1))

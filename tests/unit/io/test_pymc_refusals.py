@@ -126,6 +126,10 @@ def test_a_potential_of_a_column_and_of_what_is_loose_is_refused() -> None:
     for given in ({}, {"posterior": posterior, "reading": "belief"}):
         with pytest.raises(NetworkError, match="the Potential 'push', which depends on the column 'x'"):
             bp.from_pymc(pushed(column=True), **given)
+    with pushed(column=True) as model:
+        pm.Deterministic("twice", 2 * model["x"])
+    with pytest.raises(NetworkError, match="the Potential 'push', which depends on the column 'x'"):
+        bp.from_pymc(model, columns=["twice"], posterior=posterior, reading="belief")  # drawn anew with x
     schema = bp.Schema(records=4, columns={"x": bp.Real(-30, 30), "low": bp.Real(-30, 30)})
     halves = bp.intervals(((-1, 0), (0, 1)))
 

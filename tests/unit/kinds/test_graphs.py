@@ -15,9 +15,12 @@ import pytest
 import bnpriv as bp
 import bnpriv.kinds.graphs as graphs_module
 from bnpriv.core.evidence.structural import influences
+from bnpriv.core.influence.base import influence_of
+from bnpriv.core.influence.finite import influence_losses
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.graph import Graph
+from bnpriv.core.secrets import pairs_of
 from bnpriv.io.starter.learn import learned
 from bnpriv.kind import kind_of
 from bnpriv.lab.check_model import g_test
@@ -242,7 +245,7 @@ def test_models_asked_in_the_graph_of_another_one_are_found(monkeypatch) -> None
 
 def test_attributes_in_the_order_of_another_network_are_found(monkeypatch) -> None:
     monkeypatch.setattr(
-        "bnpriv.core.networks.model_class._aligned",
+        "bnpriv.kinds.graphs._aligned",
         lambda network, table, axes, first: np.broadcast_to(
             table.aligned(axes), (network.models, *table.aligned(axes).shape[1:])
         ),
@@ -354,6 +357,72 @@ def test_other_edges_make_another_fingerprint() -> None:
     assert len(found) == 5
 
 
+def test_what_only_the_last_member_says_makes_another_fingerprint() -> None:
+    parts = two_experts().parts
+    lone = {name: parts[-1].probabilities(name) for name in STATES}
+    others = [
+        bp.DiscreteNetwork.from_tables(tables, states=STATES, parents=above, level="records")
+        for tables, above in (
+            (lone | {"z": [0.75, 0.25]}, {"y": ["x"]}),
+            (lone | {"y": [0.5, 0.5]}, {}),
+            (lone | {"x": [[0.25, 0.5], [0.75, 0.5]]}, {"y": ["x"], "x": ["z"]}),
+        )
+    ]
+    found = [values_of_x(bp.model_class([*parts[:-1], other])) for other in (parts[-1], *others)]
+    assert len({each.fingerprint() for each in found}) == len(found)
+
+
+def test_a_class_declares_the_tables_of_every_model() -> None:
+    theta = two_experts()
+    assert len(theta.declared) == theta.models
+    for declared, part in zip(theta.declared, theta.parts, strict=True):
+        for name in STATES:
+            np.testing.assert_array_equal(declared[name], part.declared[0][name])
+
+
+def test_laws_are_the_same_only_of_as_many_models() -> None:
+    one = two_experts().parts[0]
+    tables = {name: one.probabilities(name) for name in STATES}
+    tables["z"] = np.stack([tables["z"][0], [[0.9, 0.1], [0.1, 0.9]]])
+    two = bp.DiscreteNetwork.from_tables(tables, states=STATES, parents=one.graph.parents, level="records")
+    other = two_experts().parts[2]
+    single, double = bp.model_class([one, other]), bp.model_class([two, other])
+    assert single.same_law(bp.model_class([one, other]), "x")
+    assert not single.same_law(double, "x")
+    assert not single.same_law(single.parts[0], "x")
+
+
+def test_an_edge_is_removed_in_whatever_direction() -> None:
+    theta = two_experts()
+    for ends in (("x", "y"), ("y", "x")):
+        cut = kind_of(theta).edge_removal(theta)(*ends)
+        assert not any({"x", "y"} == set(edge) for part in cut.parts for edge in part.graph.edges)
+        assert float(bp.max_influence(cut, ["y", "z"], "x")) < 1e-12
+    assert float(bp.max_influence(kind_of(theta).edge_removal(theta)("z", "y"), ["y"], "x")) > 1
+
+
+@pytest.mark.parametrize("seed", seeds(5, slow=50))
+def test_errors_losses_and_bounds_are_those_of_the_members(seed: int) -> None:
+    rng = np.random.default_rng(500 + seed)
+    names = ["v0", "v1", "v2"]
+    theta = bp.model_class([member(rng, names, models=k, zeros=0.3) for k in (2, 1, 2)])
+    seen, protected = frozenset(names[1:]), names[0]
+    pairs = pairs_of(theta, protected, None)
+    found = influence_of(theta, seen, protected, pairs)
+    each = [influence_of(part, seen, protected, pairs) for part in theta.parts]
+    assert found.error == max(one.error for one in each)
+    losses = kind_of(theta).losses(found)
+    np.testing.assert_array_equal(losses.possible, np.concatenate([influence_losses(one).possible for one in each]))
+    for model, pair in product(range(theta.models), pairs):
+        part, index = theta.of_model(model)
+        at_least = kind_of(theta).lower_bound(theta, protected, pair, model, seen)(seen)
+        assert at_least == kind_of(part).lower_bound(part, protected, pair, index, seen)(seen)
+        assert at_least <= max(0.0, exact_influence(part, index, set(seen), protected, pair)) + 1e-12
+    bound = [*each[:-1], replace(each[-1], kind="certified", how="a bound")]
+    told = graphs_module._gathered(theta, seen, bound)
+    assert (told.kind, told.how) == ("certified", "a bound")
+
+
 def test_a_factor_is_on_the_tables_of_each_graph() -> None:
     theta = two_experts("parameters")
     schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
@@ -365,6 +434,18 @@ def test_a_factor_is_on_the_tables_of_each_graph() -> None:
     )
     # the chain turned round has its root at z: its tables, and not those along x -> y -> z, are off
     assert math.log(0.625 / 0.375) < alone.epsilon <= whole.epsilon <= 1.05 * alone.epsilon
+
+
+def test_a_factor_does_not_ask_in_which_order_the_models_come() -> None:
+    theta = two_experts("parameters")
+    schema = bp.Schema(records=7, columns={name: bp.Real(0, 1) for name in STATES})
+    framework = bp.DistributionalAttributePrivacy(theta, schema, {"x": None}, source="made up")
+    turned = replace(framework, network=bp.model_class([theta.parts[k] for k in (2, 0, 1)]))
+    one, other = (
+        bp.MarkovQuiltMechanism().calibrate(each, bp.total("z"), epsilon=0.6).misspecified(1.05).epsilon
+        for each in (framework, turned)
+    )
+    assert one == pytest.approx(other)
 
 
 def test_a_check_says_which_edge_divides_the_models() -> None:
@@ -379,9 +460,34 @@ def test_a_check_says_which_edge_divides_the_models() -> None:
     assert edge.p_value == pytest.approx(expected.pvalue)
     # the first two say the same of every record, with arrows turned
     assert found.surviving == (0, 1)
-    assert "y - z, in 2 of 3 models: the data show it" in found.text
+    assert "y - z, in 2 of 3 models (not in model 2): the data show it" in found.text
+    assert (edge.lacking, found.incomplete) == ((2,), (2,))
+    assert "lacks an edge" not in found.text  # two models that stand have it
+    nothing = bp.check_model(theta, drawn.assign(z="unknown")).edges
+    assert [each.ends for each in nothing] == []  # no row says anything of the edge
     apart = bp.check_model(theta, bp.simulate(values_of_x(theta), 3000, model=2)).edges[0]
     assert apart.adjusted > 0.01
+
+
+def test_models_of_which_each_lacks_an_edge_are_not_passed_on_to_a_plan() -> None:
+    states = {name: ["no", "yes"] for name in "xyz"}
+    given = [[0.9, 0.2], [0.1, 0.8]]
+    first, second = (
+        bp.DiscreteNetwork.from_tables(
+            {name: given if name in parents else [0.5, 0.5] for name in "xyz"},
+            states=states,
+            parents=parents,
+            level="records",
+        )
+        for parents in ({"y": ["x"]}, {"z": ["x"]})
+    )
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, 2, 4000)
+    y, z = ((rng.random(4000) < np.where(x == 1, 0.8, 0.1)) for _ in range(2))
+    seen = pd.DataFrame({"x": x == 1, "y": y, "z": z}).replace({False: "no", True: "yes"})
+    found = bp.check_model(bp.model_class([first, second]), seen)
+    assert found.incomplete == (0, 1)
+    assert "bp.plan" not in str(found)
 
 
 def test_a_test_given_other_columns_adds_over_their_states() -> None:
@@ -398,7 +504,7 @@ def test_drawings_say_how_many_models_have_an_edge() -> None:
     theta = two_experts()
     assert edge_shares(theta) == {("x", "y"): "3 of 3, 1 turned", ("y", "z"): "2 of 3, 1 turned"}
     page = bp.influence_report(theta, protect={"x": None}).to_html()
-    assert "2 of 3, 1 turned" in page
+    assert "2/3<title>2 of 3, 1 turned</title>" in page
     assert "edge some" in page
     assert edge_shares(theta.parts[0]) == {("x", "y"): "", ("y", "z"): ""}
 
@@ -421,6 +527,7 @@ def test_graphs_of_resamples() -> None:
     assert all(models % 2 == 0 for models in kind_of(network).edges(network).values())  # two models a resample
     same = learned(columns, values, public="a survey", draws=12, graphs=6)
     assert same.identity() == network.identity()
+    assert learned(columns, values, public="a survey", draws=10, graphs=3).models == 10
     for graphs, edges in ((13, None), (2, "smokes -> ill")):
         with pytest.raises(bp.errors.ParameterError):
             learned(columns, values, public="a survey", draws=12, graphs=graphs, edges=edges)

@@ -123,6 +123,14 @@ def test_normal_models_are_divided_too() -> None:
     assert found.held_out(rest).broken == int((slopes[1::2] > slopes[::2].max()).sum())
 
 
+def test_models_of_single_values_are_looked_at_too() -> None:
+    first, rest = halves(drawn(np.random.default_rng(6).uniform(0.1, 0.3, 8)))
+    schema = bp.Schema(records=4, columns={"a": bp.Categorical(["x", "y"]), "b": bp.Categorical(["u", "v"])})
+    told = bp.plan(bp.ValuePrivacy(first, schema, "a", source="x"), QUERY, 0.5, held_out=rest).held_out
+    assert [each.draws for each in told] == [4] * len(told)
+    assert any(each.broken == 0 for each in told)
+
+
 def test_draws_that_say_nothing_are_refused() -> None:
     shares = np.random.default_rng(5).uniform(0.1, 0.3, 6)
     first, rest = halves(drawn(shares))
@@ -133,7 +141,34 @@ def test_draws_that_say_nothing_are_refused() -> None:
         halves(drawn(shares, independent=False))
     with pytest.raises(bp.errors.RefusedError, match="declared"):
         halves(replace(drawn(shares), posterior_draws=None))
+    fitted, rest = halves(drawn(shares))
+    other = replace(rest, posterior_draws=Posterior(source="another survey", draws=rest.models))
+    calibration = bp.ColumnMechanism().calibrate(framework(fitted), QUERY, epsilon=1.0)
+    with pytest.raises(bp.errors.RefusedError, match="another source"):
+        calibration.held_out(other)
+    reseeded = replace(rest, posterior_draws=replace(rest.posterior_draws, seed=1))
+    assert calibration.held_out(reseeded).broken == calibration.held_out(rest).broken
     with pytest.raises(bp.errors.ParameterError):
         found.held_out(rest, confidence=1.0)
     with pytest.raises(bp.errors.ParameterError):
         found.held_out(rest, among=0)
+
+
+def test_noise_that_is_learned_from_draws_shows_nothing() -> None:
+    """An estimate for a held-out model is no proof that the noise is enough for it."""
+    pm = pytest.importorskip("pymc")
+    with pm.Model() as model:
+        rate = pm.Exponential("rate", 1.0)
+        pm.Gamma("y", 2.0, rate, observed=np.ones(5))
+    above = {"rate": np.random.default_rng(6).uniform(1, 2, (1, 6))}
+    network = bp.from_pymc(model, posterior=above, independent=True).with_sampling(draws=500)
+    first, rest = halves(network)
+    columns = {"y": bp.Real(0, 10)}
+    secret = {"rate": bp.intervals(((0.5, 1), (1.1, 2)))}
+    asked = bp.DistributionalAttributePrivacy(first, bp.Schema(records=5, columns=columns), secret, source="made up")
+    column, learned = (
+        mechanism.calibrate(asked, bp.mean("y"), epsilon=1.0)
+        for mechanism in (bp.ColumnMechanism(), bp.WassersteinMechanism())
+    )
+    assert learned.guarantee.kind == "estimate"
+    assert [found.broken for found in held_out_of_all([column, learned], rest)] == [0, 3]

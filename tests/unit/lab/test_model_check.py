@@ -229,7 +229,7 @@ def test_attributes_without_a_column_are_not_tested() -> None:
     found = check_model(network(), table(network(), 200)[["rain", "grass"]].assign(other=1))
     assert {row.attribute for row in found.rows} == {"rain"}
     assert found.untested == ("wet", "grass")
-    assert "Not tested, for lack of data: wet, grass." in found.text
+    assert "Not tested, for lack of data in the states of the network: wet, grass." in found.text
 
 
 def test_no_observation_of_a_parent_configuration_means_no_row() -> None:

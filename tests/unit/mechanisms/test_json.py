@@ -18,7 +18,7 @@ from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
 from bnpriv.networks import Posterior, halves
 from bnpriv.tables.private_table.open_columns import open_columns, open_table
-from tests.kinds import graphs, networks
+from tests.kinds import networks
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "report-schema.md"
 TALL = bp.count(bp.col("height") > 180)
@@ -101,14 +101,19 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     tossed = bp.Schema(records=9, columns={"coin": bp.Categorical(["head", "tail"])})
     coins = bp.ValuePrivacy(learned, tossed, "coin", source="a survey")
     planned = bp.plan(coins, 'count(coin == "head")', 1.0, held_out=held)
-    experts = graphs()
+    near, root, either = [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], {name: ["low", "high"] for name in "abc"}
+    chains: Any = [{"b": ["a"], "c": ["b"]}, {"b": ["a"], "c": ["a", "b"]}]
+    tables = [{"a": root, "b": near, "c": near}, {"a": root, "b": near, "c": [near, near[::-1]]}]
+    experts = bp.model_class(
+        [DiscreteNetwork.from_tables(t, states=either, parents=p) for t, p in zip(tables, chains, strict=True)]
+    )
     return {
         "plan": [
             bp.plan(student, TALL, 1.0),
             bp.plan(student, weights, 1.0, session=session),
             useless,
             beside,
-            undrawn,
+            planned,
         ],
         "session": [session],
         "history": [session.history],
@@ -127,7 +132,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "rehearsal": [bp.rehearse(calibration, 100)],
         "model check": [
             bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]})),
-            bp.check_model(experts.network, experts.observations),
+            bp.check_model(experts, pd.DataFrame({name: ["low", "high"] * 20 for name in "abc"})),
         ],
         "public comparison": [bp.compare_with_public(hospital, patients, "count(days >= 8)")],
         "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.draws import missed
-from bnpriv.mechanisms.more_draws import draws_needed
+from bnpriv.mechanisms.more_draws import DrawsAdvice, DrawsStep, draws_needed
 from tests.unit.core.evidence.test_posterior_laws import beta_binomial, framework, network, normal_normal
 
 TIGHT = bp.TightMechanism(large_delta=True)
@@ -66,6 +67,19 @@ def test_chains_are_promised_no_confidence_and_told_how_many_draws_do() -> None:
     assert "more tables alone buy little" in plan.draws.posterior
     assert "What more draws, or another delta, would buy" in plan.text
     assert plan.document.data["draws"]["spread"] == plan.draws.spread
+
+
+@pytest.mark.parametrize(
+    ("delta", "draws", "told"),
+    [(1e-3, 10_000, "about 10 of 10,000 tables"), (1e-3, 100_000, ""), (0.02, 4_000, "about 80"), (0.0, 10_000, "")],
+)
+def test_tables_that_decide_are_told_where_they_are_few(delta: float, draws: int, told: str) -> None:
+    asked = DrawsStep(delta=delta, draws=draws, confidence=None, scale=1.0)
+    advice = DrawsAdvice(asked=asked, steps=(), spread=0.1)
+    assert told in advice.few
+    assert bool(advice.few) == bool(told)
+    assert not told or f"draws={round(100 / delta)})" in advice.few
+    assert not DrawsAdvice(asked=replace(asked, confidence=0.95), steps=(), spread=0.1).few
 
 
 def test_laws_that_were_computed_need_no_draws() -> None:

@@ -12,7 +12,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry, rounded_up, typed
-from bnpriv.core.evidence.possible import impossibility
+from bnpriv.core.evidence.structural import impossibility
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism
 from bnpriv.core.mechanisms.tight import TightMechanism

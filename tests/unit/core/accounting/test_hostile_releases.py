@@ -14,8 +14,7 @@ import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.core.accounting.total import NoiseCosts
-from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.evidence.structural import Influences, influences
+from bnpriv.core.evidence.structural import Influences, impossibility, influences
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism

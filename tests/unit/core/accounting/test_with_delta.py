@@ -13,8 +13,7 @@ import bnpriv as bp
 from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.accounting.entries import Entry
 from bnpriv.core.accounting.total import DeltaCosts, NoiseCosts, gaussian_epsilon
-from bnpriv.core.evidence.possible import impossibility
-from bnpriv.core.evidence.structural import Influences, influences
+from bnpriv.core.evidence.structural import Influences, impossibility, influences
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.mechanisms.column import ColumnMechanism
 from bnpriv.core.mechanisms.quilt import MarkovQuiltMechanism

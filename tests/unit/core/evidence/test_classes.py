@@ -15,9 +15,9 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.evidence.dataset import MOST_COMPARED_CLASSES, ClassMoves, class_laws, constraints_of, moves
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.core.noise import Gaussian
 from bnpriv.errors import QueryError, Refusal, SecretError
+from bnpriv.kinds.graphs import model_class
 from bnpriv.kinds.public_records import public_records_of
 from tests import oracles
 

@@ -9,8 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.influence.base import Influence, influence_of
-from bnpriv.core.networks.discrete import IntervalNetwork
-from bnpriv.core.networks.model_class import from_weights
+from bnpriv.core.networks.discrete import IntervalNetwork, from_weights
 from bnpriv.core.secrets import SecretPair, all_pairs
 from bnpriv.kinds import interval
 from tests.members import columns_of, members

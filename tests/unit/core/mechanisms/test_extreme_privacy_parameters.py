@@ -34,7 +34,7 @@ def first_query(name: str) -> bp.types.Query:
 @pytest.mark.parametrize("epsilon", OUTSIDE)
 def test_row_42_epsilon_out_of_range_is_refused_before_any_work(monkeypatch, epsilon: float) -> None:
     framework, query = bp.example("student"), first_query("student")
-    monkeypatch.setattr("bnpriv.core.mechanisms.base.Mechanism._decided", None)  # where every mechanism starts
+    monkeypatch.setattr("bnpriv.core.mechanisms.base.Mechanism._decided", None)  # where every mechanism begins
     for ask in (
         lambda: bp.plan(framework, query, epsilon=epsilon),
         lambda: bp.MarkovQuiltMechanism().calibrate(framework, query, epsilon=epsilon),

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import from_weights
+from bnpriv.core.networks.discrete import DiscreteNetwork, from_weights
 from bnpriv.errors import BnprivError, NetworkError
 
 INCOME = [0.6, 0.4]

@@ -12,8 +12,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.influence.base import influence_of
-from bnpriv.core.networks.discrete import IntervalNetwork
-from bnpriv.core.networks.model_class import from_weights
+from bnpriv.core.networks.discrete import IntervalNetwork, from_weights
 from bnpriv.core.secrets import all_pairs
 from bnpriv.errors import BnprivError, NetworkError
 from bnpriv.mechanisms.misspecified import within_factor

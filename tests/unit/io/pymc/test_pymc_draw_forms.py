@@ -116,6 +116,9 @@ def test_draws_that_were_picked_at_random_do_not_tell_how_they_depend_on_each_ot
     for places in ([*range(7), *range(8, 400)], [*range(399), 5]):
         with pytest.raises(NetworkError, match="all of each chain"):
             believed(dataset().stack(sample=("chain", "draw")).isel(sample=places))
+    # a stretch that every chain lacks
+    with pytest.raises(NetworkError, match="all of each chain"):
+        believed(dataset().isel(draw=[*range(100), *range(150, 200)]).stack(sample=("chain", "draw")))
     assert believed(dataset().isel(draw=slice(0, None, 4)).stack(sample=("chain", "draw"))).drawn.draws == 100
 
 

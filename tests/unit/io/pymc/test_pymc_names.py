@@ -67,6 +67,8 @@ GRID = ImportReport(
         "b": (("place", ("1, 2", "3")),),
         "c": (("half", ("0.5", "1.5")),),
         "d": (("state", ("a=b", "b")),),
+        "f": (("x", ("a", "b")), ("y", ("a", "b"))),
+        "g": (("state", ("b", "state=b")),),
     }
 )
 
@@ -83,6 +85,10 @@ GRID = ImportReport(
         "d[a=b]": "d[a=b]",
         "d[state=a=b]": "d[a=b]",
         "d[1]": "d[b]",
+        "f[y=a, x=b]": "f[b, a]",
+        "f[x=a, b]": "f[a, b]",
+        "g[state=b]": "g[state=b]",
+        "g[state=state=b]": "g[state=b]",
     }.items(),
 )
 def test_an_entry_is_found_by_label_dimension_or_place(said: str, meant: str) -> None:
@@ -104,6 +110,8 @@ def test_an_entry_is_found_by_label_dimension_or_place(said: str, meant: str) ->
         "a",
         "a[2019, x",
         "e[0]",
+        "f[y=a, b]",
+        "f[x=a, x=b]",
         5,
     ],
 )
@@ -175,6 +183,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"found 'theta\[Andover\]'. Name an entry of 'theta' that there is, for example 'theta\[Choate\]'",
     ),
     "a slip": (lambda: of_schools(belief(), {"theta[Choat]": SECRET}), r"Did you mean 'theta\[Choate\]'"),
+    "another dimension": (
+        lambda: of_schools(belief(), {"theta[schol=Choate]": SECRET}),
+        r"Did you mean 'theta\[Choate\]'",
+    ),
     "an entry of a number": (lambda: of_schools(belief(), {"mu[0]": SECRET}), r"Did you mean 'mu'"),
     "a vector": (lambda: of_schools(belief(), {"theta": SECRET}), r"Name an entry, for example 'theta\[Choate\]'"),
     "of a column": (
@@ -182,6 +194,16 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         r"found the Deterministic 'seen': it is computed from the column",
     ),
 }
+
+
+def test_a_reading_can_be_printed_and_a_road_asks_for_known_names() -> None:
+    reading = belief().reading
+    assert str(reading).count("\n") == len(reading.nodes) - 1
+    column = next(iter(reading.columns))
+    with pytest.raises(
+        NetworkError, match=r"a secret of the model must be one of .* found 'thta'. Did you mean 'theta'"
+    ):
+        reading.road("thta[Choate]", column)
 
 
 @pytest.mark.parametrize("wrong", REFUSED)

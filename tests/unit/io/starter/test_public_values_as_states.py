@@ -10,8 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.columns import NOT_COUNTED, Binned
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.networks.texts import network_text

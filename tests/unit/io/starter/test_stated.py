@@ -18,8 +18,7 @@ import bnpriv as bp
 from bnpriv.cli import main
 from bnpriv.core.columns import Binned, Categorical
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
-from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import require_discrete
+from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.errors import BnprivError
 from bnpriv.io.framework_file import read_framework
 from bnpriv.io.starter import learn

@@ -7,8 +7,8 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.networks.base import ImportReport
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.errors import NetworkError
+from bnpriv.kinds.graphs import model_class
 from bnpriv.render.figures import TwoCurves, two_curves
 from tests.later import Later
 from tests.unit.views.report.test_density_report import SECRETS, network

@@ -18,8 +18,10 @@ import bnpriv as bp
 import bnpriv.core.draws as draws_module
 import bnpriv.kinds.draws.answers as forward_module
 from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_mixture import gaussian_mixture_delta
+from bnpriv.core.mechanisms.tight import foretold_scale
 from bnpriv.core.networks.base import ImportReport
 from bnpriv.core.privacy_curves import LaplacePair
 from bnpriv.core.transport.distance import closeness
@@ -521,3 +523,29 @@ def test_many_pairs_fail_no_more_often_than_the_worst_of_them() -> None:
         least = max(closeness(*(heads_within(side, side, 20) for side in pair), 0.04).upper for pair in sides)
         failed += found < least * (1 - 1e-9)
     assert failed <= 40 * 0.2
+
+
+def test_estimates_from_draws_err_on_the_side_of_more_noise() -> None:
+    # heavy tails: the answer is 2^k with probability about 2^-k, or 2^(-k / 1.3)
+    points = np.concatenate([[0.0], 2.0 ** np.arange(10)])
+    laws_of = [np.concatenate([[1.0], rate ** np.arange(1, 11)]) for rate in (0.5, 0.6)]
+    first, second = (Atoms(points, masses / masses.sum()) for masses in laws_of)
+    delta, draws, random = 0.01, 2_000, np.random.default_rng(3)
+
+    def needed(one: Atoms, other: Atoms) -> float:
+        pair = LawPair(pair="a pair", first=one, second=other, rounding=0.0, kind="estimate")
+        constraint = Constraint(protected="x", model=0, record=None, pairs=(pair,))
+        return foretold_scale(constraint, epsilon=0.5, delta=delta, rounding=0.0)
+
+    def again(law: Atoms) -> Atoms:
+        met = random.multinomial(draws, law.probabilities / law.probabilities.sum())
+        return Atoms(points[met > 0], met[met > 0] / draws)
+
+    least = needed(first, second)
+    samples = [(again(first), again(second)) for _ in range(200)]
+    excess = np.array([LaplacePair.of(*each).delta(least, 0.5) for each in samples])
+    assert excess.mean() > delta - 2 * excess.std() / math.sqrt(200)
+    scales = np.array([needed(*each) for each in samples])
+    true = np.array([LaplacePair.of(first, second).delta(scale, 0.5) for scale in scales])
+    assert np.mean(scales < least) < 0.57  # half of them, and three standard errors
+    assert true.mean() < delta * (1 + 2 * true.std() / delta / math.sqrt(200))

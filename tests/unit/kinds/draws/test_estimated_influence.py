@@ -12,11 +12,12 @@ import pytest
 import bnpriv as bp
 from bnpriv.bound import FloatArray
 from bnpriv.core.influence.base import influence_of, max_influence
-from bnpriv.core.networks.base import ImportReport, Posterior
+from bnpriv.core.networks.base import ImportReport, Posterior, unfixed_of
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.secrets import Interval, IntervalPair
 from bnpriv.errors import NetworkError
 from bnpriv.kinds.density.network import DensityNetwork, Parameter
+from bnpriv.kinds.draws.believed import LEAST_EFFECTIVE
 from bnpriv.kinds.draws.estimated_influence import (
     MOST_SEEN,
     EstimatedInfluence,
@@ -26,9 +27,10 @@ from bnpriv.kinds.draws.estimated_influence import (
     reported_influence,
 )
 from bnpriv.kinds.draws.parameter_draws import ParameterDraws
-from tests.later import Later
+from tests.later import Later, optional
 
 stats = Later("scipy.stats")
+pm = optional("pymc")
 
 PAIR = IntervalPair(Interval(-1.0, 0.0), Interval(0.0, 1.0))
 
@@ -237,3 +239,58 @@ def test_limits_of_shares_are_those_of_clopper_and_pearson() -> None:
         assert low[1:] == pytest.approx(stats.beta.ppf(0.025, seen[1:], 201 - seen[1:]))
         assert high[:-1] == pytest.approx(stats.beta.ppf(0.975, seen[:-1] + 1, 200 - seen[:-1]))
     assert (low[0], high[-1]) == (0.0, 1.0)
+
+
+def test_as_many_draws_as_are_needed_are_enough() -> None:
+    random = np.random.default_rng(7)
+    for each, enough in ((LEAST_EFFECTIVE, True), (LEAST_EFFECTIVE - 1, False)):
+        theta = random.permutation(np.concatenate([random.uniform(0.1, 0.9, 900), random.uniform(-0.9, -0.1, each)]))
+        found = estimated_influence(
+            network_of({"theta": theta, "seen": random.normal(theta)}), ["seen"], "theta", [PAIR]
+        )
+        assert found.draws == pytest.approx(each)
+        assert (found.unknown is None) == enough
+
+
+def test_several_pairs_keep_the_largest_ends_and_the_fewest_draws() -> None:
+    network = of(KNOWN["mean"][0])
+    other = IntervalPair(Interval(-1.5, -0.8), Interval(-0.1, 0.1))
+    alone = [estimated_influence(network, ["seen"], "theta", [pair]) for pair in (PAIR, other)]
+    for pairs in ([PAIR, other], [other, PAIR]):
+        both = estimated_influence(network, ["seen"], "theta", pairs)
+        assert both.nats == max(each.nats for each in alone)
+        assert both.low == max(each.low for each in alone)
+        assert both.high == max(each.high for each in alone)
+        assert both.draws == min(each.draws for each in alone)
+
+
+def test_draws_without_weight_tell_nothing() -> None:
+    random = np.random.default_rng(6)
+    theta, counts = random.normal(size=8000), random.random(8000) < 0.5
+    seen = np.where(counts, random.normal(size=8000), theta)
+    network = network_of({"theta": theta, "seen": seen}, log_weights=np.where(counts, 0.0, -40.0))
+    assert estimated_influence(network, ["seen"], "theta", [PAIR]).high < 0.3
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_every_model_counts_with_what_lies_between_drawn_anew(order: tuple[int, int]) -> None:
+    with pm.Model() as model:
+        theta, spread = pm.Normal("theta", 0, 1), pm.HalfNormal("spread", 5)
+        pm.Normal("seen", pm.Normal("between", theta, 0.1), spread)
+    draws = {"theta": [0.2, 0.3], "between": [0.2, 0.3], "spread": [9.0, 0.1]}
+    posterior = {name: np.array([values])[:, list(order)] for name, values in draws.items()}
+    network = bp.from_pymc(model, posterior=posterior, reading="models", columns=[])
+    network = unfixed_of(network, ["theta"])
+    found = estimated_influence(network, ["seen"], "theta", [PAIR])
+    assert found.low > 1.5
+
+
+def test_where_much_is_told_only_the_lower_end_is() -> None:
+    random = np.random.default_rng(4)
+    theta = np.concatenate([random.uniform(0.1, 0.9, 2000), random.uniform(-0.9, -0.1, 2000)])
+    seen = random.normal(np.where(theta > 0, 3.0, 0.0))
+    found = estimated_influence(network_of({"theta": theta, "seen": seen}), ["seen"], "theta", [PAIR])
+    assert found.unknown is not None
+    assert 3 < found.low < 8.65
+    assert math.isnan(found.nats)
+    assert math.isnan(found.high)

@@ -11,6 +11,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.evidence.laws import laws
+from bnpriv.core.secrets import Interval
 from bnpriv.kinds.draws import answers as rare
 from bnpriv.kinds.draws.answers import AnswerSampler
 from tests.later import Later, optional
@@ -59,7 +60,96 @@ def test_rare_secrets_have_the_law_of_all_draws_by_their_weights(weighted: bool)
     check(weighted=weighted)
 
 
+# -- every draw a model, under some of which a secret is rare
+
+SPREADS = (2.0, 0.05, 0.001, 1e-9)
+FAR = ((-0.4, 0.4), (1.5, 2.0))
+
+
+def of_models(form: str, spreads: tuple[float, ...] = SPREADS, **sampling: Any) -> bp.DistributionalAttributePrivacy:
+    """Return what hides the level of a site, each draw of its spread a model, written in one of several forms."""
+    with pm.Model() as model:
+        sd = pm.HalfNormal("sd", 1)
+        if form == "centred":
+            site = pm.Normal("site", 0, sd, shape=2)
+        elif form == "two":
+            site = pm.Deterministic("site", pm.Normal("z", 0, sd, shape=2) + pm.Normal("own", 0, sd, shape=2))
+        else:
+            z = pm.Normal("z", 0, 1, shape=2)
+            site = pm.Deterministic("site", sd * z if form == "function" else pm.math.exp(-sd * z) - 1)
+        pm.Laplace("y", pm.math.stack([site[0]] * 3 + [site[1]]), 0.5, observed=np.zeros(RECORDS))
+    effects = {"centred": ("site",), "two": ("z", "own")}.get(form, ("z",))
+    values = {name: (("chain", "draw", "place"), np.zeros((1, len(spreads), 2))) for name in effects}
+    posterior = xarray.Dataset({"sd": (("chain", "draw"), np.array([spreads])), **values})
+    network = bp.from_pymc(model, posterior=posterior, reading="models", thin=1).with_sampling(**sampling)
+    schema = bp.Schema(records=RECORDS, columns={"y": bp.Real(-100, 100)})
+    return bp.DistributionalAttributePrivacy(network, schema, {"site[0]": bp.intervals(FAR)}, source="made up")
+
+
+def check_models(form: str) -> None:
+    """Check mean and variance of the answer under every model, in both secrets, by truncated normal distributions."""
+    draws = 4000
+    for constraint in laws(of_models(form, draws=draws), bp.mean("y")).constraints():
+        spread, (pair,) = SPREADS[constraint.model], constraint.pairs
+        for (low, high), law in zip(FAR, (pair.first, pair.second), strict=True):
+            # exp(-sd z) - 1 is in the interval where -sd z is in that of the logs
+            ends = (np.log1p(low), np.log1p(high)) if form == "exp" else (low, high)
+            points = np.sort(np.linspace(*ends, 200_001) if spread > 1e-6 else np.array([max(0.0, ends[0])]))
+            weights = np.exp(-((points / spread) ** 2 - (np.abs(points).min() / spread) ** 2) / 2)
+            site = np.expm1(points) if form == "exp" else points
+            centre = 0.75 * weights @ site / weights.sum()  # of three records of four
+            variance = weights @ (0.75 * site - centre) ** 2 / weights.sum() + 0.5 / RECORDS
+            assert law.mean[0] == pytest.approx(centre, abs=5 * np.sqrt(variance / draws) + 0.002)
+            assert float(law.probabilities @ (law.support - law.mean[0]) ** 2) == pytest.approx(variance, rel=0.25)
+
+
+@pytest.mark.parametrize("form", ["function", "centred", "exp"])
+def test_secrets_that_are_rare_under_a_model_are_drawn_by_their_density(form: str) -> None:
+    check_models(form)
+
+
+@pytest.mark.parametrize(("form", "sampling"), [("two", {}), ("function", {"confidence": 0.95})])
+def test_what_no_density_tells_is_refused_before_tables_are_drawn(
+    form: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private = of_models(form, (2.0, 1.0, 0.05), **sampling)
+    monkeypatch.setattr(AnswerSampler, "_tables", None)
+    told = [str(each.pairs) for each in laws(private, bp.mean("y")).constraints()]
+    assert all("found site[0] in [1.5, 2] in 0 under draw 3 of the 3" in each for each in told), told[0]
+
+
+def test_a_function_is_followed_to_the_ends_of_an_interval_where_it_is_monotone() -> None:
+    grid = np.linspace(-10.0, 10.0, 41)
+    falls = rare.monotone_range(lambda x: -(x**3), grid, Interval(0.008, 27.0))
+    assert falls is not None
+    assert falls[[0, -1]] == pytest.approx([-3.0, -0.2])
+    assert rare.monotone_range(lambda x: x**2, grid, Interval(1.0, 4.0)) is None
+    assert rare.monotone_range(np.sign, grid, Interval(0.2, 0.4)) is None
+
+
+@pytest.mark.parametrize("low", [0.0, 3.0, 40.0, 1e7])
+def test_points_of_a_tail_have_its_mean_and_none_decides(low: float) -> None:
+    edges = np.unique(low + np.concatenate([[0.0], np.geomspace(1e-3, 1e9, 50)]))
+    points, weights = rare.dense_points(lambda x: -(x**2) / 2, edges, np.random.default_rng(0))
+    expected = stats.norm.pdf(low) / stats.norm.sf(low) if low < 30 else low + 1 / low - 2 / low**3
+    assert np.average(points, weights=weights) == pytest.approx(expected, rel=1e-3)
+    assert weights.sum() ** 2 / (weights**2).sum() > (1000 if low < 1e6 else 1)
+    assert rare.dense_points(lambda x: np.full(len(x), -np.inf), edges, np.random.default_rng(0)) is None
+
+
 # -- planted bugs
+
+
+def evenly(found: Any) -> Any:
+    return None if found is None else (found[0], np.ones(len(found[1])))
+
+
+@pytest.mark.mutants
+def test_points_that_are_not_weighed_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = rare.dense_points
+    monkeypatch.setattr(rare, "dense_points", lambda *asked: evenly(right(*asked)))
+    with pytest.raises(AssertionError):
+        check_models("function")
 
 
 def without_weights(found: Any) -> Any:

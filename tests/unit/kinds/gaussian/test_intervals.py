@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -363,6 +364,85 @@ def least(pair: tuple[Ends, Ends], slope: float, rest: float, epsilon: float, de
         return least_delta(kernel, *pair, epsilon) - delta
 
     return math.exp(optimize.brentq(short, math.log(1e-5), math.log(1e3), xtol=1e-5))
+
+
+def pair_of(framework: Any, query: Any) -> Any:
+    evidence = laws(framework, query)
+    assert not isinstance(evidence, bp.errors.Refusal)
+    return evidence.constraints()[0].pairs[0]
+
+
+@pytest.mark.parametrize("slope", [2.0, -2.0])
+@pytest.mark.parametrize("pair", [((-INF, -0.5), (0.2, 2.0)), ((0.2, 2.0), (-INF, -0.5))])
+def test_answers_are_drawn_under_the_secret_that_is_asked_for(pair: tuple[Ends, Ends], slope: float) -> None:
+    found, draws = pair_of(asked(pair, slope=slope, rest=0.3, own=0.4), bp.mean("b")), 20_000
+    for place, ends in enumerate(pair):
+        answers = found.intervals.drawn(found.first, found.second, place, draws, np.random.default_rng(place))
+        law = stats.truncnorm(*ends)
+        spread = math.hypot(slope * law.std(), 0.5)
+        assert abs(answers.mean() - slope * law.mean()) <= 5 * spread / math.sqrt(draws)
+        assert answers.std() == pytest.approx(spread, rel=0.03)
+
+
+def test_the_rarer_interval_counts() -> None:
+    for pair in (((-INF, -3.0), (0.0, 1.0)), ((-1.0, 0.0), (3.0, INF))):
+        assert made(*pair).least_mass == pytest.approx(stats.norm.sf(3), rel=1e-9)
+    assert made((0.3, 0.3), (0.5, 2.0)).least_mass == 0
+
+
+@pytest.mark.parametrize("name", ["touching", "apart", "far out", "tails"])
+def test_what_rounding_may_have_moved_is_added(name: str) -> None:
+    off, pair = 1e-4, PAIRS[name]
+    told = replace(made(*pair), shift=off)
+    for way in (-off, off):
+        moved = made(*((low + way, high + way) for low, high in pair))
+        for scale in (0.2, 1.0, 5.0):
+            assert told.loss(scale) >= moved.loss(scale)
+
+
+def test_the_mean_is_known_to_its_last_digits_only() -> None:
+    far = GaussianNetwork.linear({"a": 1e9, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"b": {"a": 1.0}})
+    columns = {name: bp.Real(-1e12, 1e12) for name in "ab"}
+    framework = bp.DistributionalAttributePrivacy(
+        far,
+        bp.Schema(records=1, columns=columns),
+        protect={"a": bp.intervals(((1e9 - 1, 1e9), (1e9, 1e9 + 1)))},
+        source="a test",
+        laws={name: stats.norm(0, 1) for name in "ab"},
+    )
+    assert pair_of(framework, bp.mean("b")).intervals.shift >= 1e9 * 2.0**-53
+
+
+def test_clamping_counts_at_the_worst_end_and_what_is_cut_off_counts() -> None:
+    near_the_bound = pair_of(asked(((-1.0, 0.0), (999.0, 999.5))), bp.mean("b"))
+    assert near_the_bound.departure.mass >= stats.norm.sf(0.5, scale=math.sqrt(2))
+    half_lines = pair_of(asked(((-INF, 0.0), (0.0, INF)), bound=1e6), bp.mean("b"))
+    assert half_lines.departure.mass >= 1e-21
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_with_delta_too_the_hardest_pair_decides(noise: Any) -> None:
+    pairs = ((-1.0, 0.0), (0.0, 1.0)), ((-0.1, 0.0), (1.0, 1.1)), ((2.0, 2.1), (2.5, 2.6))
+
+    def scale(*chosen: tuple[Ends, Ends]) -> float:
+        framework = replace(asked(TOUCHING), protect={"a": bp.intervals(*chosen)})
+        mechanism = bp.TightMechanism(noise=noise, large_delta=True)
+        return mechanism.calibrate(framework, bp.mean("b"), epsilon=0.5, delta=0.01).scale
+
+    alone = [scale(pair) for pair in pairs]
+    assert len({round(each, 2) for each in alone}) == len(pairs)
+    for order in itertools.permutations(pairs):
+        assert scale(*order) == pytest.approx(max(alone), rel=1e-3)
+
+
+def test_a_coarse_grid_is_paid_for() -> None:
+    framework = asked(TOUCHING)
+    coarse = {name: bp.Real(-1000, 1000, steps=1000) for name in "ab"}
+    framework = replace(framework, schema=bp.Schema(records=1, columns=coarse))
+    pair = pair_of(framework, bp.mean("b"))
+    found = bp.TightMechanism().calibrate(framework, bp.mean("b"), epsilon=1.0).scale
+    assert pair.rounding >= 1.0
+    assert pair.intervals.loss(found) + pair.rounding / found <= 1.0 + 1e-9
 
 
 @pytest.mark.slow

@@ -26,7 +26,6 @@ from bnpriv.core.schema import Schema
 from bnpriv.errors import DataError, FileError, MissingExtraError, ParameterError, RefusedError
 from bnpriv.render.outputs import require_writable
 from bnpriv.tables.private_table import rows as handing
-from bnpriv.tables.private_table import spark as spreading
 from bnpriv.tables.private_table.rows import ClassedRows, PackedColumn, classed_rows, read_files
 from tests.later import Later
 
@@ -283,7 +282,7 @@ def test_spark_gives_the_same_rows_by_the_same_seed(
     data = engine(file_of(tmp_path, held))
 
     def handed_on(seed: bytes) -> list[tuple[Any, ...]]:
-        monkeypatch.setattr(spreading.secrets, "token_bytes", lambda size: seed * size)
+        monkeypatch.setattr(handing.secrets, "token_bytes", lambda size: seed * size)
         with classed_rows(data, schema, ["age", "ward"], BY_AGE, as_they_count=True) as rows:
             table = rows.handed_on([60, 30], {"age": [1, 2], "ward": ["south", "south"]})
         assert records(table) == records(table)
@@ -302,7 +301,7 @@ def test_spark_gives_the_same_rows_by_the_same_seed(
 def test_spark_keeps_every_record_as_often(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = {"age": [*range(20), *range(100, 120)]}
     data, found = engine(file_of(tmp_path, held)), Counter[tuple[int, bool]]()
-    monkeypatch.setattr(spreading.secrets, "token_bytes", np.random.default_rng(5).bytes)
+    monkeypatch.setattr(handing.secrets, "token_bytes", np.random.default_rng(5).bytes)
     schema = Schema(records=40, columns=AGES.columns)
     for _ in range(12):
         with classed_rows(data, schema, ["age"], BY_AGE, as_they_count=True) as rows:

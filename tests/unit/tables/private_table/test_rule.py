@@ -39,7 +39,7 @@ def network(ill: float = 0.3, smokes: tuple[float, float] = (0.2, 0.6)) -> bp.Di
 
 def framework(*models: bp.DiscreteNetwork, apart: float = 10, records: int = 10_000) -> bp.DatasetAttributePrivacy:
     """Return a framework that hides how many are ill."""
-    from bnpriv.core.networks.model_class import model_class
+    from bnpriv.kinds.graphs import model_class
 
     return bp.DatasetAttributePrivacy(
         models[0] if len(models) == 1 else model_class(models),

@@ -35,7 +35,7 @@ def few() -> bp.types.InfluenceReport:
 def test_the_most_telling_column_is_estimated_with_its_interval(alone) -> None:
     row = alone.attributes[0]
     assert alone.headline.startswith(
-        "Of all columns mu tells most about theta, school = s1: it moves the odds by about"
+        "Of all parameters mu tells most about theta, school = s1: it moves the odds by about"
     )
     assert "but for delta 0.05 (estimate from draws)" in alone.headline
     best = row.estimated[frozenset({"mu"})]
@@ -86,6 +86,11 @@ def test_frames_hold_estimates_apart_from_bounds(alone) -> None:
     assert set(frame["delta"]) == {0.05}
     data: Any = json.loads(alone.to_json())["data"]["protected"][0]["columns"][0]
     assert (data["nats"], data["estimate"]["nats"]) == (None, frame["estimate"][0])
+
+
+def test_the_number_alone_is_a_bound_and_no_estimate(alone) -> None:
+    """What `bnpriv report --quiet` prints is read by programs, as what is told at most."""
+    assert alone.document.number == "inf"
 
 
 def test_a_delta_of_the_users_counts(schools) -> None:

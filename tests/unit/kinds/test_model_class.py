@@ -12,9 +12,9 @@ import pytest
 
 from bnpriv.core.influence.base import max_influence
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.networks.model_class import model_class
 from bnpriv.errors import FileError, NetworkError
 from bnpriv.io.framework_file import read_framework
+from bnpriv.kinds.graphs import model_class
 
 STATES = {"income": ["low", "high"], "gender": ["f", "m", "x"], "sat": ["weak", "strong"]}
 GENDER = [0.5, 0.25, 0.25]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bnpriv.render.as_html import document_card, document_page
+from bnpriv.render.as_html import WORDS, document_card, document_page, marked, with_words, words_in
 from bnpriv.render.as_text import document_text
 from bnpriv.render.document import Code, Document, Name, Paragraph, Section, Table
-from bnpriv.render.glossary import WORDS, marked, with_words, words_in
 from bnpriv.render.html import Html
 
 DFN = re.compile(r'<dfn tabindex="0" title="([^"]*)">([^<]*)</dfn>')
