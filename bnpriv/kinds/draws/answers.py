@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -289,7 +289,7 @@ def _crossing(holds: Callable[[FloatArray], NDArray[np.bool_]], grid: FloatArray
     for _ in range(6):
         if place in (0, len(grid)):
             break
-        grid = np.linspace(grid[place - 1], grid[place], 1001)
+        grid = cast(FloatArray, np.linspace(grid[place - 1], grid[place], 1001))
         place = int(np.count_nonzero(holds(grid)))
     return float(grid[min(place, len(grid) - 1)])
 
@@ -313,6 +313,7 @@ def dense_points(
     >>> bool(abs(np.average(points - 300, weights=weights) * 300 - 1) < 0.01)
     True
     """
+    shares = np.ones(len(edges) - 1)
     for _ in range(MOST_QUARTERED):
         logs, widths = density(edges), np.diff(edges)
         if not np.all(logs < math.inf) or not np.any(logs > -math.inf):
@@ -326,6 +327,8 @@ def dense_points(
             break
         cuts = [edges[:-1][large] + share * widths[large] for share in (0.25, 0.5, 0.75)]
         edges = np.unique(np.concatenate([edges, *cuts]))
+    else:
+        return None
     low, widths = (each[shares * 1e9 > shares.sum()] for each in (edges[:-1], np.diff(edges)))
     places = (np.arange(POINTS_OF_CELL) + random.random((len(low), POINTS_OF_CELL))) / POINTS_OF_CELL
     points = (low[:, None] + places * widths[:, None]).reshape(-1)
