@@ -32,7 +32,7 @@ BETTER = 4
 DECADES = 3
 """Deltas that are tried: powers of ten below one over the number of records."""
 
-MANY_TIMES = 100
+TABLES_BEYOND = 100
 """Tables that should be more extreme than delta allows for: they decide an estimate."""
 
 RESAMPLED = 12
@@ -132,18 +132,18 @@ class DrawsAdvice:
         """Return by how many tables an estimate is decided if they are few; empty otherwise."""
         asked = self.asked
         beyond = asked.delta * asked.draws
-        if asked.confidence is not None or not 0 < beyond < MANY_TIMES:
+        if asked.confidence is not None or not 0 < beyond < TABLES_BEYOND:
             return ""
         return (
             f"At this delta about {number_text(beyond)} of {asked.draws:,} tables under a secret decide, "
             f"and the scale is too large more often than too small; with_sampling(draws={self.wanted}) "
-            f"makes it {MANY_TIMES}."
+            f"makes it {TABLES_BEYOND}."
         )
 
     @property
     def wanted(self) -> int:
         """Return how many tables an estimate at this delta should rest on; 0 without a delta."""
-        return math.ceil(MANY_TIMES / self.asked.delta - 1e-6) if self.asked.delta > 0 else 0
+        return math.ceil(TABLES_BEYOND / self.asked.delta - 1e-6) if self.asked.delta > 0 else 0
 
     def to_json(self) -> Json:
         """Return it as plain values."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from bnpriv.bound import FloatArray
 from bnpriv.core.column_laws import ColumnLaw
 from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.draws import Draws
+from bnpriv.core.frozen import Cache
 from bnpriv.core.queries.contribution import answers
 from bnpriv.core.queries.normal_form import NormalForm
 from bnpriv.core.secrets import Interval
@@ -231,17 +232,21 @@ def importance_points(
     return known[key]
 
 
-RARE_SHARE = 0.02
+RARE_UNDER_DRAW = 0.02
 """Secrets that come up less often under a draw of a posterior are weighed by a density where there is one."""
 
-CUT_CELLS, POINTS = 500, 8
+CELLS_OF_SECRET, POINTS_OF_CELL = 300, 8
 """A cell of a secret is cut as long as it holds more than one of so many parts of the probability; points in each."""
 
-MOST_CUT_CELLS = 60
+MOST_QUARTERED = 60
 """Times that cells are cut: each to a quarter, so that a double tells no more apart."""
 
 WIDE_GRID = np.sinh(np.linspace(-25, 25, 2001))
 """Where a function is looked at, in spreads of what it depends on."""
+
+
+WeighedPoints = tuple[FloatArray, FloatArray]
+"""Points and their weights, each of shape (points,)."""
 
 
 def monotone_range(function: Callable[[FloatArray], FloatArray], grid: FloatArray, side: Interval) -> FloatArray | None:
@@ -284,14 +289,14 @@ def _crossing(holds: Callable[[FloatArray], NDArray[np.bool_]], grid: FloatArray
     for _ in range(6):
         if place in (0, len(grid)):
             break
-        grid = np.linspace(grid[place - 1], grid[place], 1001)
+        grid = cast(FloatArray, np.linspace(grid[place - 1], grid[place], 1001))
         place = int(np.count_nonzero(holds(grid)))
     return float(grid[min(place, len(grid) - 1)])
 
 
 def dense_points(
     density: Callable[[FloatArray], FloatArray], edges: FloatArray, random: np.random.Generator
-) -> tuple[FloatArray, FloatArray] | None:
+) -> WeighedPoints | None:
     """Return points of an interval, many where it is probable, and their weights; None where no cell has any.
 
     Parameters
@@ -308,21 +313,26 @@ def dense_points(
     >>> bool(abs(np.average(points - 300, weights=weights) * 300 - 1) < 0.01)
     True
     """
-    for _ in range(MOST_CUT_CELLS):
+    shares = np.ones(len(edges) - 1)
+    for _ in range(MOST_QUARTERED):
         logs, widths = density(edges), np.diff(edges)
         if not np.all(logs < math.inf) or not np.any(logs > -math.inf):
             return None
         cells = np.maximum(logs[1:], logs[:-1]) + np.log(widths)
         shares = np.exp(cells - cells.max())
-        large = (shares * CUT_CELLS > shares.sum()) & (widths > 8 * np.spacing(np.abs(edges[1:]) + np.abs(edges[:-1])))
+        large = (shares * CELLS_OF_SECRET > shares.sum()) & (
+            widths > 8 * np.spacing(np.abs(edges[1:]) + np.abs(edges[:-1]))
+        )
         if not large.any():
             break
         cuts = [edges[:-1][large] + share * widths[large] for share in (0.25, 0.5, 0.75)]
         edges = np.unique(np.concatenate([edges, *cuts]))
+    else:
+        return None
     low, widths = (each[shares * 1e9 > shares.sum()] for each in (edges[:-1], np.diff(edges)))
-    places = (np.arange(POINTS) + random.random((len(low), POINTS))) / POINTS
+    places = (np.arange(POINTS_OF_CELL) + random.random((len(low), POINTS_OF_CELL))) / POINTS_OF_CELL
     points = (low[:, None] + places * widths[:, None]).reshape(-1)
-    logs = density(points) + np.repeat(np.log(widths), POINTS)
+    logs = density(points) + np.repeat(np.log(widths), POINTS_OF_CELL)
     return points, np.exp(logs - logs.max())
 
 
@@ -383,7 +393,7 @@ class AnswerSampler:
     sampling: Sampling
     place: int = 0
     row: int | None = None
-    known_shares: dict[tuple[Condition, SecretSide], int] = field(default_factory=dict, init=False, repr=False)
+    kept: Cache = field(default_factory=Cache, init=False, repr=False)
 
     def reseeded(self, draws: int, seed: int) -> AnswerSampler:
         """Return the same with so many draws from another seed."""
@@ -496,7 +506,7 @@ class AnswerSampler:
         self._check_work(1.0, self._width(None))
         wanted, path = self.sampling.draws, (*words(condition.name), *words(repr(side)))
         share = self._met(condition, [side])[side] / TRIED
-        if share < RARE_SHARE and (alone := self._alone(condition)) is not None:
+        if share < RARE_UNDER_DRAW and (alone := self._alone(condition)) is not None:
             points = self._points(condition, side, alone)
             if points is not None:
                 chosen = weighted_rows(np.arange(len(points[0])), points[1], wanted, self._random((*path, ROW_ORDER)))
@@ -531,11 +541,17 @@ class AnswerSampler:
         fixed = self.fixed(condition.parameters).issuperset(random[0].parents)
         return random[0] if fixed and random[0].log_density is not None else None
 
-    def _points(self, condition: Condition, side: SecretSide, alone: Parameter) -> tuple[FloatArray, FloatArray] | None:
+    def _points(self, condition: Condition, side: SecretSide, alone: Parameter) -> WeighedPoints | None:
         """Return points of the only random number of a secret at which it is true, and their weights.
 
         None where the secret is not seen to be a monotone function of it, or has no probability.
         """
+        known: dict[tuple[Condition, SecretSide], WeighedPoints | None] = self.kept.table("points")
+        if (condition, side) not in known:
+            known[condition, side] = self._points_of(condition, side, alone) if isinstance(side, Interval) else None
+        return known[condition, side]
+
+    def _points_of(self, condition: Condition, side: Interval, alone: Parameter) -> WeighedPoints | None:
         density, drawn = alone.log_density, self.network.drawn
         assert density is not None
         assert drawn is not None
@@ -549,8 +565,6 @@ class AnswerSampler:
         def log_density(points: FloatArray) -> FloatArray:
             return density(points, *(np.full(len(points), each) for each in above))
 
-        if not isinstance(side, Interval):
-            return None
         usual = self._drawn((alone.name,), 1000, path, {}, condition.parameters)[alone.name]
         low, middle, high = np.quantile(usual, [0.25, 0.5, 0.75])
         grid = np.unique(np.clip(middle + (high - low) * WIDE_GRID, alone.lower, alone.upper))
@@ -646,13 +660,13 @@ class AnswerSampler:
 
     def _met(self, condition: Condition, sides: Sequence[SecretSide]) -> dict[SecretSide, int]:
         """Return in how many of the tried draws each secret comes up."""
-        missing = [side for side in sides if (condition, side) not in self.known_shares]
+        known: dict[tuple[Condition, SecretSide], int] = self.kept.table("met")
+        missing = [side for side in sides if (condition, side) not in known]
         if missing:
             values = np.concatenate(list(self._tried(condition, condition.tried(self.form.schema.records))))
             for side in missing:
-                count = int(np.count_nonzero(inside(side, values, condition.near)))
-                self.known_shares[condition, side] = count
-        return {side: self.known_shares[condition, side] for side in sides}
+                known[condition, side] = int(np.count_nonzero(inside(side, values, condition.near)))
+        return {side: known[condition, side] for side in sides}
 
     def _tried(self, condition: Condition, tried: int) -> Iterator[FloatArray]:
         """Yield values of what is secret, from draws that are used for nothing else."""
