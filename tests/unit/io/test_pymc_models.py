@@ -124,7 +124,7 @@ QUERIES = bp.read_queries(MODELS / "student" / "framework.toml")
 def test_the_report_on_students_is_the_same(students, asked: dict[str, Any]) -> None:
     one, other = (bp.influence_report(each, **asked).to_dict() for each in students)
     # only that it was read, and how, is another matter
-    assert network_of(one).pop("reading") == {"variables": [], "columns": []}
+    assert network_of(one).pop("reading") == {"variables": [], "columns": [], "latent": [], "notes": []}
     read = network_of(other).pop("reading")["variables"]
     assert {each["name"]: each["treatment"] for each in read} == dict.fromkeys(students[0].network.attributes, "exact")
     same(one, other)
