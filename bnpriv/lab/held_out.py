@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -279,17 +279,12 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             remedy="Divide the network by bnpriv.networks.halves before the framework is made.",
         )
     _require_draws(fitted)
-    origins = [drawn and replace(drawn, draws=1) for drawn in (fitted.posterior_draws, network.posterior_draws)]
+    both = fitted.posterior_draws, network.posterior_draws
+    origins = [drawn and replace(drawn, draws=1, seed=None, of=None) for drawn in both]
     if origins[0] != origins[1]:
         raise RefusedError(
             "held-out draws must be of the posterior that the noise was fitted to",
-            found="draws with another source",
-            remedy="Divide one network by bnpriv.networks.halves.",
-        )
-    if len({drawn.source for drawn in (fitted.posterior_draws, network.posterior_draws) if drawn is not None}) > 1:
-        raise RefusedError(
-            "held-out draws must be of the posterior that the noise was fitted to",
-            found="draws of another source",
+            found="draws of another source, prior or public table",
             remedy="Divide one network by bnpriv.networks.halves.",
         )
     seen = {_some(fitted, [k]).identity() for k in range(fitted.models)}
@@ -301,7 +296,8 @@ def _alone(framework: Framework, network: Network) -> list[Framework]:
             found=f"{common:,} of {network.models:,}",
             remedy="Divide the network by bnpriv.networks.halves, or learn another with another seed.",
         )
-    return [replace(cast(Any, framework), network=each) for each in alone]
+    (place,) = (each.name for each in fields(framework) if getattr(framework, each.name) is fitted)
+    return [replace(cast(Any, framework), **{place: each}) for each in alone]
 
 
 def keeps(calibration: Calibration, framework: Framework) -> bool:

@@ -81,6 +81,10 @@ class CountsReleases(Protocol):
         ...
 
 
+def _no_advice() -> None:
+    """Return that no other number of draws is advised."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Plan(Shown):
     """What each mechanism would do for one query.
@@ -109,7 +113,7 @@ class Plan(Shown):
     session: SessionCosts | None = None
     public: Any = None
     held_out: tuple[Any, ...] = ()
-    advise: Callable[[], DrawsAdvice | None] = field(default=lambda: None, compare=False)
+    advise: Callable[[], DrawsAdvice | None] = field(default=_no_advice, compare=False)
 
     @cached_property
     def draws(self) -> DrawsAdvice | None:

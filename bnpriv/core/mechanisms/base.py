@@ -617,7 +617,16 @@ class Calibration(Shown):
         return service("calibration.misspecified")(self, factor)
 
     def held_out(self, network: Any, *, confidence: float = 0.95, among: int = 1) -> Any:
-        """For how many models that were not drawn this may promise too much: `bnpriv.lab.held_out.held_out`."""
+        """For how many models that were not drawn this may promise too much: `bnpriv.lab.held_out.held_out`.
+
+        Parameters
+        ----------
+        network : Network
+            Independent draws of the same posterior, to none of which the noise was fitted.
+        confidence : float
+        among : int
+            From how many calibrations this one was chosen.
+        """
         return service("calibration.held_out")(self, network, confidence=confidence, among=among)
 
     def release(self, data: object, *, sampler: Sampler | None = None) -> Released:

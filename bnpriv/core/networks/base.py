@@ -542,7 +542,7 @@ def require_network(value: object) -> None:
     if hasattr(value, "attributes") and hasattr(value, "level") and not inspect.isclass(value):
         return
     remedy = foreign_remedy(value) or "Build one, for example with DiscreteNetwork.from_tables(...)."
-    if hasattr(value, "network"):
+    if getattr(value, "network", None) is not None:
         remedy = "Pass the network of the framework, framework.network."
     raise NetworkError("a network is needed", found=type_text(value), remedy=remedy)
 

@@ -125,6 +125,8 @@ def test_defaults(tmp_path: Path) -> None:
 
 
 def test_normalize(tmp_path: Path) -> None:
+    single = read_framework(write(tmp_path, network=NETWORK.replace("0.7, 0.3", "0.7, 0.3000001")))
+    assert "each was divided by its sum" in str(single.network.reading.notes)
     off = NETWORK.replace("0.7, 0.3", "0.7, 0.30001")
     with pytest.raises(NetworkError, match=r"framework\.toml, line 5, \[network\]: .*normalize = true"):
         read_framework(write(tmp_path, network=off))

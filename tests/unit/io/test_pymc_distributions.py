@@ -619,3 +619,15 @@ def test_draws_of_a_posterior_go_with_what_is_drawn_by_a_function_or_improper(
     found, expected = (tight.calibrate(each, bp.mean("x"), epsilon=1.0, delta=0.01) for each in (private, exact))
     assert found.guarantee.kind == "estimate"
     assert found.scale == pytest.approx(expected.scale, rel=0.25)
+
+
+def test_whole_numbers_at_both_bounds_are_drawn() -> None:
+    with pm.Model() as model:
+        pm.Truncated("y", pm.Poisson.dist(3.0 + pm.Bernoulli("k", 0.5)), lower=2, upper=4, observed=np.zeros(1, int))
+    simulator = bp.from_pymc(model).forward.simulator
+    found = simulator(("k", "y"), 8000, seed=1, given={}, records=1)
+    for k in (0, 1):
+        law = stats.poisson(3.0 + k).pmf([2, 3, 4])
+        drawn = np.ravel(found["y"])[np.ravel(found["k"]) == k]
+        shares = [np.mean(drawn == value) for value in (2, 3, 4)]
+        np.testing.assert_allclose(shares, law / law.sum(), atol=0.04)

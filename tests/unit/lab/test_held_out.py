@@ -123,6 +123,14 @@ def test_normal_models_are_divided_too() -> None:
     assert found.held_out(rest).broken == int((slopes[1::2] > slopes[::2].max()).sum())
 
 
+def test_models_of_single_values_are_looked_at_too() -> None:
+    first, rest = halves(drawn(np.random.default_rng(6).uniform(0.1, 0.3, 8)))
+    schema = bp.Schema(records=4, columns={"a": bp.Categorical(["x", "y"]), "b": bp.Categorical(["u", "v"])})
+    told = bp.plan(bp.ValuePrivacy(first, schema, "a", source="x"), QUERY, 0.5, held_out=rest).held_out
+    assert [each.draws for each in told] == [4] * len(told)
+    assert any(each.broken == 0 for each in told)
+
+
 def test_draws_that_say_nothing_are_refused() -> None:
     shares = np.random.default_rng(5).uniform(0.1, 0.3, 6)
     first, rest = halves(drawn(shares))
@@ -138,6 +146,8 @@ def test_draws_that_say_nothing_are_refused() -> None:
     calibration = bp.ColumnMechanism().calibrate(framework(fitted), QUERY, epsilon=1.0)
     with pytest.raises(bp.errors.RefusedError, match="another source"):
         calibration.held_out(other)
+    reseeded = replace(rest, posterior_draws=replace(rest.posterior_draws, seed=1))
+    assert calibration.held_out(reseeded).broken == calibration.held_out(rest).broken
     with pytest.raises(bp.errors.ParameterError):
         found.held_out(rest, confidence=1.0)
     with pytest.raises(bp.errors.ParameterError):

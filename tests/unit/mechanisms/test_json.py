@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.pages import LedgerPage
+from bnpriv.networks import Posterior, halves
 from bnpriv.tables.private_table.open_columns import open_columns, open_table
 from tests.kinds import networks
 
@@ -92,8 +94,27 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         >> dp.m.then_laplace(4.0)
     )
     beside = bp.plan(hospital, "count(days >= 8)", 1.0, public=patients)
+    biased = DiscreteNetwork.from_tables(
+        {"coin": [[0.5, 0.5], [0.4, 0.6], [0.3, 0.7], [0.6, 0.4]]}, states={"coin": ["head", "tail"]}, level="records"
+    )
+    learned, held = halves(replace(biased, posterior_draws=Posterior(source="a survey", draws=4, seed=0)))
+    tossed = bp.Schema(records=9, columns={"coin": bp.Categorical(["head", "tail"])})
+    coins = bp.ValuePrivacy(learned, tossed, "coin", source="a survey")
+    planned = bp.plan(coins, 'count(coin == "head")', 1.0, held_out=held)
+    near, root, either = [[0.8, 0.2], [0.2, 0.8]], [0.5, 0.5], {name: ["low", "high"] for name in "abc"}
+    chains: Any = [{"b": ["a"], "c": ["b"]}, {"b": ["a"], "c": ["a", "b"]}]
+    tables = [{"a": root, "b": near, "c": near}, {"a": root, "b": near, "c": [near, near[::-1]]}]
+    experts = bp.model_class(
+        [DiscreteNetwork.from_tables(t, states=either, parents=p) for t, p in zip(tables, chains, strict=True)]
+    )
     return {
-        "plan": [bp.plan(student, TALL, 1.0), bp.plan(student, weights, 1.0, session=session), useless, beside],
+        "plan": [
+            bp.plan(student, TALL, 1.0),
+            bp.plan(student, weights, 1.0, session=session),
+            useless,
+            beside,
+            planned,
+        ],
         "session": [session],
         "history": [session.history],
         "ledger": [LedgerPage.of(Ledger.open(place))],
@@ -109,7 +130,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
         "tradeoff": [bp.tradeoff(student, TALL, [0.1, 1.0])],
         "comparison": [bp.compare(student, student, weights, 1.0)],
         "rehearsal": [bp.rehearse(calibration, 100)],
-        "model check": [bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]}))],
+        "model check": [
+            bp.check_model(coin, pd.DataFrame({"coin": ["head"] * 30 + ["tail", None]})),
+            bp.check_model(experts, pd.DataFrame({name: ["low", "high"] * 20 for name in "abc"})),
+        ],
         "public comparison": [bp.compare_with_public(hospital, patients, "count(days >= 8)")],
         "misspecified model": [bp.MarkovQuiltMechanism().calibrate(student, TALL, epsilon=1.0).misspecified(1.1)],
         "privacy curve": [curve],

@@ -9,6 +9,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
+from bnpriv.core.evidence.constraints import LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.gaussian_curve import gaussian_delta
 from bnpriv.core.mechanisms.tight import _moved, record_loss
@@ -59,7 +60,9 @@ def test_answers_that_are_moved_before_gaussian_noise_tell_no_more_than_is_count
     """Sure answers a gap apart, each moved by half of the rounding, one up and the other down."""
     cases = itertools.product((0.1, 1.0, 4.0, 8.0), (0.01, 0.5, 3.0), (0.0, 0.1, 1.0, 5.0), (0.3, 1.0, 10.0))
     for epsilon, rounding, gap, scale in cases:
-        told = _moved(rounding, scale, epsilon, lambda level, mu=gap / scale: gaussian_delta(mu, level))
+        sure = [Atoms([answer], [1.0]) for answer in (0.0, gap)]
+        pair = LawPair(pair="0 and the gap", first=sure[0], second=sure[1], rounding=rounding)
+        told = _moved(pair, gap / scale, scale, epsilon)
         assert min(1.0, told) >= gaussian_delta((gap + rounding) / scale, epsilon) * (1 - 1e-9)
 
 
