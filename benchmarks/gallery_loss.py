@@ -22,6 +22,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d
 from scipy.signal import fftconvolve
 from scipy.stats import laplace, norm
 
@@ -33,6 +34,8 @@ OWN_SEED = 20261127
 WANTED, MOST_DRAWS, MOST_SECONDS = 20_000, 2_000_000, 150.0
 BATCHES = 20
 BINS = 4_000
+SMOOTH = 0.05
+"""Of the deviation of the answers: over so much what chooses an event is made smooth."""
 
 
 @final
@@ -148,32 +151,34 @@ Noise = Literal["Laplace", "Gaussian"]
 def chances(answers: list[Floats], scale: float, noise: Noise) -> list[Floats]:
     """Return for either secret the chance of every cell of a grid in each batch of draws, shape (batches, cells)."""
     both = np.concatenate(answers)
-    if scale == 0:
-        edges = np.unique(np.quantile(both, np.linspace(0, 1, 200)))
-        edges[-1] += 1.0
-        cells = [np.searchsorted(edges, each, side="right") - 1 for each in answers]
-        count, response = len(edges), np.ones(1)
-    else:
-        low, width = both.min() - 12 * scale, (np.ptp(both) + 24 * scale) / BINS
-        cells = [((each - low) / width).astype(int) for each in answers]
+    low, width = both.min() - 12 * scale, (np.ptp(both) + 24 * scale) / BINS or 1.0
+    cells = [((each - low) / width).astype(int) for each in answers]
+    response = np.ones(1)
+    if scale:
         below = {"Laplace": laplace.cdf, "Gaussian": norm.cdf}[noise]
         steps = np.arange(-BINS, BINS + 1) * width / scale
-        count, response = BINS + 1, np.diff(below(np.concatenate([steps - width / scale / 2, [np.inf]])))
-    return [_batches(each, count, response) for each in cells]
+        response = np.diff(below(np.concatenate([steps - width / scale / 2, [np.inf]])))
+    return [_batches(each, response) for each in cells]
 
 
-def _batches(cells: NDArray[np.int64], count: int, response: Floats) -> Floats:
+def _batches(cells: NDArray[np.int64], response: Floats) -> Floats:
     order = np.random.default_rng(1).permutation(len(cells)) % BATCHES
-    shares = [np.bincount(cells[order == batch], minlength=count) / (order == batch).sum() for batch in range(BATCHES)]
+    shares = [
+        np.bincount(cells[order == batch], minlength=BINS + 1) / (order == batch).sum() for batch in range(BATCHES)
+    ]
     return np.array([fftconvolve(each, response, mode="same") if len(response) > 1 else each for each in shares])
 
 
-def excess(first: Floats, second: Floats, epsilon: float) -> tuple[float, float, float]:
-    """Return the difference at epsilon on events of the other half, its standard error, and the second's chance."""
+def excess(first: Floats, second: Floats, epsilon: float, smooth: float) -> tuple[float, float, float]:
+    """Return the difference at epsilon on events of the other half, its standard error, and the second's chance.
+
+    Events are chosen by what one half tells, made smooth over so many cells: any event gives a lower bound.
+    """
     halves = [slice(0, BATCHES // 2), slice(BATCHES // 2, BATCHES)]
     parts, chance = [], []
     for chooses, counts in (halves, halves[::-1]):
-        event = first[chooses].mean(axis=0) > np.exp(epsilon) * second[chooses].mean(axis=0)
+        one, two = (gaussian_filter1d(each[chooses].mean(axis=0), smooth) for each in (first, second))
+        event = one > np.exp(epsilon) * two
         one, two = first[counts][:, event].sum(axis=1), second[counts][:, event].sum(axis=1)
         parts += list(one - np.exp(epsilon) * two)
         chance += list(two)
@@ -182,7 +187,10 @@ def excess(first: Floats, second: Floats, epsilon: float) -> tuple[float, float,
 
 def worst(tables: list[Floats], epsilon: float) -> tuple[float, float, float]:
     """Return the larger difference of the two directions at epsilon."""
-    return max(excess(tables[0], tables[1], epsilon), excess(tables[1], tables[0], epsilon))
+    shares = (tables[0].mean(axis=0) + tables[1].mean(axis=0)) / 2
+    places = np.arange(len(shares))
+    smooth = SMOOTH * np.sqrt(max(shares @ places**2 - (shares @ places) ** 2, 0.0))
+    return max(excess(tables[0], tables[1], epsilon, smooth), excess(tables[1], tables[0], epsilon, smooth))
 
 
 def loss_of(answers: list[Floats], scale: float, noise: Noise) -> tuple[float, float]:
