@@ -27,6 +27,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import laplace, norm
 
 from benchmarks.gallery_models import GALLERY, GalleryModel
+from benchmarks.lecture import table
 from benchmarks.pymc_gallery import CHAINS, DELTA, EPSILON, FOLDER, LONGER, STEPS, TUNED
 
 Floats = NDArray[np.float64]
@@ -234,15 +235,24 @@ def simulated(name: str, reading: str, scale: float, noise: Noise) -> Loss:
 
 
 def main() -> None:
-    """Simulate the rows that the gallery has worked out, and print them."""
-    asked = sys.argv[1:]
+    """Simulate the rows that the gallery has worked out, those that are named or all, and print them as a table."""
+    asked, rows, ratios = sys.argv[1:], [], []
     for path in sorted(FOLDER.glob("*.json")):
-        row = json.loads(path.read_text())
-        name, reading = row["row"][0].strip("`"), row["row"][1]
-        if (asked and name not in asked) or reading == "models" or "scale" not in row:
+        kept = json.loads(path.read_text())
+        name, reading = kept["row"][0].strip("`"), kept["row"][1]
+        drawn = (FOLDER / f"{name}-{reading}-own.npz").exists() or reading == "prior"
+        if (asked and name not in asked) or reading == "models" or "scale" not in kept or not drawn:
             continue
-        found = simulated(name, reading, row["scale"], row["noise"])
-        print(name, reading, f"{row['scale']:.4g}", found, flush=True)
+        found = simulated(name, reading, kept["scale"], kept["noise"])
+        ratios.append(kept["scale"] / found.least if found.least else (np.inf if kept["scale"] else 1.0))
+        cells = [f"{kept['scale']:.3g}", f"{found.least:.3g}", f"{ratios[-1]:.2f}", f"{found.draws:,}"]
+        rows.append([name, reading, f"{found.loss:.3f}", f"{found.error:.3f}", *cells])
+    print(table(["model", "reading", "loss", "error", "scale", "least", "scale / least", "draws"], rows))
+    above = max((float(row[2]) - EPSILON) / float(row[3]) for row in rows if float(row[3]))
+    print(f"\n{len(rows)} rows; the loss is at most {above:.1f} standard errors above {EPSILON:g}")
+    print(
+        f"scale / least: median {np.median(ratios):.2f}, at most 1.15 in {np.mean(np.array(ratios) <= 1.15):.0%} of rows"
+    )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ PARTS = {
     "private_table_learning": "-m benchmarks.private_table_learning",
     "useful_answers": "-m benchmarks.useful_answers",
     "estimated_influence": "benchmarks/estimated_influence.py",
+    "gallery_loss": "-m benchmarks.gallery_loss",
 }
 """The parts of the page, by the names of their files, and the command of each."""
 

@@ -204,8 +204,8 @@ made-up data. In each the mean of a column is to be released at epsilon {EPSILON
 learn in which of two intervals a parameter lies. What the readings mean is in [claims/belief.md](claims/belief.md).
 
 * *prior*: the model as it is written, without data.
-* *belief*: the posterior is the law that the observer holds. {CHAINS} chains of {STEPS:,} steps after {TUNED:,}, by
-  `pm.sample`, more where they move slowly.
+* *belief*: the posterior is the distribution that the observer holds. {CHAINS} chains of {STEPS:,} steps after
+  {TUNED:,}, by `pm.sample`, more where they move slowly.
 * *models*: every one of some draws of the other parameters is a model, and the noise is enough under each.
 
 *Scale* is that of the best mechanism of the plan, *of range* its share of the distance between the ends of the column's
