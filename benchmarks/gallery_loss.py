@@ -250,9 +250,8 @@ def main() -> None:
     print(table(["model", "reading", "loss", "error", "scale", "least", "scale / least", "draws"], rows))
     above = max((float(row[2]) - EPSILON) / float(row[3]) for row in rows if float(row[3]))
     print(f"\n{len(rows)} rows; the loss is at most {above:.1f} standard errors above {EPSILON:g}")
-    print(
-        f"scale / least: median {np.median(ratios):.2f}, at most 1.15 in {np.mean(np.array(ratios) <= 1.15):.0%} of rows"
-    )
+    within = np.mean(np.array(ratios) <= 1.15)
+    print(f"scale / least: median {np.median(ratios):.2f}, at most 1.15 in {within:.0%} of rows")
 
 
 if __name__ == "__main__":
