@@ -342,7 +342,8 @@ def test_draws_do_not_depend_on_how_many_are_made_at_once() -> None:
 
 # -- planted bugs
 
-OF_ONE_POINT = ("aligned(known[each], each, each.ndim) for", "aligned(known[each], each, each.ndim)[:1] for")
+DENSE = "aligned(backend.dense(known[each]), each, each.ndim)"
+OF_ONE_POINT = (f"{DENSE} for", f"{DENSE}[:1] for")
 """All points get the parameters of the first."""
 
 COMPOSED = (
@@ -354,7 +355,6 @@ COMPOSED = (
     test_dirichlet_laws_of_any_size,
     test_censored_laws,
     test_other_vectors,
-    test_hurdles_are_drawn_too,
 )
 
 
@@ -372,10 +372,16 @@ COMPOSED = (
             test_several_autoregressive_processes,
         ),
         (recursions, "beta * spread**2", "beta * spread", test_volatility_processes),
-        (batched, "found[rows] = np.where(wrong[rows], new, found[rows])", "found[rows] = new", test_truncated_laws),
-        (batched, "(new < low) | (new > high)", "(new < low)", test_truncated_laws),
+        (batched, "rest = new[fits], rest[~fits]", "rest = new[fits], rest[:0]", test_truncated_laws),
+        (batched, "(new < low[rest]) | (new > high[rest])", "(new < low[rest])", test_truncated_laws),
         (batched, "pt.log1p(-uniform) / amounts", "pt.log1p(-uniform)", test_dirichlet_laws_of_any_size),
         (batched, "(count, *sizes(first)[1:])", "(1, *sizes(first)[1:])", test_correlation_matrices),
+        (
+            batched,
+            "aligned(each, one, axes), shape)",
+            "aligned(each, one, axes)[:1], shape)",
+            test_hurdles_are_drawn_too,
+        ),
         *((batched, *OF_ONE_POINT, test) for test in COMPOSED),
     ],
 )
