@@ -170,7 +170,7 @@ def kept_row(name: str, reading: Reading) -> dict[str, Any]:
 def rows(name: str, *, kept: bool = False) -> list[list[str]]:
     """Return the rows of one model, and print them as they are done."""
     found: list[list[str]] = []
-    for reading in READINGS[:1] if name in REFUSED else READINGS:
+    for reading in READINGS:
         if kept and not kept_path(name, reading).exists():
             found.append([f"`{name}`", reading, "not run", "", "", "", "", ""])
             continue
@@ -181,9 +181,6 @@ def rows(name: str, *, kept: bool = False) -> list[list[str]]:
             REFUSALS.setdefault(known["refused"], []).append(f"`{name}`, {reading}")
     return found
 
-
-REFUSED = frozenset[str]()
-"""Models that PyMC samples, and that are not read at all."""
 
 LATE = f"took longer than {MOST_SECONDS:g} s, which was not told"
 
