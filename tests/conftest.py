@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,16 @@ OTHERS = ("unhurried", "slow", "long", "mutants", "benchmark", "site")
 
 LAST = "test_the_quick_run_takes_at_most_a_minute"
 """Looks at the time that has passed, and so runs after all others."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Import ArviZ before there are workers: two that import it at once, the first time on a day, fail.
+
+    Both write the date of a warning to one temporary file and move it, and the second has nothing left to move.
+    """
+    workers = getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput")
+    if workers and find_spec("arviz") is not None:
+        import_module("arviz")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
