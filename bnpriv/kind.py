@@ -223,6 +223,10 @@ class NetworkKind(Overrides):
             remedy="Learn a network by DiscreteNetwork.posterior, or read one by from_pymc with a posterior.",
         )
 
+    def stored(self, network: Any, names: Iterable[str]) -> Mapping[str, object]:
+        """What a calibration stores of the network for `bnpriv.verify`, as far as some columns and attributes go."""
+        return {"left_out": f"not covered: a {type(network).__name__}"}
+
     # secrets
 
     def pairs(self, network: Any, attribute: str, given: object) -> tuple[Any, ...]:

@@ -22,9 +22,10 @@ from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.core.schema import Column, Schema, has_gaps
-from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
+from bnpriv.core.secrets import Apart, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
+from bnpriv.kinds.gaussian.network import value_range
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
@@ -92,15 +93,23 @@ def stored_pairs(framework: DistributionPrivacy, query: Query) -> Json:
 def stored_network(framework: AttributeFramework, query: Query) -> Json:
     """The network, the secrets and the laws of columns; only networks of tables are replayed."""
     network = framework.network
-    if not kind_of(network).exact_tables:
-        return {"left_out": f"not covered: a {type(network).__name__}"}
     names, properties = query.columns | _protected(framework), framework.properties
-    if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
-        return {"left_out": "not covered: ranges of values"}
-    protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}
-    if not properties:
-        protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
-    facts: Json = {"network": _network(cast(DiscreteNetwork, network), names), "protect": protected}
+    if not network.states:
+        told = kind_of(network).stored(network, names)
+        if "left_out" in told:
+            return dict(told)
+        forms = {name: _form(secret, framework.schema) for name, secret in properties.items()}
+        protected: Json = {n: {**forms.get(n, {}), **_values(pairs)} for n, pairs in framework.secrets.items()}
+    elif kind_of(network).exact_tables:
+        if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
+            return {"left_out": "not covered: ranges of values"}
+        told = {"network": _network(cast(DiscreteNetwork, network), names)}
+        protected = {name: _property(secret, framework.schema) for name, secret in properties.items()}
+        if not properties:
+            protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
+    else:
+        return {"left_out": f"not covered: a {type(network).__name__}"}
+    facts: Json = {**told, "protect": protected}
     # only secrets that are parameters of columns may leave some of these out
     independent = notion_of(framework).independent(framework)
     if independent is not None:
@@ -185,8 +194,21 @@ def _public_records(public: PublicRecords, schema: Schema, names: Iterable[str])
     return {"draws": public.draws, "seed": public.seed, "size": size, "columns": columns}
 
 
+def _form(secret: Secret, schema: Schema) -> Json:
+    return {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+
+
+def _values(pairs: Iterable[Pair]) -> Json:
+    """How far apart two values of a number are at most, or the ends of the intervals in which they lie."""
+    chosen = list(pairs)
+    if all(isinstance(pair, ValuesApart) for pair in chosen):
+        return {"apart": float(max(pair.farthest for pair in chosen)).hex()}
+    ends = ([[float(end).hex() for end in value_range(side)] for side in (p.first, p.second)] for p in chosen)
+    return {"intervals": list(ends)}
+
+
 def _property(secret: Secret, schema: Schema) -> Json:
-    facts: Json = {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+    facts = _form(secret, schema)
     if isinstance(secret.pairs, Apart):
         return {**facts, "at_most": secret.pairs.at_most}
     return (

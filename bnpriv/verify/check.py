@@ -23,6 +23,7 @@ from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.normals import by_normals
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
@@ -150,6 +151,8 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_columns()
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
+    if "normal" in claim.model:
+        return by_normals(claim)
     if claim.channel:
         # replay the rows of a channel on the laws of the answer: no bound serves in their stead
         require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")
