@@ -289,7 +289,7 @@ def counted(side: Side) -> Side:
 # --------------------------------------------------------------------------------------------------
 # A normal number in one of two intervals, plus noise: integrals of functions whose logs are concave.
 #
-# Such a function lies above its chords in logs, and below every chord drawn on beyond its ends. Doubles serve here.
+# Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
 # --------------------------------------------------------------------------------------------------
 
 CELLS, COARSE = 4000, 120
@@ -299,7 +299,7 @@ DOUBLES = 1e-11
 """Relative error of an integral by doubles: a hundred times what erfc, exp and sums of doubles are off by."""
 
 FALLEN = 16.0
-"""Deviations by which an interval is cut; what lies beyond is bounded by the last chord."""
+"""Deviations by which an interval is cut; what lies beyond is bounded by the last tangent."""
 
 
 def mills(z: float) -> float:
@@ -339,13 +339,14 @@ class Kernel:
             return _normal_log(z) + math.log(mills(r - z)), far
         return r * r / 2 - z * r + math.log(math.erfc((r - z) / math.sqrt(2)) / 2), far
 
-    def density(self, x: float) -> float:
-        """The log of the density, times twice the scale."""
+    def density(self, x: float) -> Logs:
+        """The log of the density, times twice the scale, and its slope."""
         near, far = self.sides(abs(x))
-        return near + math.log1p(math.exp(far - near))
+        share = math.exp(far - near)
+        return near + math.log1p(share), math.copysign((1 - share) / (1 + share) / self.scale, -x)
 
-    def tail(self, x: float) -> float:
-        """The log of the probability of more than a number."""
+    def tail(self, x: float) -> Logs:
+        """The log of the probability of more than a number, and its slope."""
         near, far = self.sides(abs(x))
         top, found = near, (1 - math.exp(far - near)) / 2
         if self.deviation:
@@ -354,33 +355,32 @@ class Kernel:
             top = max(own, near)
             found = math.exp(own - top) + math.exp(near - top) * found
         beyond = top + math.log(found)
-        return beyond if x >= 0 else math.log1p(-math.exp(beyond))
+        value = beyond if x >= 0 else math.log1p(-math.exp(beyond))
+        return value, -math.exp(near + math.log1p(math.exp(far - near)) - value) / (2 * self.scale)
 
 
-def integral(logs: Callable[[float], float], nodes: Sequence[float]) -> tuple[float, float]:
-    """Bounds on the log of an integral from the second node to the last but one, the upper one with all beyond."""
+Logs = tuple[float, float]
+"""The log of a function, and its slope."""
+
+
+def integral(logs: Callable[[float], Logs], nodes: Sequence[float]) -> tuple[float, float]:
+    """Bounds on the log of an integral between the first and the last of some nodes."""
     found = [logs(node) for node in nodes]
-    top = max(found)
-    slopes = [(g - f) / (y - x) for f, g, x, y in zip(found, found[1:], nodes, nodes[1:], strict=False)]
-    below, above = [0.0], [0.0]
-    for k in range(1, len(nodes) - 2):
-        width, start, end = nodes[k + 1] - nodes[k], math.exp(found[k] - top), math.exp(found[k + 1] - top)
-        below.append(width * start * _rising(slopes[k] * width))
-        drawn = start * _rising(slopes[k - 1] * width), end * _rising(-slopes[k + 1] * width)
-        above.append(width * min(drawn))
+    top = max(value for value, _ in found)
+    below, above = list[float](), list[float]()
+    for (f, rise), (g, fall), x, y in zip(found, found[1:], nodes, nodes[1:], strict=False):
+        width, start, end = y - x, math.exp(f - top), math.exp(g - top)
+        below.append(width * start * _rising(g - f))
+        # the tangents of both ends meet in between
+        turn = (g - f - fall * width) / (rise - fall) if rise - fall > 1e-9 * (abs(rise) + abs(fall)) else width / 2
+        turn = min(max(turn, 0.0), width)
+        above.append(turn * start * _rising(rise * turn) + (width - turn) * end * _rising(fall * (turn - width)))
     return top + math.log(math.fsum(below)) - DOUBLES, top + math.log(math.fsum(above)) + DOUBLES
 
 
 def _rising(rise: float) -> float:
     """The mean of exp(x) from 0 to a number."""
     return math.expm1(min(rise, 700.0)) / rise if abs(rise) > 1e-9 else 1 + rise / 2
-
-
-def beyond(logs: Callable[[float], float], low: float, high: float) -> float:
-    """A bound on the log of the integral from `high` on, by the chord that ends there."""
-    first, last = logs(low), logs(high)
-    slope = (first - last) / (high - low)
-    return last - math.log(slope) + DOUBLES if slope > 0 else math.inf
 
 
 class Intervals:
@@ -402,15 +402,16 @@ class Intervals:
             for side, end in zip(self.sides, self.ends, strict=True)
         ]
 
-    def bounds(self, k: int, place: float, logs: Callable[[float], float], cells: int) -> tuple[float, float]:
+    def bounds(self, k: int, place: float, logs: Callable[[float], Logs], cells: int) -> tuple[float, float]:
         """Bounds on the log of the mean of a function of place - s over an interval."""
         (low, high), anchor = map(float, self.sides[k]), float(self.ends[k])
         if low == high:
-            value = logs(place - low)
+            value, _ = logs(place - low)
             return value - DOUBLES, value + DOUBLES
 
-        def product(s: float) -> float:
-            return logs(place - s) - (s - anchor) * (s + anchor) / 2
+        def product(s: float) -> Logs:
+            value, slope = logs(place - s)
+            return value - (s - anchor) * (s + anchor) / 2, -slope - s
 
         near, size = abs(anchor) if low * high > 0 else 0.0, max(self.kernel.deviation, self.kernel.scale)
         reach = math.hypot(near, FALLEN)
@@ -420,18 +421,18 @@ class Intervals:
         if stretch[0] < stretch[1]:
             nodes |= {stretch[0] + (stretch[1] - stretch[0]) * j / cells for j in range(cells + 1)}
             nodes |= {place} if first < place < last else set[float]()
-        least = (last - first) / cells / 2**20
-        inner = sorted(nodes)
-        inner = [x for x, y in zip(inner, [*inner[1:], math.inf], strict=True) if y - x > least]
+        near, inner = (last - first) / cells / 2**20, sorted(nodes)
+        inner = [x for x, y in zip(inner, [*inner[1:], math.inf], strict=True) if y - x > near]
         inner[0], inner[-1] = first, last
-        edge = (inner[1] - inner[0], inner[-1] - inner[-2])
-        bounds = integral(product, [first - edge[0], *inner, last + edge[1]])
-        for cut, ends in ((last < high, inner[-2:]), (first > low, [-inner[1], -inner[0]])):
-            if cut:
-                rest = beyond(product if ends[0] == inner[-2] else lambda x: product(-x), *ends)
-                bounds = bounds[0], max(bounds[1], rest) + math.log1p(math.exp(-abs(bounds[1] - rest)))
+        least, most = integral(product, inner)
+        for cut, way in ((last < high, 1), (first > low, -1)):
+            value, slope = product(last if way > 0 else first)
+            rest = value - math.log(-way * slope) if way * slope < 0 else math.inf
+            most = max(most, rest) + math.log1p(math.exp(-abs(most - rest))) if cut else most
         mass = float(self.masses[k]) + math.log(2 * math.pi) / 2
-        return bounds[0] - mass - DOUBLES, bounds[1] - mass + DOUBLES
+        # by how much a tangent is off whose slope is a difference of two parts
+        off = DOUBLES + 1e-14 * (last - first) / cells / self.kernel.scale
+        return least - mass - DOUBLES, most - mass + off
 
     def excess(self, epsilon: float) -> float:
         """A bound on P(s + noise > t | upper) - exp(epsilon) P(s + noise > t | lower) at its largest."""
