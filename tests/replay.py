@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy import stats
 
 import bnpriv as bp
 from bnpriv.core.distributions import Atoms
@@ -200,6 +199,8 @@ def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Catego
 
 def normal_case(rng: np.random.Generator) -> Case:
     """Draw a linear-Gaussian network, records or parameters, a query and a mechanism."""
+    from scipy import stats
+
     names, models = ["a", "b", "c", "d"][: int(rng.integers(2, 5))], int(rng.choice([1, 1, 3]))
     units = 10.0 ** rng.integers(-3, 4, len(names))
     shift = float(rng.choice([0.0, 100.0, 2.0**20]))

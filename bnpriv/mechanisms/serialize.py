@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import cast
+
+import numpy as np
 
 from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import GAP_MARK, Binned, Categorical
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
@@ -22,10 +25,9 @@ from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.core.schema import Column, Schema, has_gaps
-from bnpriv.core.secrets import Apart, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states
+from bnpriv.core.secrets import Apart, Interval, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
-from bnpriv.kinds.gaussian.network import value_range
 from bnpriv.kinds.public_records import PublicRecords
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
@@ -203,8 +205,15 @@ def _values(pairs: Iterable[Pair]) -> Json:
     chosen = list(pairs)
     if all(isinstance(pair, ValuesApart) for pair in chosen):
         return {"apart": float(max(pair.farthest for pair in chosen)).hex()}
-    ends = ([[float(end).hex() for end in value_range(side)] for side in (p.first, p.second)] for p in chosen)
-    return {"intervals": list(ends)}
+    sides = [both for pair in chosen for both in product(_ranges(pair.first), _ranges(pair.second))]
+    return {"intervals": [[[end.hex() for end in side] for side in pair] for pair in sides]}
+
+
+def _ranges(side: object) -> list[tuple[float, float]]:
+    """An interval, or each of the values of a set by itself."""
+    if isinstance(side, Interval):
+        return [(float(side.low), float(side.high))]
+    return [(value, value) for value in sorted(map(float, cast("frozenset[float]", side)))]
 
 
 def _property(secret: Secret, schema: Schema) -> Json:
@@ -238,8 +247,11 @@ def _law(law: ColumnLaw) -> Json:
 def _side(side: PairLaw, query: Query) -> Json:
     if kind_of(side).exact_tables:
         return {"network": _network(cast(DiscreteNetwork, side), query.columns)}
+    if isinstance(side, Normal):
+        law = {"mean": side.mean, "covariance": side.covariance}
+        return {"normal": {name: [[float(x).hex() for x in row] for row in np.atleast_2d(law[name])] for name in law}}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: a normal distribution"}
+        return {"left_out": "not covered: tables that a model draws as a whole"}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]

@@ -184,6 +184,8 @@ class Blurred:
         """
         if gap <= epsilon * self.scale:
             return ZERO
+        if self.deviation > 2**20 * self.scale:  # noise can only hide more
+            return gaussian_curve(gap / self.deviation, epsilon)
 
         def ratio(t: Decimal) -> Decimal:
             return self.density(t - gap).ln() - self.density(t).ln() - epsilon
@@ -647,7 +649,8 @@ class LinearPair:
         part = min(ONE, left / (sum(map(abs, gap)) / claim.scale))
         found = 2 * below((1 - part) * whole / 2) - 1 if part < 1 else ZERO
         if len(gap) == 1 and found + clamped > claim.delta:
-            blurred = Blurred(moved.rest[0][0].sqrt(), claim.scale)
+            certain = SINGULAR * (moved.gap[0] * moved.deviation) ** 2
+            blurred = Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
             found = min(found, (self.rounding / 2).exp() * self.curve(blurred, abs(gap[0]), left))
         return found + clamped
 
