@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.io.examples import example_path, examples
 from bnpriv.io.framework_file import names_pymc
 
@@ -260,7 +260,7 @@ def normal_case(rng: np.random.Generator) -> Case:
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
     if rng.random() < SHARE_NORMAL:
-        return normal_case(rng)
+        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
@@ -315,6 +315,17 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     if chance < 0.4:
         return bp.Secret(hidden)
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
+
+
+def normal_pair(rng: np.random.Generator) -> Case:
+    """Draw two normal laws of an answer."""
+    size, unit = int(rng.choice([1, 1, 2, 3])), 10.0 ** float(rng.integers(-3, 4))
+    root = unit * rng.normal(size=(size, size + 1))
+    first, second = (Normal(unit * rng.normal(size=size), root @ root.T * rng.choice([1, 1, 4])) for _ in range(2))
+    framework = bp.DistributionPrivacy([(first, second)], source="a draw")
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05, 0.4]))
+    return Case(framework, None, pool[int(rng.integers(2))], float(rng.uniform(0.1, 5.0)), delta)
 
 
 def atoms(rng: np.random.Generator) -> Atoms:

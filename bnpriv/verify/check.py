@@ -151,7 +151,7 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_columns()
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
-    if "normal" in claim.model:
+    if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
         return by_normals(claim)
     if claim.channel:
         # replay the rows of a channel on the laws of the answer: no bound serves in their stead

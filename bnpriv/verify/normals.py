@@ -742,8 +742,42 @@ class NormalMoves(Moves):
                 return
 
 
+def by_pairs(claim: Claim) -> str:
+    """In words what holds of a claim about pairs of normal distributions of an answer."""
+    require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on a normal answer")
+    sides, weights = claim.model["sides"], list(map(decimal, claim.weights))
+    for k, pair in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+        require(all("normal" in side for side in pair), "a pair of a normal distribution and another")
+        means, rests = ([[list(map(number, row)) for row in side["normal"][part]] for side in pair] for part in PARTS)
+        gap = [w * (b - a) for w, a, b in zip(weights, means[0][0], means[1][0], strict=True)]
+        far = sum(map(abs, gap))
+        if rests[0] != rests[1]:  # of one number: all but a share of both is moved by the gap and what is stretched
+            require(len(gap) == 1 and claim.delta, "normal distributions of unlike covariances")
+            roots = [(rest[0][0]).sqrt() * weights[0] for rest in rests]
+            reach = (claim.epsilon * claim.scale - far) / abs(roots[0] - roots[1])
+            held = reach > 0 and 2 * tail(reach) + SLACK <= claim.delta
+            claim.bounded(f"by the normal distributions of pair {k}", claim.epsilon if held else INFINITE)
+            continue
+        rest = [
+            [v * w * each for w, each in zip(weights, row, strict=True)]
+            for v, row in zip(weights, rests[0], strict=True)
+        ]
+        pair_told = LinearPair(claim, Moved(ZERO, ONE, [], gap, far, rest), SecretPair(ONE), ZERO)
+        told = pair_told.epsilon()
+        if far and not claim.scale and claim.delta:
+            excess = gaussian_curve(left_over(rest, gap).sqrt(), claim.epsilon)
+            told = claim.epsilon if excess + SLACK <= claim.delta else INFINITE
+        claim.bounded(f"by the normal distributions of pair {k}", told)
+    return claim.borne("by the normal distributions of the answer, for every pair")
+
+
+PARTS = ("mean", "covariance")
+
+
 def by_normals(claim: Claim) -> str:
-    """In words what holds of a claim about a linear-Gaussian network."""
+    """In words what holds of a claim about a linear-Gaussian network, or of normal distributions of an answer."""
+    if "sides" in claim.model:
+        return by_pairs(claim)
     nodes: Any = NormalNodes(claim.model["normal"])
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
