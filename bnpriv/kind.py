@@ -223,10 +223,6 @@ class NetworkKind(Overrides):
             remedy="Learn a network by DiscreteNetwork.posterior, or read one by from_pymc with a posterior.",
         )
 
-    def stored(self, network: Any, names: Iterable[str]) -> Mapping[str, object]:
-        """What a calibration stores of the network for `bnpriv.verify`, as far as some columns and attributes go."""
-        return {"left_out": f"not covered: a {type(network).__name__}"}
-
     # secrets
 
     def pairs(self, network: Any, attribute: str, given: object) -> tuple[Any, ...]:
@@ -270,6 +266,13 @@ class NetworkKind(Overrides):
     def is_deterministic(self, network: Any, name: str) -> bool:
         """Whether a table holds zeros and ones alone: then no factor changes it."""
         return False
+
+    def stored(self, network: Any, names: Iterable[str], most: int) -> Mapping[str, object]:
+        """What a calibration stores of a network without exact tables, of what some columns and attributes depend on.
+
+        In at most so many numbers; by default why the checker does not cover it.
+        """
+        return {"left_out": f"not covered: a {type(network).__name__}"}
 
     def section(self, network: Any, stem: str) -> Any:
         """What a framework file called `stem` holds of the network, as `NetworkPart`; refused by default."""

@@ -93,24 +93,25 @@ def stored_pairs(framework: DistributionPrivacy, query: Query) -> Json:
 
 
 def stored_network(framework: AttributeFramework, query: Query) -> Json:
-    """The network, the secrets and the laws of columns; only networks of tables are replayed."""
+    """The network, the secrets and the laws of columns; of networks of other kinds what these say."""
     network = framework.network
     names, properties = query.columns | _protected(framework), framework.properties
+    kind = kind_of(network)
+    if kind.exact_tables:
+        told: Json = {"network": _network(cast(DiscreteNetwork, network), names)}
+    else:
+        told = kind.stored(network, names, MOST_STORED_NUMBERS)
+    if not {"network", "normal"} & told.keys():
+        return told
     if not network.states:
-        told = kind_of(network).stored(network, names)
-        if "left_out" in told:
-            return dict(told)
         forms = {name: _form(secret, framework.schema) for name, secret in properties.items()}
         protected: Json = {n: {**forms.get(n, {}), **_values(pairs)} for n, pairs in framework.secrets.items()}
-    elif kind_of(network).exact_tables:
-        if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
-            return {"left_out": "not covered: ranges of values"}
-        told = {"network": _network(cast(DiscreteNetwork, network), names)}
+    elif any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
+        return {"left_out": "not covered: ranges of values"}
+    elif properties:
         protected = {name: _property(secret, framework.schema) for name, secret in properties.items()}
-        if not properties:
-            protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
     else:
-        return {"left_out": f"not covered: a {type(network).__name__}"}
+        protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
     facts: Json = {**told, "protect": protected}
     # only secrets that are parameters of columns may leave some of these out
     independent = notion_of(framework).independent(framework)
@@ -339,7 +340,10 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
         fresh = mechanism.restored(stored, framework, query, epsilon, delta)
     except ParameterError as error:
         raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
-    different = differences(stored, json.loads(fresh.to_json()))
+    again: Record = json.loads(fresh.to_json())
+    if "left_out" in inner(stored, "model") and "left_out" not in again["model"]:
+        stored = {**stored, "model": again["model"]}  # an earlier version left out what the fingerprint stands for
+    different = differences(stored, again)
     if different:
         raise CertificateError(
             "a stored calibration must be what its framework yields",

@@ -17,12 +17,13 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
 from bnpriv.verify.normals import NormalNodes
-from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
+from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require, summed
 
 MOST_BYTES = 2**24
 CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
@@ -33,12 +34,14 @@ READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     """What a framework file declares, in the form of the facts that a calibration stores and must agree with."""
     toml = _toml(path)
-    network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
+    network, known = toml.get("network", {}), toml["notion"] in NOTIONS
     columns = {name: column_facts(column) for name, column in toml["columns"].items()}
     found: Any = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
     _same(facts["notion"] == found["notion"] and facts["records"] == found["records"], "notion or number of records")
     differing = [name for name, column in facts["columns"].items() if columns.get(name) != column]
     _same(not differing, f"column {differing[0]!r:.80}" if differing else "")
+    if "chain" in toml:
+        return _chain(facts, toml, found)
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
         return found
     require(known and "within" not in network, "a network that is no list of tables")
@@ -61,6 +64,25 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         both = zip(facts.get("laws", {}).get(name, []), laws, strict=False)
         _same(all(same_law(a, b) for a, b in both), f"distributions of {name!r:.80}")
     return found
+
+
+def _chain(facts: Any, toml: Any, found: Any) -> Any:
+    """The Markov chain of a file in place of the one that is stored, which must agree."""
+    chain, (column,) = toml["chain"], toml["protect"]
+    rows, first, length = chain["transition"], chain["initial"], chain["length"]
+    matrices: Any = [rows] if isinstance(rows[0][0], int | float) else rows
+    read: Any = {"column": column, "length": length if isinstance(length, list) else [length]}
+    read["states"] = chain.get("states", [str(k) for k in range(len(matrices[0]))])
+    read["transition"] = [[[float(p).hex() for p in row] for row in matrix] for matrix in matrices]
+    starts: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
+    read["initial"] = starts if isinstance(starts, str) else [[float(p).hex() for p in row] for row in starts]
+    both = facts.get("chain", read), read
+    words = (
+        (c["column"], *map(str, (*c["states"], *c["length"])), c["initial"] * isinstance(c["initial"], str))
+        for c in both
+    )
+    _same(len({*words}) == 1 and alike(*(summed(enumerate(probabilities(c))) for c in both)), "Markov chain")
+    return {**{name: fact for name, fact in found.items() if name != "left_out"}, "chain": read}
 
 
 def declared_moves(path: Path) -> tuple[int, int, int]:

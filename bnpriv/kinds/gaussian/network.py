@@ -149,7 +149,7 @@ def _some(network: GaussianNetwork, models: Sequence[int]) -> GaussianNetwork:
     return found
 
 
-def _stored(network: GaussianNetwork, names: Iterable[str]) -> Json:
+def _stored(network: GaussianNetwork, names: Iterable[str], most: int) -> Json:
     """The regressions of what drives some columns and its ancestors, or of a covariance the rows of the former."""
     asked = set(names)
     driven = {name: list(above) for name, above in network.reading.columns.items() if name in asked}
