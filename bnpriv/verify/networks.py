@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -489,3 +488,8 @@ def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[De
             if lower[k] <= rest <= upper[k] and column not in found:
                 found.append(column)
     return found
+
+
+def read_nodes(facts: Any) -> Nodes:
+    """The networks that a calibration stores: of tables, or of ends of tables."""
+    return (IntervalNodes if facts.get("ends") else Nodes)(facts)
