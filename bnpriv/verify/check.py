@@ -24,6 +24,7 @@ from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.normals import by_normals
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
@@ -151,6 +152,8 @@ def _replayed(claim: Claim) -> str:
         return held
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
+    if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
+        return by_normals(claim)
     if claim.mechanism == "MarkovChainMechanism":
         return by_chain(claim)
     require("chain" not in claim.model, f"{claim.mechanism!r:.40} of a chain")

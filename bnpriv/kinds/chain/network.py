@@ -41,9 +41,8 @@ def _frontier(network: MarkovChain, protected: str, columns: Iterable[str]) -> t
     return (network.column,) if set(columns) and max(network.length) > 1 else ()
 
 
-def _stored(framework: Any, query: Any, most: int) -> Mapping[str, object]:
+def _stored(chain: MarkovChain, names: Iterable[str], most: int) -> Mapping[str, object]:
     """What a checker replays: transitions and initial law, without rounding, unless they are too many numbers."""
-    chain: MarkovChain = framework.network
     size = chain.transition.size + chain.initial.size + len(chain.length)
     if size > most:
         return {"chain": {"size": size}}
