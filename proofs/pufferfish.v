@@ -52,8 +52,8 @@ apply: ler_sum => x _; rewrite mulrCA -mulrDr.
 by apply: ler_wpmul2l; [exact: mass_ge0 | exact: ok].
 Qed.
 
-(** Sets as secrets: mixtures with weights of their own on either side, if every member of the one is alike every member of
-    the other. *)
+(** Sets as secrets: mixtures with weights of their own on either side, if every member of the one is alike every member
+    of the other. *)
 Theorem alike_sets (S T U : finType) e d (v : dist R S) (w : dist R T) (p : S -> dist R U) (q : T -> dist R U) :
   (forall s t, alike e d (p s) (q t)) -> alike e d (bind v p) (bind w q).
 Proof.
@@ -95,8 +95,8 @@ Section Pufferfish.
 Variable R : realType.
 Variables (M : Type) (T : finType) (S : finType).
 
-(** Each model [m] of the class says how tables are distributed given a secret. [secrets m s] is false where a secret is
-    impossible under the model: nothing is asked there. *)
+(** Each model [m] of the class says how tables are distributed given a secret. [possible m s] is false where a secret
+    is impossible under the model: nothing is asked there. *)
 Variable given : M -> S -> dist R T.
 Variable possible : M -> S -> bool.
 Variable pairs : S -> S -> bool.
