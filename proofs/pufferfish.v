@@ -89,9 +89,9 @@ move=> ok B; rewrite !pr_bind; apply: alike_means => // u.
 by rewrite pr_ge0 pr_le1.
 Qed.
 
-(** Laws that stand for others: [ga] and [gb] are (e, d) alike, [fa] is close to [ga], and [gb] to [fb], with a relaxation [l]
-    and a rest [h]. The rest of the second closeness is multiplied by [exp (e + l)]; a published theorem leaves that out
-    ([counterexamples.wrong_stand_ins]). *)
+(** Laws that stand for others: [ga] and [gb] are (e, d) alike, [fa] is close to [ga], and [gb] to [fb], with a
+    relaxation [l] and a rest [h]. The rest of the second closeness is multiplied by [exp (e + l)]; a published theorem
+    leaves that out ([counterexamples.wrong_stand_ins]). *)
 Theorem alike_stand_ins (U : finType) e d l h (fa ga gb fb : dist R U) :
   alike l h fa ga -> alike e d ga gb -> alike l h gb fb ->
   alike (e + 2%:R * l) ((1 + expR (e + l)) * h + expR l * d) fa fb.
