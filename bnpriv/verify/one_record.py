@@ -20,7 +20,7 @@ from bnpriv.verify.claim import Claim, smoothed
 from bnpriv.verify.forms import Form
 from bnpriv.verify.values import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, require, summed
 
-MOST_POINTS = 2**12
+MOST_POINTS = 2**10
 """Points of a grid that are looked at one by one; larger ones are cut into boxes."""
 
 SUMMED = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -162,13 +162,11 @@ def swapped(parts: Sequence[OneRecord], secret: Any, target: Decimal, beside: De
     for (key, far), way in product(found[0][1].items(), (1, -1)):
         if far:
             cases = [exchanges[key].turned(way) for exchanges, _ in found]
-            each, told = (target + SLACK) / far - beside, ZERO
-            for part, case in zip(ordered[:-1], cases, strict=False):
-                told += part.told(case, ZERO)
-            floor = each - told
-            if floor >= 0 and ordered[-1].told(cases[-1], floor) <= floor:
+            one = [part.told(case, ZERO) for part, case in zip(ordered[:-1], cases, strict=False)]
+            floor = (target + SLACK) / far - beside - sum(one)
+            one.append(ordered[-1].told(cases[-1], max(ZERO, floor)))
+            if one[-1] <= floor:
                 continue
-            one = [part.told(case, ZERO) for part, case in zip(ordered, cases, strict=True)]
             # sums of several records may tell less than so many by themselves
             ways = sum(theta == key[0] for theta, _ in found[0][0])
             plain = all(part.factor == 1 and not part.answers.public for part in parts)

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from bnpriv.verify.changes import Changes, Moves, united
-from bnpriv.verify.claim import MOST_WORK, Claim, shown
+from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
 from bnpriv.verify.one_record import Number, OneRecord, swapped
@@ -171,6 +171,7 @@ class _Release:
         """It as a calibration that claims what it promises by itself."""
         law = LAWS[self.noise]
         name, _, options = self.entry["mechanism"].partition("(")
+        name = "TightMechanism" if name in HIDE_RECORDS else name  # what it promises of the secrets alone
         return _calibration(
             self.facts,
             name,
