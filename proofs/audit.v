@@ -1,8 +1,8 @@
 (** * Audits from outputs alone
 
-    In every round a fair coin chooses one of two secrets, and the mechanism is run under it. Somebody who sees the coin
-    and the output bets that the mechanism is not (e, d) private. If it is, no way to bet is expected to win, whatever was
-    seen before; so the wealth passes [1 / alpha], at any time, with a chance of at most [alpha]. *)
+    In every round a fair coin chooses one of two secrets, and the mechanism is run under it. Somebody who sees the
+    coin and the output bets that the mechanism is not (e, d) private. If it is, no way to bet is expected to win,
+    whatever was seen before; so the wealth passes [1 / alpha], at any time, with a chance of at most [alpha]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import reals sequences exp.
@@ -15,8 +15,8 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-(** What one starts with is 1. A round multiplies it by [factor h o], where [h] are the outcomes before and [o] is the new
-    one: what is staked is chosen after [h] and before [o]. *)
+(** What one starts with is 1. A round multiplies it by [factor h o], where [h] are the outcomes before and [o] is the
+    new one: what is staked is chosen after [h] and before [o]. *)
 Section Betting.
 Variable R : realType.
 Variable O : finType.
@@ -120,7 +120,8 @@ refine (@Dist R _ (fun=> 2%:R^-1) _ _).
 - by rewrite big_bool /= -mulr2n -[LHS]mulr_natl mulfV // pnatr_eq0.
 Defined.
 
-(** [mechanism h s]: its output under the secret [s], after the outcomes [h] (the same for all [h], if it keeps nothing). *)
+(** [mechanism h s]: its output under the secret [s], after the outcomes [h] (the same for all [h], if it keeps
+    nothing). *)
 Variable mechanism : seq outcome -> bool -> dist R Y.
 Definition toss (h : seq outcome) : dist R outcome := bind fair (fun s => image (pair s) (mechanism h s)).
 
@@ -138,8 +139,8 @@ have massE s y : toss h (s, y) = 2%:R^-1 * mechanism h s y.
 by congr (_ + _); rewrite mulr_sumr; apply: eq_bigr => y _; rewrite massE -mulrA.
 Qed.
 
-(** A bet against (e, d): [c h] is the secret that is said to show, [f h y] between 0 and 1 how much the output [y] speaks for
-    it, [l h] the stake. *)
+(** A bet against (e, d): [c h] is the secret that is said to show, [f h y] between 0 and 1 how much the output [y]
+    speaks for it, [l h] the stake. *)
 Variables (c : R -> seq outcome -> bool) (f : R -> seq outcome -> Y -> R) (l : R -> seq outcome -> R) (d : R).
 
 Definition gain e h (o : outcome) : R :=
@@ -179,7 +180,8 @@ have swap : forall s, \sum_y mechanism h true y * F true y + \sum_y mechanism h 
   by case=> //=; rewrite addrC.
 rewrite (swap (c e h)).
 have -> : \sum_y mechanism h (c e h) y * F (c e h) y = 2%:R * (\sum_y mechanism h (c e h) y * f e h y) - d.
-  rewrite mulr_sumr -[X in _ - X]mulr1 -[X in _ - _ * X](mass_sum (mechanism h (c e h))) mulr_sumr -sumrB; apply: eq_bigr => y _.
+  rewrite mulr_sumr -[X in _ - X]mulr1 -[X in _ - _ * X](mass_sum (mechanism h (c e h))) mulr_sumr -sumrB.
+  apply: eq_bigr => y _.
   by rewrite /F /gain /= eqxx /= mulr1 mulr0 mul0r subr0 mulrBr mulrCA [d * _]mulrC.
 have -> : \sum_y mechanism h (~~ c e h) y * F (~~ c e h) y =
     - (2%:R * (expR e * (\sum_y mechanism h (~~ c e h) y * f e h y)) + d).
@@ -192,16 +194,17 @@ rewrite opprD addrACA -opprD -mulrBr -mulr2n -[d *+ 2]mulr_natl -mulrBr pmulr_rl
 rewrite subr_le0 ler_subl_addl; apply: alike_means => // ; exact: priv.
 Qed.
 
-(** If the mechanism is (e, d) private, the wealth is [1 / alpha] or more at any time with a chance of at most [alpha]. *)
+(** If the mechanism is (e, d) private, the wealth is [1 / alpha] or more at any time with a chance of at most [alpha].
+    *)
 Theorem audit T e (alpha : R) : 0 < alpha -> private e ->
   pr (rounds toss T) [pred w : T.-tuple outcome | reached (bet e) alpha^-1 w] <= alpha.
 Proof.
 move=> alpha0 priv; apply: ville => // h; [exact: bet_ge0 | exact: bet_mean].
 Qed.
 
-(** A lower bound of epsilon that is read at any time, chosen with a look at all that was seen: every smaller [e] is one
-    whose wealth has reached [1 / alpha]. It is above the true one, in any of [T] rounds, with a chance of at most [alpha].
-    *)
+(** A lower bound of epsilon that is read at any time, chosen with a look at all that was seen: every smaller [e] is
+    one whose wealth has reached [1 / alpha]. It is above the true one, in any of [T] rounds, with a chance of at most
+    [alpha]. *)
 Corollary audit_bound T e (alpha : R) (bound : seq outcome -> R) : 0 < alpha -> private e ->
   (forall w e', e' < bound w -> reached (bet e') alpha^-1 w) ->
   pr (rounds toss T) [pred w : T.-tuple outcome | [exists t : 'I_T.+1, e < bound (take t w)]] <= alpha.

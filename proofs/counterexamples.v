@@ -3,8 +3,8 @@
     The first rule for trimmed tables took [delta] to be the chance that the noise is beyond [c], not beyond [c - k].
     One case refutes it: [c = k = 1], [eps = log 4], discrete Laplace noise of scale [k / eps].
 
-    A published theorem on normal laws that stand for others (Zhang, Ohrimenko, Cummings, "Attribute Privacy", theorem 3)
-    loses a part of delta; two pairs of coins refute it. What holds in its place is [pufferfish.alike_stand_ins]. *)
+    A published theorem on normal laws that stand for others (Zhang, Ohrimenko, Cummings, "Attribute Privacy", theorem
+    3) loses a part of delta; two pairs of coins refute it. What holds in its place is [pufferfish.alike_stand_ins]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import reals sequences exp.
@@ -93,14 +93,15 @@ End Counterexample.
 
 (** ** Laws that stand for others
 
-    The theorem takes stand-ins [ga], [gb] of the laws [fa], [fb] of the answer. From [(lambda, eta)]-closeness of each law
-    and its stand-in, in both directions, and (eps, delta) of the stand-ins, it concludes [(eps + 2 lambda, exp lambda *
-    delta + eta)] of the laws. Its proof uses nothing else of the laws, so a case with two outputs refutes the step.
+    The theorem takes stand-ins [ga], [gb] of the laws [fa], [fb] of the answer. From [(lambda, eta)]-closeness of each
+    law and its stand-in, in both directions, and (eps, delta) of the stand-ins, it concludes [(eps + 2 lambda, exp
+    lambda * delta + eta)] of the laws. Its proof uses nothing else of the laws, so a case with two outputs refutes the
+    step.
 
-    The outputs stand for those of normal laws of which only is told whether they are beyond a bound: N(1/2, 1) is beyond
-    1.2816 with chance .217, N(0, 1) with chance .1; here 1/5 and 1/10. [fa] is its stand-in, and [fb] is never beyond the
-    bound. Telling less keeps each hypothesis ([post_processing]), so what is lost here was lost before. That the chances
-    are about those of normal laws is not proved here; the theorem does not use it. *)
+    The outputs stand for those of normal laws of which only is told whether they are beyond a bound: N(1/2, 1) is
+    beyond 1.2816 with chance .217, N(0, 1) with chance .1; here 1/5 and 1/10. [fa] is its stand-in, and [fb] is never
+    beyond the bound. Telling less keeps each hypothesis ([post_processing]), so what is lost here was lost before.
+    That the chances are about those of normal laws is not proved here; the theorem does not use it. *)
 Section StandIns.
 Variable R : realType.
 

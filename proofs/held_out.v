@@ -32,7 +32,8 @@ move: zE; rewrite expR0 -tE opprK add0r => ->.
 by apply: ler_pimull => //; rewrite -expR0 ler_expR.
 Qed.
 
-(** The root that the limit of [M] draws asks for, [1 - beta^(1/M)], is at most [log (1/beta) / M]; [t] is [beta^(1/M)]. *)
+(** The root that the limit of [M] draws asks for, [1 - beta^(1/M)], is at most [log (1/beta) / M]; [t] is
+    [beta^(1/M)]. *)
 Theorem root_at_most_log (M : nat) (beta t : R) :
   (0 < M)%N -> 0 < t -> t <= 1 -> t ^+ M = beta -> 1 - t <= ln beta^-1 / M%:R.
 Proof.

@@ -1,9 +1,9 @@
 (** * Private tables: trim, any number of classes
 
-    There are [m] classes with counts [g a] of a public sum. Noise [z a] of sum 0 is drawn, given that no [z a] is beyond
-    [c], and of class [a] at most [g a + z a - c] records are handed on: real records only. [x a = c - z a] is never
-    negative, and these have the sum [m * c]: so there are finitely many. What is lost is the chance that the noise of one
-    class is beyond [c - k], the same for every way in which secrets [k] moves apart differ. *)
+    There are [m] classes with counts [g a] of a public sum. Noise [z a] of sum 0 is drawn, given that no [z a] is
+    beyond [c], and of class [a] at most [g a + z a - c] records are handed on: real records only. [x a = c - z a] is
+    never negative, and these have the sum [m * c]: so there are finitely many. What is lost is the chance that the
+    noise of one class is beyond [c - k], the same for every way in which secrets [k] moves apart differ. *)
 
 From Coq Require Import Lia.
 From mathcomp Require Import all_ssreflect all_algebra.
@@ -73,7 +73,8 @@ have noisyE x : x \in A -> noisy g x = noisy g' (move_ x).
   move=> xA; apply/ffunP => a; rewrite !ffunE -[nat_of_ord (inord _)]/(nat_of_ord _).
   have := moveE x a xA; rewrite ffunE => ->; rewrite (yE x a xA) opprB addrCA [g' a + _]addrCA; congr (_ + _).
   by rewrite addrA [g' a + _]addrC subrK.
-have back x : x \in A -> h x * events (noisy g x) <= expR e * (h (move_ x) * events (noisy g' (move_ x))).
+have back x : x \in A ->
+    h x * events (noisy g x) <= expR e * (h (move_ x) * events (noisy g' (move_ x))).
   move=> xA; rewrite -noisyE // mulrA; apply: ler_wpmul2r; first by have /andP[] := ev (noisy g x).
   apply: noise; [by case/andP: xA | exact: moved | apply: leq_trans near].
   rewrite leq_eqVlt; apply/orP; left; apply/eqP; apply: eq_bigr => a _.
@@ -236,9 +237,9 @@ End Worst.
 
 (** ** With noise on moves
 
-    Its masses are those of discrete Laplace noise of scale [2 b] on every class, given that the sum is 0: up to a constant,
-    which is the same on both sides. So what is lost is the chance that the noise of class [a0] is beyond [c - k], given that
-    none is beyond [c]: which class is taken does not matter. *)
+    Its masses are those of discrete Laplace noise of scale [2 b] on every class, given that the sum is 0: up to a
+    constant, which is the same on both sides. So what is lost is the chance that the noise of class [a0] is beyond
+    [c - k], given that none is beyond [c]: which class is taken does not matter. *)
 Section Moves.
 Variable R : realType.
 Variables (m c : nat) (b : R).
@@ -271,8 +272,9 @@ Proof.
 move=> h same near le ev.
 have h0 x : 0 <= h x by apply: prodr_ge0 => a _; apply/ltW/laplace_gt0.
 apply: le_trans (trim_classes h0 same near _ ev) _.
-  move=> x x' _ _ moved; have := @laplace_vector R _ b2 m (fun a => (x a)%:Z) (fun a => (x' a)%:Z) (fun=> c%:Z) _ eps moved.
-  by apply; rewrite natrM -mulrA ler_pmul2l ?ltr0n.
+  move=> x x' _ _ moved.
+  apply: (@laplace_vector R _ b2 m (fun a => (x a)%:Z) (fun a => (x' a)%:Z) (fun=> c%:Z) _ eps moved).
+  by rewrite natrM -mulrA ler_pmul2l ?ltr0n.
 rewrite ler_add2l.
 have -> : \sum_(x : vector | drawn x && (c%:Z - k%:Z < c%:Z - (x a0)%:Z)) h x =
     \sum_(x : vector | drawn x && (x a0 < k)%N) h x.
