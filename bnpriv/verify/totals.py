@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
@@ -130,7 +130,9 @@ def _followed(rows: Sequence[Any], head: str, first: int = 0) -> Sequence[Any]:
         text = json.dumps(written, sort_keys=True, separators=(",", ":"), allow_nan=False)
         found = hashlib.sha256(text.encode()).hexdigest()
         same = row["previous"] == head and row["sequence"] == place and row["hash"] == found
-        _intact(same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it")
+        _intact(
+            same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it"
+        )
         head = found
     return rows
 
@@ -368,7 +370,9 @@ class _Together:
     ) -> str:
         """What a coupling of one record on all columns that may be read lets through, record by record."""
         fixed = set(self.fixed["columns"])
-        _bear(grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read")
+        _bear(
+            grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read"
+        )
         most = Decimal(LARGEST_WITH_DELTA)
         for secret in self.model["protect"].values():
             known = self.is_seen(fixed)
@@ -432,8 +436,12 @@ class _Together:
             _intact(all(way in given["pairs"] for way in both), "near columns that are not fixed for every pair")
             costs = list[Decimal]()
             for near in map(set, given["sets"]):
-                _intact(all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns")
-                by_noise = sum((gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO)
+                _intact(
+                    all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns"
+                )
+                by_noise = sum(
+                    (gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO
+                )
                 costs.append(moves.cost(near, records) + by_noise)
             for theta, (k, (first, second)) in product(range(network.models), enumerate(given["pairs"])):
                 chosen = given["chosen"][theta][k]
@@ -441,8 +449,12 @@ class _Together:
                 if not a or not b:
                     continue
                 left = decimal(rest) - costs[chosen] + SLACK
-                passed = sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
-                _bear(passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}")
+                passed = (
+                    sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
+                )
+                _bear(
+                    passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}"
+                )
         return "by the sets of near columns that the first release fixed"
 
     def trust(self, what: str) -> None:
