@@ -93,13 +93,11 @@ def _chain(facts: Any, toml: Any, found: Any) -> Any:
     read: Any = {"column": column, "length": length if isinstance(length, list) else [length]}
     read["states"] = chain.get("states", [str(k) for k in range(len(matrices[0]))])
     read["transition"] = [[[float(p).hex() for p in row] for row in matrix] for matrix in matrices]
-    starts: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
-    read["initial"] = starts if isinstance(starts, str) else [[float(p).hex() for p in row] for row in starts]
+    laws: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
+    read["initial"] = laws if isinstance(laws, str) else [[float(p).hex() for p in row] for row in laws]
     both = facts.get("chain", read), read
-    words = (
-        (c["column"], *map(str, (*c["states"], *c["length"])), c["initial"] * isinstance(c["initial"], str))
-        for c in both
-    )
+    starts = [c["initial"] if isinstance(c["initial"], str) else "" for c in both]
+    words = [(c["column"], *map(str, (*c["states"], *c["length"], s))) for c, s in zip(both, starts, strict=True)]
     _same(len({*words}) == 1 and alike(*(summed(enumerate(probabilities(c))) for c in both)), "Markov chain")
     return {**{name: fact for name, fact in found.items() if name != "left_out"}, "chain": read}
 
