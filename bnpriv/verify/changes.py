@@ -14,6 +14,7 @@ from typing import Any
 
 from bnpriv.verify.claim import Claim, shown
 from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
+from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
@@ -27,6 +28,7 @@ from bnpriv.verify.values import (
     merged,
     require,
     summed,
+    united,
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -171,15 +173,6 @@ class Changes:
         return columns_of(self.form.terms[term]) <= part and not columns_of(self.form.terms[term]).isdisjoint(moving)
 
 
-def united(sets: Iterable[set[Any]]) -> list[set[Any]]:
-    """Return unions of sets that share something, so that no two unions do."""
-    found = list[set[Any]]()
-    for each in sets:
-        met = [old for old in found if old & each]
-        found = [*(old for old in found if not old & each), each.union(*met)]
-    return found
-
-
 def added(reaches: Iterable[Any]) -> Any:
     """The reach of parts that share no column."""
     far, first, second = 0, ValuesOfOne(), ValuesOfOne()
@@ -274,6 +267,14 @@ class Moves:
     def quilt(self, name: str, theta: int, first: Any, second: Any, costs: Costs) -> Iterator[Decimal]:
         """Yield the epsilon that every near set bears; one that passes the claim by delta at most bears the claim."""
         for cost, moving in costs:
+            if isinstance(self.claim.network, IntervalNodes):
+                far = self.claim.network.drivers([column for column in self.form.reads if column not in moving])
+                enough = self.claim.epsilon - cost
+                told = self.claim.network.told(name, far, (first, second), enough, self.claim.spend)
+                yield told + cost if told >= 0 else -ONE
+                if told <= enough:
+                    return
+                continue
             a, b = self.far_laws(name, theta, (first, second), moving)
             if not a or not b:
                 yield -ONE
