@@ -294,7 +294,7 @@ def counted(side: Side) -> Side:
 # Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
 # --------------------------------------------------------------------------------------------------
 
-CELLS, COARSE = 4000, 120
+CELLS, COARSE = 2500, 100
 """Cells of an interval, and as many of the stretch in which the noise varies; and those that find where to look."""
 
 DOUBLES = 1e-11
@@ -309,7 +309,7 @@ def mills(z: float) -> float:
     if z < 5:
         return math.sqrt(math.pi / 2) * math.exp(z * z / 2) * math.erfc(z / math.sqrt(2))
     under = z
-    for k in range(20 + int(1000 / (z * z)), 0, -1):
+    for k in range(12 + int(600 / (z * z)), 0, -1):
         under = z + k / under
     return 1 / under
 
@@ -659,7 +659,7 @@ class LinearPair:
         found = blurred.curve(gap, epsilon)
         if not self.pair.wide or found * (self.rounding / 2).exp() + SLACK <= self.claim.delta:
             return found
-        self.claim.spend(50_000)
+        self.claim.spend(60_000)
         unit = abs(self.moved.gap[0]) * self.moved.deviation
         kernel = Kernel(float(blurred.deviation / unit), float(blurred.scale / unit))
         return min(found, between(*self.pair.standard(self.moved.mean, self.moved.deviation), kernel, epsilon))

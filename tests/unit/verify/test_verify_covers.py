@@ -31,8 +31,8 @@ discrete ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' n
 graphs ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 interval ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 gaussian ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-density MarkovQuiltMechanism() with delta: not covered: an estimate: integrals over
-density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: an estimate: integrals over
+density MarkovQuiltMechanism() with delta: not covered: an estimate: densities are
+density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: an estimate: densities are
 density ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 chain ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 records ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
@@ -64,24 +64,16 @@ models WassersteinMechanism(): not covered: an estimate, or a bound wit
 models WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
 models WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 models ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-schools mean_effect MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools mean_effect TightMechanism(): not covered: a DensityNetwork
-schools mean_effect WassersteinMechanism(): not covered: a DensityNetwork
-schools gains MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools gains TightMechanism(): not covered: a DensityNetwork
-schools gains WassersteinMechanism(): not covered: a DensityNetwork
-schools large MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools large TightMechanism(): not covered: a DensityNetwork
-schools large WassersteinMechanism(): not covered: a DensityNetwork
-counties mean_radon MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties mean_radon TightMechanism(): not covered: a DensityNetwork
-counties mean_radon WassersteinMechanism(): not covered: a DensityNetwork
-counties high_radon MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties high_radon TightMechanism(): not covered: a DensityNetwork
-counties high_radon WassersteinMechanism(): not covered: a DensityNetwork
-counties fans MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties fans TightMechanism(): not covered: a DensityNetwork
-counties fans WassersteinMechanism(): not covered: a DensityNetwork
+schools mean_effect TightMechanism(): not covered: an estimate: densities are
+schools mean_effect WassersteinMechanism(): not covered: an estimate: densities are
+schools gains TightMechanism(): not covered: an estimate: densities are
+schools gains WassersteinMechanism(): not covered: an estimate: densities are
+schools large TightMechanism(): not covered: an estimate: densities are
+schools large WassersteinMechanism(): not covered: an estimate: densities are
+counties mean_radon TightMechanism(): not covered: an estimate: densities are
+counties mean_radon WassersteinMechanism(): not covered: an estimate: densities are
+counties high_radon TightMechanism(): not covered: an estimate: densities are
+counties high_radon WassersteinMechanism(): not covered: an estimate: densities are
 admissions admitted MarkovQuiltMechanism(): not covered: a GaussianNetwork
 admissions admitted TightMechanism(): not covered: a GaussianNetwork
 admissions admitted WassersteinMechanism(): not covered: a GaussianNetwork
