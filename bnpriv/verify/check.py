@@ -26,8 +26,9 @@ from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
 from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.normals import by_normals
+from bnpriv.verify.one_record import OneRecord, swapped
 from bnpriv.verify.totals import recounted
-from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
+from bnpriv.verify.values import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 
@@ -195,6 +196,16 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_quilts()
     if refused.args[:1] == ("too large",) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the distribution of one record, for every record that may change")
+    counted = claim.model["notion"] == DATASET and "public_records" not in claim.model and claim.noise == "Laplace"
+    if claim.mechanism in HIDE_RECORDS and counted:
+        # a baseline says what the accountant says of it alone (theorem 4 of docs/claims/accountant.md)
+        claim.work, left = 0, claim.epsilon - Moves(claim).rounding
+        units = zip(claim.weights, claim.form.under, strict=True)
+        numbers = [(k, weight / Fraction(claim.scale) / under) for k, (weight, under) in enumerate(units)]
+        for secret in claim.model["protect"].values():
+            swapped([OneRecord(claim, numbers, (), Fraction(0))], secret, left, ZERO)
+        claim.note(claim.epsilon)
+        return claim.borne("by what the answer tells of one record, for every record that may change")
     raise refused
 
 
