@@ -261,7 +261,7 @@ def normal_case(rng: np.random.Generator) -> Case:
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
     if rng.random() < SHARE_NORMAL:
-        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
+        return [normal_case, normal_case, normal_pair, interval_case][int(rng.integers(4))](rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))

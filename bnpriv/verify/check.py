@@ -161,7 +161,8 @@ def _replayed(claim: Claim) -> str:
     if claim.mechanism in HIDE_RECORDS and (held := hiding_records(claim)):
         return held
     if "left_out" in claim.model:
-        refuse(claim.model["left_out"])
+        held = not claim.channel and Moves(claim).by_independence()
+        return held or refuse(claim.model["left_out"])
     if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
         return by_normals(claim)
     if claim.mechanism == "MarkovChainMechanism":

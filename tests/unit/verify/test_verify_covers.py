@@ -29,13 +29,10 @@ NOT_YET = listed(
     """
 discrete ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 graphs ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-interval MarkovQuiltMechanism(): not covered: a IntervalNetwork
-interval MarkovQuiltMechanism() with delta: not covered: a IntervalNetwork
 interval ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 gaussian ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-density MarkovQuiltMechanism(): not covered: a DensityNetwork
-density MarkovQuiltMechanism() with delta: not covered: a DensityNetwork
-density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: a DensityNetwork
+density MarkovQuiltMechanism() with delta: not covered: an estimate: integrals over
+density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: an estimate: integrals over
 density ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 chain ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 records ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
@@ -53,18 +50,18 @@ laws WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' 
 laws ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 networks WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 networks ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-tables TightMechanism(): not covered: distributions that are lear
-tables TightMechanism() with delta: not covered: distributions that are lear
+tables TightMechanism(): not covered: an estimate, or a bound wit
+tables TightMechanism() with delta: not covered: an estimate, or a bound wit
 tables TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-tables WassersteinMechanism(): not covered: distributions that are lear
-tables WassersteinMechanism() with delta: not covered: distributions that are lear
+tables WassersteinMechanism(): not covered: an estimate, or a bound wit
+tables WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
 tables WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 tables ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-models TightMechanism(): not covered: distributions that are lear
-models TightMechanism() with delta: not covered: distributions that are lear
+models TightMechanism(): not covered: an estimate, or a bound wit
+models TightMechanism() with delta: not covered: an estimate, or a bound wit
 models TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-models WassersteinMechanism(): not covered: distributions that are lear
-models WassersteinMechanism() with delta: not covered: distributions that are lear
+models WassersteinMechanism(): not covered: an estimate, or a bound wit
+models WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
 models WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 models ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 schools mean_effect MarkovQuiltMechanism(): not covered: a DensityNetwork
