@@ -87,8 +87,8 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
     Parameters
     ----------
-    calibration : Calibration, PrivateTable or str
-        A calibration or a private table, or the JSON text that its `to_json` returns, or that of a release.
+    calibration : Calibration, PrivateTable, Accountant, Session or str
+        What is to be checked, or the JSON text that its `to_json` or `transcript` returns, or that of a release.
     framework : str or path, optional
         The framework file: it is then what counts, and what the calibration says of the model is compared with it.
 
@@ -121,7 +121,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     except StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
     except json.JSONDecodeError:
-        text = "the text is no JSON: give the file that Calibration.to_json or release --json wrote"
+        text = "the text is no JSON: give what Calibration.to_json, release --json or ledger export --framework wrote"
         return Verdict(status="not covered", text=text)
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
