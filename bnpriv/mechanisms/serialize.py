@@ -10,7 +10,7 @@ from typing import cast
 from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import GAP_MARK, Binned, Categorical
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
@@ -216,8 +216,10 @@ def _law(law: ColumnLaw) -> Json:
 def _side(side: PairLaw, query: Query) -> Json:
     if kind_of(side).exact_tables:
         return {"network": _network(cast(DiscreteNetwork, side), query.columns)}
+    if isinstance(side, Normal):
+        return {"mean": side.mean.tolist(), "covariance": side.covariance.tolist()}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: a normal distribution"}
+        return {"left_out": f"not covered: a {type(side).__name__}"}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]
@@ -277,7 +279,7 @@ def _drawn_facts(noise: Noise) -> Json:
         return {"channel": noise.to_json()}
     scale: Json = {"exact_scale": max(noise.scales).hex()}
     if isinstance(noise, CorrelatedGaussian):
-        return {**scale, "covariance": noise.needed}
+        return {**scale, "covariance": noise.needed, "dithers": noise.dithers}
     return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
 
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from bnpriv.verify.changes import Moves
+from bnpriv.verify.changes import LONG_DRAWS, Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normal import TAIL_WORK, Matrix, behind_laplace, curve, length, of_two_variances, plus
 from bnpriv.verify.values import (
     DATASET,
+    INFINITE,
     ONE,
     SLACK,
     UNSHOWN,
@@ -25,6 +27,7 @@ from bnpriv.verify.values import (
     ZERO,
     Law,
     StopError,
+    decimal,
     merged,
     number,
     refuse,
@@ -205,8 +208,11 @@ class AnswerLaws:
 # A bound where the law of all records is too large: the law of one, for every record that may change.
 # --------------------------------------------------------------------------------------------------
 
-Case = tuple[Law, Law, int]
-"""The laws of what a record adds given each of two secrets, and how many records may change."""
+FAILS = Decimal("1e-9")
+"""By what share more than is claimed refutes a claim about normal laws: answers are rounded."""
+
+Case = tuple[Law, Law, int, bool]
+"""Laws of what a record adds given each of two secrets, how many may change, and whether no record is anything else."""
 
 
 def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -> bool:
@@ -215,11 +221,63 @@ def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -
     if cases is None:
         return False
     rounding = Moves(claim).rounding
-    for first, second, records in cases:
+    if claim.normal:
+        return _borne_by_sums(claim, answers, comparison, cases, rounding)
+    for first, second, records, _ in cases:
         laws = [{tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (first, second)]
         ratio, _ = comparison.largest(merged([laws[0]]), merged([laws[1]]))
         claim.note(records * (ratio.ln() + SLACK) + rounding)
-    return claim.worst <= claim.epsilon
+    if claim.worst <= claim.epsilon or not claim.delta:
+        return claim.worst <= claim.epsilon
+    claim.worst = ZERO
+    return _borne_by_sums(claim, answers, comparison, cases, rounding)
+
+
+def _borne_by_sums(
+    claim: Claim, answers: AnswerLaws, comparison: NoisyPair, cases: Sequence[Case], rounding: Decimal
+) -> bool:
+    """Whether the records that change bear the claim together, but for delta: docs/claims/k_fold.md."""
+    # rounded answers are apart by epsilon behind Laplace noise, in total variation behind normal noise
+    level = claim.epsilon - (ZERO if claim.normal else rounding)
+    left = claim.delta * (1 - SLACK) - (1 + claim.epsilon.exp()) * rounding / 4 * claim.normal
+    if level <= 0 or left <= 0:
+        return False
+    for one, other, records, two_classes in cases:
+        first, second = ({tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (one, other))
+        first, second = merged([first]), merged([second])
+        if not two_classes:
+            return False
+        if _coupled(claim, comparison, first, second, records, level, left):
+            continue
+        for j in range(1, records + 1):
+            sums = [answers.power(law, j) for law in (first, second)]
+            if rounding * (not claim.normal) or max(comparison.excess(*both)[1] for both in (sums, sums[::-1])) > left:
+                return False
+    claim.bounded("by the records that change", claim.epsilon)
+    return True
+
+
+def _coupled(
+    claim: Claim, comparison: NoisyPair, first: Law, second: Law, records: int, level: Decimal, left: Decimal
+) -> bool:
+    """Whether it is enough that most of the records that change are the same under both secrets."""
+    rests = [
+        {x: p - b.get(x, ZERO) for x, p in a.items() if p > b.get(x, ZERO)}
+        for a, b in ((first, second), (second, first))
+    ]
+    part = min(ONE, sum(rests[0].values(), ZERO) + SLACK)
+    claim.spend(len(rests[0]) * len(rests[1]))
+    far = max((comparison.apart(x, y) for x in rests[0] for y in rests[1]), default=ZERO)
+    rest, told, start = ONE, ZERO, records if part == 1 else 0
+    mass = (1 - part) ** (records - start)
+    for m in range(start, records + 1):
+        claim.spend(2 * TAIL_WORK)
+        told += mass * (curve(m * far, level) if claim.normal else ZERO if m * far <= level else ONE)
+        rest -= mass
+        if told > left or rest <= left * SLACK:
+            break
+        mass *= part * (records - m) / ((m + 1) * (1 - part))
+    return told + max(ZERO, rest) + SLACK * left <= left
 
 
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
@@ -228,7 +286,7 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     if any("network" not in side for side in sides):
         return None
     for first, second in zip(sides[::2], sides[1::2], strict=True):
-        found.append((answers.one_record(first), answers.one_record(second), claim.n))
+        found.append((answers.one_record(first), answers.one_record(second), claim.n, True))
     for secret, theta in product(claim.model.get("protect", {}).values(), range(answers.models)):
         if claim.model["notion"] != DATASET:
             return None
@@ -240,7 +298,7 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         if numbers > 1:  # one class for every vector: a record may move from any to any other
             require(not answers.public, "several counts at once in models of public records")
             far = farthest(secret, claim.n, Fraction(0), Fraction(1))
-            found += [(parts[a], parts[b], far) for a, b in combinations(values, 2)]
+            found += [(parts[a], parts[b], far, len(values) == 2) for a, b in combinations(values, 2)]
             continue
         # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
         apart = {b - a for (a,), (b,) in pairwise(values)}
@@ -249,8 +307,84 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         for (unit,) in [apart] if apart else []:
             least, steps = both.exact([claim.n * values[0][0]])[0], claim.n * (len(values) - 1)
             far = farthest(secret, steps, least, Fraction(unit, both.under[0]))
-            found += [(parts[a], parts[b], far) for a, b in pairwise(values)]
+            found += [(parts[a], parts[b], far, len(values) == 2) for a, b in pairwise(values)]
     return found
+
+
+# --------------------------------------------------------------------------------------------------
+# Pairs of normal laws of the answer, by closed forms.
+# --------------------------------------------------------------------------------------------------
+
+
+def by_normal_laws(claim: Claim) -> str:
+    """What holds where normal laws of the answer were declared."""
+    sides, comparison = claim.model["sides"], NoisyPair(claim)
+    comparison.moved = Moves(claim).before_the_last_noise() if claim.scale else comparison.moved
+    for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+        gap = [Decimal(a) - Decimal(b) for a, b in zip(first["mean"], second["mean"], strict=True)]
+        both = [[[Decimal(x) for x in row] for row in side["covariance"]] for side in (first, second)]
+        shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
+        require(shape == {len(claim.weights)}, "normal distributions of another shape")
+        claim.spend(len(gap) ** 3)
+        if both[0] != both[1]:
+            _two_covariances(claim, comparison, f"pair {k}", gap, both)
+        elif claim.normal or (claim.delta and not claim.scale):
+            _one_covariance(claim, comparison, f"pair {k}", gap, both[0])
+        else:
+            _behind_laplace(claim, comparison, f"pair {k}", gap, both[0])
+    return claim.borne("by the declared normal distributions")
+
+
+def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+    """Compare two normal laws of one covariance after normal noise, or without any."""
+    drawn = covariance
+    if claim.covariance:
+        drawn = [list(map(operator.add, *rows)) for rows in zip(covariance, claim.covariance, strict=True)]
+    least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
+    told = comparison.deviations(gap, drawn)
+    # draws that are longer than is counted on cost a share of delta
+    spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
+    low, high = (curve(each, claim.epsilon) for each in (least, told))
+    comparison.passes(f"shown by {label}", (low * (1 - SLACK), (high + spent) * (1 + SLACK)))
+    claim.note(claim.epsilon)
+
+
+def _two_covariances(
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[Matrix]
+) -> None:
+    """Compare two normal laws of one number and two variances after normal noise, or without any."""
+    require(len(gap) == 1 and (claim.normal or not claim.scale), "normal distributions of two covariances")
+    first, second = (each[0][0] + claim.last[0] for each in both)
+    require(first > 0 and second > 0, "a normal distribution without a variance")
+    sides = (gap[0], first, second), (-gap[0], second, first)
+    found = max(of_two_variances(*side, claim.epsilon) for side in sides)
+    moved = comparison.moved[0] / claim.last[0].sqrt() / 4 if claim.scale else ZERO
+    high = found + (1 + claim.epsilon.exp()) * moved
+    comparison.passes(f"shown by {label}", (found * (1 - FAILS), high * (1 + SLACK) + SLACK * claim.delta))
+    claim.note(claim.epsilon)
+
+
+def _behind_laplace(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+    """Compare two normal laws of one covariance after Laplace noise: far out it shows the whole gap."""
+    if not claim.scale:
+        claim.held(f"shown by {label}", INFINITE if any(gap) else ZERO)
+        return
+    scales = [claim.scale / decimal(weight) for weight in claim.weights]
+    told = sum((abs(d) / b for d, b in zip(gap, scales, strict=True)), ZERO)
+    rounding = sum((m / b for m, b in zip(comparison.moved, scales, strict=True)), ZERO)
+    if told + rounding <= claim.epsilon or not claim.delta:
+        claim.held(f"shown by {label}", told)
+        claim.note(told + rounding)
+        return
+    level, low = claim.epsilon - rounding, ZERO
+    if len(gap) == 1:
+        deviation = covariance[0][0].sqrt()
+        low = behind_laplace(abs(gap[0]), deviation, scales[0], claim.epsilon)[0] * (1 - FAILS)
+        high = behind_laplace(abs(gap[0]), deviation, scales[0], level)[1] * (rounding / 2).exp()
+    else:  # part of the gap is hidden by the noise; what is left is told in total variation
+        high = curve(length(gap, covariance) * max(ZERO, 1 - level / told), ZERO)
+    comparison.passes(f"shown by {label}", (low, high * (1 + SLACK)))
+    claim.note(claim.epsilon)
 
 
 # --------------------------------------------------------------------------------------------------

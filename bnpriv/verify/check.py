@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
+from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_normal_laws, by_quilts_unless_refuted
 from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
@@ -29,6 +29,11 @@ Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"
 
 ARITHMETIC = Context(prec=60, Emin=-(10**17), Emax=10**17)
 CHANNELS = ("OptimalMechanism", "QuantizationMechanism")
+BY_LAWS = (
+    *("TightMechanism", "WassersteinMechanism", "ExpectedValueMechanism", "DirectionalMechanism"),
+    *("AttributeGaussianMechanism", "EigenvectorMechanism", "DirectionalUncertaintyMechanism"),
+    "OptimalGaussianMechanism",
+)
 MALFORMED = (
     *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError, OSError),
     csv.Error,
@@ -159,11 +164,15 @@ def _replayed(claim: Claim) -> str:
             comparison.compare(label, claim.channel.released(first), claim.channel.released(second))
         return claim.borne("by the rows of the channel and the distributions of the exact doubles")
     quilts = claim.mechanism == "MarkovQuiltMechanism"
-    known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *HIDE_RECORDS)
+    known = quilts or claim.mechanism in (*BY_LAWS, *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
     if quilts and claim.model["notion"] != VALUE:
         return by_quilts_unless_refuted(claim)
+    if any("mean" in side for side in claim.model.get("sides", ())):
+        return by_normal_laws(claim)
     answers, comparison = AnswerLaws(claim), NoisyPair(claim)
+    if claim.covariance:
+        comparison.moved = Moves(claim).before_the_last_noise()
     try:
         for label, first, second in answers.families():
             comparison.compare(label, first, second)
@@ -174,7 +183,7 @@ def _replayed(claim: Claim) -> str:
         claim.work, claim.worst, refused = 0, ZERO, stop
     if quilts:
         return Moves(claim).by_quilts()
-    if refused.args[:1] == ("too large",) and borne_by_records(claim, answers, comparison):
+    if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the distribution of one record, for every record that may change")
     raise refused
 
