@@ -16,7 +16,7 @@ from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
-from bnpriv.verify.normal import TAIL_WORK, Matrix, behind_laplace, curve, length, of_two_variances, plus
+from bnpriv.verify.normal import TAIL_WORK, Matrix, behind_laplace, curve, exceeding, length, of_two_variances, plus
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
@@ -247,7 +247,7 @@ def _borne_by_sums(
         first, second = merged([first]), merged([second])
         if not two_classes:
             return False
-        if _coupled(claim, comparison, first, second, records, level, left):
+        if _coupled(claim, comparison, (first, second), records, level, left):
             continue
         for j in range(1, records + 1):
             sums = [answers.power(law, j) for law in (first, second)]
@@ -258,26 +258,26 @@ def _borne_by_sums(
 
 
 def _coupled(
-    claim: Claim, comparison: NoisyPair, first: Law, second: Law, records: int, level: Decimal, left: Decimal
+    claim: Claim, comparison: NoisyPair, laws: tuple[Law, Law], records: int, level: Decimal, left: Decimal
 ) -> bool:
-    """Whether it is enough that most of the records that change are the same under both secrets."""
-    rests = [
-        {x: p - b.get(x, ZERO) for x, p in a.items() if p > b.get(x, ZERO)}
-        for a, b in ((first, second), (second, first))
-    ]
-    part = min(ONE, sum(rests[0].values(), ZERO) + SLACK)
-    claim.spend(len(rests[0]) * len(rests[1]))
-    far = max((comparison.apart(x, y) for x in rests[0] for y in rests[1]), default=ZERO)
-    rest, told, start = ONE, ZERO, records if part == 1 else 0
-    mass = (1 - part) ** (records - start)
-    for m in range(start, records + 1):
+    """Whether it is enough that most of the records that change add the same under both secrets."""
+    first, second = exceeding(*laws), exceeding(*laws[::-1])
+    part = min(ONE, sum(first.values(), SLACK))
+    claim.spend(len(first) * len(second))
+    far = max((comparison.apart(x, y) for x in first for y in second), default=ZERO)
+
+    def told_by(m: int) -> Decimal:
         claim.spend(2 * TAIL_WORK)
-        told += mass * (curve(m * far, level) if claim.normal else ZERO if m * far <= level else ONE)
-        rest -= mass
+        return curve(m * far, level) if claim.normal else Decimal(m * far > level)
+
+    same, told, rest = ONE - part, ZERO, ONE
+    mass = same**records if same else ZERO
+    for m in range(records) if same else ():
+        told, rest = told + mass * told_by(m), rest - mass
         if told > left or rest <= left * SLACK:
             break
-        mass *= part * (records - m) / ((m + 1) * (1 - part))
-    return told + max(ZERO, rest) + SLACK * left <= left
+        mass *= part * (records - m) / ((m + 1) * same)
+    return told + max(ZERO, rest) * told_by(records) + SLACK * left <= left
 
 
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:

@@ -40,6 +40,8 @@ MALFORMED = (
 )
 
 
+COMPOSED = "the losses of several records that change, composed behind noise on several numbers"
+
 AFTERWARDS = (
     "Next: give both files to whoever wants to check it again.",
     "Next: do not rely on it; calibrate again with the framework that is meant.",
@@ -185,6 +187,13 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_quilts()
     if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the distribution of one record, for every record that may change")
+    if (
+        refused.args[:1] == (UNSHOWN,)
+        and claim.normal
+        and len(claim.weights) > 1
+        and claim.mechanism == "TightMechanism"
+    ):
+        raise StopError("too large", COMPOSED)
     raise refused
 
 

@@ -14,7 +14,18 @@ from typing import Any
 
 from bnpriv.verify.forms import Form
 from bnpriv.verify.networks import Nodes
-from bnpriv.verify.normal import KEPT, Bells, Enclosure, Matrix, curve, farthest_hidden, length, moved_inside, plus
+from bnpriv.verify.normal import (
+    KEPT,
+    Bells,
+    Enclosure,
+    Matrix,
+    curve,
+    exceeding,
+    farthest_hidden,
+    length,
+    moved_inside,
+    plus,
+)
 from bnpriv.verify.values import (
     INFINITE,
     ONE,
@@ -346,12 +357,21 @@ class NoisyPair:
         return found - slack, found + slack
 
     def moved_excess(self, first: Law, second: Law) -> Decimal:
-        """The hockey-stick divergence at most: part of one law moves inside the other, the rest counts in full."""
+        """The hockey-stick divergence at most: part of one law moves inside the other, the rest counts in full.
+
+        Or what both have in common stays, and the rest counts as if it were as far from the other law as it can be
+        (the mixture of one record in docs/claims/k_fold.md).
+        """
         claim, level = self.claim, self.claim.epsilon + KEPT.ln()
         most = farthest_hidden(level, claim.delta * KEPT) if claim.normal else level
         flow, rest = moved_inside({x: p * KEPT for x, p in first.items()}, second, self.apart, most, claim.spend)
         told = (p * curve(self.apart(x, y), level) for (x, y), p in flow.items()) if claim.normal else ()
-        return (rest + sum(told, SLACK)) / KEPT
+        found, rests = (rest + sum(told, SLACK)) / KEPT, exceeding(first, second)
+        if claim.normal and rests:
+            part = min(ONE, sum(rests.values(), SLACK))
+            far = max(self.apart(x, y) for x in rests for y in second)
+            found = min(found, part * curve(far, (1 + (claim.epsilon.exp() - 1) / part).ln()) * (1 + SLACK))
+        return found
 
     def apart(self, x: Sequence[Any], y: Sequence[Any]) -> Decimal:
         """How far apart two answers are: in scales of Laplace noise, or in deviations of normal noise."""

@@ -1,6 +1,6 @@
 """Normal noise: its tails in decimals, and what it makes of laws that are finite, or normal themselves.
 
-Nothing of the rest of bnpriv is imported. Tails have 45 digits that are right; what is not enclosed in closed form is
+Nothing of the rest of bnpriv is imported. All but the last ten digits of a tail are right; what has no closed form is
 enclosed by cutting up the line until what is open does not matter (docs/claims/tight.md).
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
@@ -25,13 +25,16 @@ SERIES_END, LEVELS = Decimal(6), 200
 OPEN = Decimal("1e-14")
 """What is left open of a delta, as a share of it."""
 
-WIDEST = Decimal("1e9")
+DIGITS, NEAR = 38, Decimal("1e-20")
+"""Digits with which sums of bells are worked out, and far more than what they lose in a log or a mass."""
+
+WIDEST = Decimal("1e7")
 """Deviations of the noise between two atoms: farther ones lose digits."""
 
 KEPT = ONE - Decimal("1e-13")
 """The share of a law that has to be moved inside another one: masses are declared in doubles."""
 
-TAIL_WORK, EXPONENTIAL_WORK = 50, 10
+TAIL_WORK, EXPONENTIAL_WORK = 25, 10
 """A tail and an exponential, in products of masses."""
 
 Enclosure = tuple[Decimal, Decimal]
@@ -48,7 +51,7 @@ def tail(z: Decimal) -> Decimal:
             rest = z + k / rest
         return density / rest
     total, term, odd, square = z, z, 1, z * z
-    while term > total * SLACK * SLACK:
+    while total + term != total or odd < square:
         odd += 2
         term *= square / odd
         total += term
@@ -106,7 +109,7 @@ class Bells:
             for weighed in self.weighed:
                 terms = list(map(operator.mul, weighed, factors))
                 total = sum(terms)
-                found += [total.ln() - w * w / 2 - ROOT.ln(), sum(map(operator.mul, terms, self.atoms)) / total]
+                found += [(total / ROOT).ln() - w * w / 2, sum(map(operator.mul, terms, self.atoms)) / total]
             self.seen[w] = found[0], found[2], found[1], found[3]
         return self.seen[w]
 
@@ -119,20 +122,26 @@ class Bells:
 
     def excess(self, which: int, level: Decimal, delta: Decimal) -> Enclosure:
         """The hockey-stick divergence of one law from the other one, enclosed to within a small share of delta."""
-        reach = (64 - 2 * delta.ln()).sqrt() if delta else Decimal(20)
+        with localcontext() as context:
+            context.prec = DIGITS
+            return self.enclosed(which, +level, +delta)
+
+    def enclosed(self, which: int, level: Decimal, delta: Decimal) -> Enclosure:
+        """The same, in few digits: where the ratio passes the level is found in cells that are cut up."""
+        reach = (64 - 2 * delta.ln()).sqrt()
         ends = -reach, self.atoms[-1] + reach
         left, runs, cells = 2 * tail(reach), list[list[Decimal]](), [ends]
         while cells:
             low, high = cells.pop()
             above, below, most = self.inside(which, low, high)
-            if above - SLACK <= level:
+            if above + NEAR <= level:
                 continue
-            if below - SLACK > level:
+            if below - NEAR > level:
                 runs[-1:] = [[runs[-1][0], high]] if runs and runs[-1][1] == low else [*runs[-1:], [low, high]]
                 continue
             open_ = most * (1 - (level - above).exp())
             if open_ <= OPEN * delta:
-                left += open_ + SLACK * most
+                left += open_ + NEAR * most
                 continue
             middle = (low + high) / 2
             require(low < middle < high, "a cell of the noise that is too narrow to be cut up")
@@ -140,7 +149,7 @@ class Bells:
         ratio, found, lost = level.exp(), ZERO, left
         for low, high in runs:
             gained, paid = self.mass(which, low, high), ratio * self.mass(1 - which, low, high)
-            found, lost = found + gained - paid, lost + SLACK * (gained + paid)
+            found, lost = found + gained - paid, lost + NEAR * (gained + paid)
         return max(ZERO, found - lost), found + lost
 
     def inside(self, which: int, low: Decimal, high: Decimal) -> tuple[Decimal, Decimal, Decimal]:
@@ -201,6 +210,11 @@ def moved_inside(first: Law, second: Law, far: Callable[[Any, Any], Decimal], mo
         room[end[1]] -= part
         for pair, (a, _) in zip(steps, pairwise(way), strict=True):
             flow[pair] = flow.get(pair, ZERO) + (part if a[0] else -part)
+
+
+def exceeding(first: Law, second: Law) -> Law:
+    """What a law has more of than another one."""
+    return {x: p - second.get(x, ZERO) for x, p in first.items() if p > second.get(x, ZERO)}
 
 
 def farthest_hidden(level: Decimal, delta: Decimal) -> Decimal:
