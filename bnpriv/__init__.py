@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bnpriv.core.mechanisms.wasserstein import WassersteinMechanism
     from bnpriv.mechanisms.plan import plan
     from bnpriv.lab.rehearse import rehearse
+    from bnpriv.lab.audit import audit
     from bnpriv.lab.tradeoff import tradeoff
     from bnpriv.tables.private_table.open_columns import open_columns
     from bnpriv.tables.private_table.plan import plan_table
@@ -98,6 +99,7 @@ __all__ = [
     "ValuePrivacy",
     "WassersteinMechanism",
     "apart",
+    "audit",
     "check_data",
     "check_model",
     "col",

@@ -2,7 +2,8 @@
 
 Bounds with a large offset, years, dates, timestamps, decimal weights, masses down to 1e-300 and their products, secrets
 of probability zero, chosen pairs in one order, two protected attributes, several models, delta with every kind of
-noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values.
+noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values;
+Markov chains that forget slowly, never, or in turns, baselines.
 
 With ``--share .97`` each is replayed once more with that share of its noise: how often that is told.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import sys
 import time
@@ -41,6 +43,7 @@ WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
 STATUSES = ("holds", "fails", "cannot be shown", "too large", "not covered", "crashes")
 SHAPES = {"random": 0.8, "copies": 0.1, "tiny": 0.1}
 NOTIONS = ("parameters", "dataset", "value", "distribution")
+SHARE_NORMAL = 0.15
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,70 @@ def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Catego
     return {s: float(row(rng, 2)[0]) for s in states}
 
 
+def normal_case(rng: np.random.Generator) -> Case:
+    """Draw a linear-Gaussian network, records or parameters, a query and a mechanism."""
+    from scipy import stats
+
+    names, models = ["a", "b", "c", "d"][: int(rng.integers(2, 5))], int(rng.choice([1, 1, 3]))
+    units = 10.0 ** rng.integers(-3, 4, len(names))
+    shift = float(rng.choice([0.0, 100.0, 2.0**20]))
+    slopes = {}
+    for k, name in enumerate(names):
+        above = [int(j) for j in rng.permutation(k)[: int(rng.integers(0, 3))]]
+        slopes[name] = {names[j]: rng.normal(size=models) * units[k] / units[j] for j in above}
+    level = str(rng.choice(["parameters", "records"]))
+    deviations = {name: unit * rng.uniform(0.2, 2.0, models) for name, unit in zip(names, units, strict=True)}
+    drawn = bp.networks.GaussianNetwork.linear(
+        {name: shift * unit for name, unit in zip(names, units, strict=True)}, deviations, slopes, level=level
+    )
+    if rng.random() < 0.3:  # without a graph
+        drawn = bp.networks.GaussianNetwork(names, drawn.mean, drawn.covariance, level=level)
+    records, wide = int(rng.choice([1, 5, 100, 1000])), float(rng.choice([3.0, 12.0, 40.0]))
+    columns = {}
+    for name in names:
+        middle, spread = float(drawn.mean[0, drawn.attributes.index(name)]), float(drawn.deviation(name)[0])
+        low, high = middle - wide * spread, middle + wide * spread
+        if rng.random() < 0.2 and high - low > 10:
+            columns[name] = bp.Integer(math.floor(low), math.ceil(high))
+        else:
+            columns[name] = bp.Real(low, high, steps=int(rng.choice([2**20, 2**30, 50])))
+    schema, protected = bp.Schema(records=records, columns=columns), str(rng.choice(names))
+    at, size = float(drawn.mean[0, names.index(protected)]), float(drawn.deviation(protected)[0])
+    size = size if level == "parameters" else size / math.sqrt(records)
+    ends = np.sort(at + size * rng.normal(size=4) * float(rng.choice([1.0, 3.0]))).tolist()
+    between = [
+        ((ends[0], ends[1]), (ends[2], ends[3])),
+        ((ends[0], ends[1]), (ends[1], ends[3])),
+        (ends[0], (ends[2], ends[3])),
+        ((-math.inf, ends[1]), (ends[1], math.inf)),
+    ][int(rng.integers(4))]
+    apart = bp.apart(at_most=size * float(rng.uniform(0.1, 3.0)))
+    chosen = apart if rng.random() < 0.4 else bp.intervals(between)
+    asked = [str(name) for name in rng.permutation(names)[: int(rng.integers(1, 4))]]
+    weights = {name: float(rng.choice(WEIGHTS)) for name in asked}
+    query = [
+        bp.mean(asked[0]),
+        bp.total(asked[0]),
+        bp.linear(weights),
+        bp.stack(*map(bp.mean, asked)),
+        bp.count(bp.col(asked[0]) > at),
+    ][int(rng.integers(5))]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05]))
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    if level == "parameters":
+        pool.append(bp.MarkovQuiltMechanism(large_delta=True))
+        laws = {name: stats.norm(0, float(unit * rng.uniform(0.1, 3))) for name, unit in zip(names, units, strict=True)}
+        framework = bp.DistributionalAttributePrivacy(drawn, schema, {protected: chosen}, source="a draw", laws=laws)
+    else:
+        secret = bp.Secret(bp.mean(protected), pairs=chosen)
+        framework = bp.DatasetAttributePrivacy(drawn, schema, {protected: secret}, source="a draw")
+    return Case(framework, query, pool[int(rng.integers(len(pool)))], float(rng.uniform(0.1, 5.0)), delta)
+
+
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
+    if rng.random() < SHARE_NORMAL:
+        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
@@ -245,6 +310,28 @@ def case(rng: np.random.Generator) -> Case:
     return Case(framework, asked, mechanism(rng, notion), epsilon, delta)
 
 
+def chain_case(rng: np.random.Generator) -> Case:
+    """Draw a Markov chain with hostile transitions, a query of its column and a mechanism."""
+    size = int(rng.choice([1, 2, 2, 3, 3, 4, 6]))
+    declared, names = column(rng, max(2, size))
+    states = [name if isinstance(declared, bp.Categorical) else float(name) for name in names][:size]
+    size = len(states)
+    models, start = int(rng.choice([1, 1, 2])), str(rng.choice(["given", "stationary", "any"]))
+    kept = float(rng.choice([0.0, 0.0, 0.9, 0.99]))
+    rows = np.array([[row(rng, size) for _ in states] for _ in range(models)])
+    rows = kept * np.eye(size) + (1 - kept) * rows if rng.random() < 0.8 else np.eye(size)[:, rng.permutation(size)]
+    initial = np.array([row(rng, size) for _ in range(int(rng.choice([1, models])))]) if start == "given" else start
+    lengths = [int(n) for n in rng.choice([1, 2, 3, 5, 8, 12, 40], size=int(rng.choice([1, 1, 2])))]
+    lengths = [int(rng.choice([300, 3000, 25_000]))] if rng.random() < 0.3 else lengths
+    chain = bp.types.MarkovChain(rows, initial, lengths, states=states)
+    schema = bp.Schema(records=sum(lengths), columns={"u": declared})
+    framework = bp.ValuePrivacy(chain, schema, "u", source="a random draw")
+    epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
+    pool = [bp.mechanisms.MarkovChainMechanism(influence=how) for how in ("exact", "exact", "spectral", "published")]
+    pool += [bp.mechanisms.RecordPrivacyMechanism(), bp.mechanisms.GroupPrivacyMechanism(size=3)]
+    return Case(framework, query(rng, schema.columns, ["u"]), pool[int(rng.integers(len(pool)))], epsilon, 0.0)
+
+
 def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical) -> bp.Secret:
     """Draw a property of a column and which of its values must not be told apart."""
     if isinstance(declared, bp.Integer) and rng.random() < 0.2:
@@ -254,6 +341,17 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     if chance < 0.4:
         return bp.Secret(hidden)
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
+
+
+def normal_pair(rng: np.random.Generator) -> Case:
+    """Draw two normal laws of an answer."""
+    size, unit = int(rng.choice([1, 1, 2, 3])), 10.0 ** float(rng.integers(-3, 4))
+    root = unit * rng.normal(size=(size, size + 1))
+    first, second = (Normal(unit * rng.normal(size=size), root @ root.T * rng.choice([1, 1, 4])) for _ in range(2))
+    framework = bp.DistributionPrivacy([(first, second)], source="a draw")
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05, 0.4]))
+    return Case(framework, None, pool[int(rng.integers(2))], float(rng.uniform(0.1, 5.0)), delta)
 
 
 def atoms(rng: np.random.Generator) -> Atoms:
@@ -308,10 +406,19 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
+MAKERS = (*[case] * 7, chain_case)
+"""What draws cases, in turn."""
+
+
+def asked_by(*seed: int) -> Case:
+    """Return the question that a seed stands for."""
+    return MAKERS[seed[-1] % len(MAKERS)](np.random.default_rng(seed))
+
+
 def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.types.Calibration | None:
     """Return a random calibration, by another mechanism if one is given; None where the library refuses."""
     try:
-        asked = case(np.random.default_rng(seed))
+        asked = asked_by(*seed)
         return (instead or asked.mechanism).calibrate(
             asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta
         )

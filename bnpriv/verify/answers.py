@@ -11,15 +11,14 @@ from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import Any
 
-from bnpriv.verify.changes import LONG_DRAWS, Moves
+from bnpriv.verify.changes import Moves
 from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
-from bnpriv.verify.normal import TAIL_WORK, Matrix, behind_laplace, curve, exceeding, length, of_two_variances, plus
+from bnpriv.verify.normal import TAIL_WORK, curve, exceeding
 from bnpriv.verify.values import (
     DATASET,
-    INFINITE,
     ONE,
     SLACK,
     UNSHOWN,
@@ -27,7 +26,6 @@ from bnpriv.verify.values import (
     ZERO,
     Law,
     StopError,
-    decimal,
     merged,
     number,
     refuse,
@@ -98,8 +96,8 @@ class AnswerLaws:
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every value of a column in one record."""
         parts, form = defaultdict[Any, Law](summed), self.claim.form
-        for record, state, p in self.records(self.network, theta, form, name):
-            parts[self.network.states[name][state]][form.key(record)] += p
+        for record, (state,), p in self.records(self.network, theta, form, (name,)):
+            parts[state][form.key(record)] += p
         others = self.power(merged(list(parts.values())), self.claim.n - 1)
         return {state: self.convolved(law, others) for state, law in parts.items()}
 
@@ -139,16 +137,19 @@ class AnswerLaws:
         facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
         return Form({**facts, "offset": own["offset"] + query["offset"]}, self.model["columns"])
 
-    def records(self, network: Nodes, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
-        """Yield records that stand for all, the state of `name` in each, and their masses."""
-        nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
+    def records(
+        self, network: Nodes, theta: int, form: Form, names: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, list[Any], Decimal]]:
+        """Yield records that stand for all, the states of some nodes in each, and their masses."""
+        nodes = [*form.reads, *(name for name in names if name not in form.reads)]
         options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
         for cell, p in network.joint(nodes, theta, self.claim.spend).items():
+            states = [network.states[name][cell[nodes.index(name)]] for name in names]
             for chosen in product(*(values[k] for values, k in zip(options, cell, strict=False))):
                 self.claim.spend(1)
                 record = dict(zip(form.reads, (value for value, _ in chosen), strict=True))
                 mass = math.prod((mass for _, mass in chosen), start=p)
-                yield record, cell[nodes.index(name)] if name else 0, mass
+                yield record, states, mass
 
     def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
         """The values of a column in one state of its node, with their masses."""
@@ -207,9 +208,6 @@ class AnswerLaws:
 # --------------------------------------------------------------------------------------------------
 # A bound where the law of all records is too large: the law of one, for every record that may change.
 # --------------------------------------------------------------------------------------------------
-
-FAILS = Decimal("1e-9")
-"""By what share more than is claimed refutes a claim about normal laws: answers are rounded."""
 
 Case = tuple[Law, Law, int, bool]
 """Laws of what a record adds given each of two secrets, how many may change, and whether no record is anything else."""
@@ -280,6 +278,28 @@ def _coupled(
     return told + max(ZERO, rest) * told_by(records) + SLACK * left <= left
 
 
+def exchanges(
+    answers: AnswerLaws, secret: Any, values: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[Any, Any]], int] | None:
+    """The classes between which records move from one secret of a pair to the other, and how many do at most.
+
+    None where the property is a sum of many values. A class is what its records add to the property.
+    """
+    both, n = answers.stacked(secret), answers.claim.n
+    if len(secret["form"]["offset"]) > 1:  # one class for every vector: a record may move from any to any other
+        require(not answers.public, "several counts at once in models of public records")
+        return list(combinations(values, 2)), farthest(secret, n, Fraction(0), Fraction(1))
+    # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
+    apart = {b - a for (a,), (b,) in pairwise(values)}
+    if len(values) > 3 or len(apart) > 1:
+        return None
+    if not apart:
+        return [], 0
+    (unit,) = apart
+    least, steps = both.exact([n * values[0][0]])[0], n * (len(values) - 1)
+    return list(pairwise(values)), farthest(secret, steps, least, Fraction(unit, both.under[0]))
+
+
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     """What is to be compared; None where the bound is not known for it."""
     found, sides = list[Case](), claim.model.get("sides", [])
@@ -294,97 +314,11 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         parts = defaultdict[tuple[int, ...], Law](summed)
         for key, p in answers.added(both, theta).items():
             parts[key[:numbers]][key[numbers:]] += p
-        values = sorted(parts)
-        if numbers > 1:  # one class for every vector: a record may move from any to any other
-            require(not answers.public, "several counts at once in models of public records")
-            far = farthest(secret, claim.n, Fraction(0), Fraction(1))
-            found += [(parts[a], parts[b], far, len(values) == 2) for a, b in combinations(values, 2)]
-            continue
-        # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
-        apart = {b - a for (a,), (b,) in pairwise(values)}
-        if len(values) > 3 or len(apart) > 1:
+        ways = exchanges(answers, secret, sorted(parts))
+        if ways is None:
             return None
-        for (unit,) in [apart] if apart else []:
-            least, steps = both.exact([claim.n * values[0][0]])[0], claim.n * (len(values) - 1)
-            far = farthest(secret, steps, least, Fraction(unit, both.under[0]))
-            found += [(parts[a], parts[b], far, len(values) == 2) for a, b in pairwise(values)]
+        found += [(parts[a], parts[b], ways[1], len(parts) == 2) for a, b in ways[0]]
     return found
-
-
-# --------------------------------------------------------------------------------------------------
-# Pairs of normal laws of the answer, by closed forms.
-# --------------------------------------------------------------------------------------------------
-
-
-def by_normal_laws(claim: Claim) -> str:
-    """What holds where normal laws of the answer were declared."""
-    sides, comparison = claim.model["sides"], NoisyPair(claim)
-    comparison.moved = Moves(claim).before_the_last_noise() if claim.scale else comparison.moved
-    for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
-        gap = [Decimal(a) - Decimal(b) for a, b in zip(first["mean"], second["mean"], strict=True)]
-        both = [[[Decimal(x) for x in row] for row in side["covariance"]] for side in (first, second)]
-        shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
-        require(shape == {len(claim.weights)}, "normal distributions of another shape")
-        claim.spend(len(gap) ** 3)
-        if both[0] != both[1]:
-            _two_covariances(claim, comparison, f"pair {k}", gap, both)
-        elif claim.normal or (claim.delta and not claim.scale):
-            _one_covariance(claim, comparison, f"pair {k}", gap, both[0])
-        else:
-            _behind_laplace(claim, comparison, f"pair {k}", gap, both[0])
-    return claim.borne("by the declared normal distributions")
-
-
-def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
-    """Compare two normal laws of one covariance after normal noise, or without any."""
-    drawn = covariance
-    if claim.covariance:
-        drawn = [list(map(operator.add, *rows)) for rows in zip(covariance, claim.covariance, strict=True)]
-    least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
-    told = comparison.deviations(gap, drawn)
-    # draws that are longer than is counted on cost a share of delta
-    spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
-    low, high = (curve(each, claim.epsilon) for each in (least, told))
-    comparison.passes(f"shown by {label}", (low * (1 - SLACK), (high + spent) * (1 + SLACK)))
-    claim.note(claim.epsilon)
-
-
-def _two_covariances(
-    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[Matrix]
-) -> None:
-    """Compare two normal laws of one number and two variances after normal noise, or without any."""
-    require(len(gap) == 1 and (claim.normal or not claim.scale), "normal distributions of two covariances")
-    first, second = (each[0][0] + claim.last[0] for each in both)
-    require(first > 0 and second > 0, "a normal distribution without a variance")
-    sides = (gap[0], first, second), (-gap[0], second, first)
-    found = max(of_two_variances(*side, claim.epsilon) for side in sides)
-    moved = comparison.moved[0] / claim.last[0].sqrt() / 4 if claim.scale else ZERO
-    high = found + (1 + claim.epsilon.exp()) * moved
-    comparison.passes(f"shown by {label}", (found * (1 - FAILS), high * (1 + SLACK) + SLACK * claim.delta))
-    claim.note(claim.epsilon)
-
-
-def _behind_laplace(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
-    """Compare two normal laws of one covariance after Laplace noise: far out it shows the whole gap."""
-    if not claim.scale:
-        claim.held(f"shown by {label}", INFINITE if any(gap) else ZERO)
-        return
-    scales = [claim.scale / decimal(weight) for weight in claim.weights]
-    told = sum((abs(d) / b for d, b in zip(gap, scales, strict=True)), ZERO)
-    rounding = sum((m / b for m, b in zip(comparison.moved, scales, strict=True)), ZERO)
-    if told + rounding <= claim.epsilon or not claim.delta:
-        claim.held(f"shown by {label}", told)
-        claim.note(told + rounding)
-        return
-    level, low = claim.epsilon - rounding, ZERO
-    if len(gap) == 1:
-        deviation = covariance[0][0].sqrt()
-        low = behind_laplace(abs(gap[0]), deviation, scales[0], claim.epsilon)[0] * (1 - FAILS)
-        high = behind_laplace(abs(gap[0]), deviation, scales[0], level)[1] * (rounding / 2).exp()
-    else:  # part of the gap is hidden by the noise; what is left is told in total variation
-        high = curve(length(gap, covariance) * max(ZERO, 1 - level / told), ZERO)
-    comparison.passes(f"shown by {label}", (low, high * (1 + SLACK)))
-    claim.note(claim.epsilon)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -410,7 +344,7 @@ def by_quilts_unless_refuted(claim: Claim) -> str:
         answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
         free = [name for name in claim.form.reads if name not in declared]
         told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
-        _, *records = moves.changes.shown()
+        _, *records = moves.changes.shown(claim.n)
         for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
             for pair in pairs:
                 laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}

@@ -6,6 +6,7 @@ import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
@@ -14,7 +15,7 @@ from typing import Any
 from bnpriv.verify.claim import Claim, NoisyPair, shown
 from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
 from bnpriv.verify.normal import TAIL_WORK, curve, root_above
-from bnpriv.verify.values import INFINITE, ONE, SLACK, VALUE, ZERO, Law, decimal, merged, require, summed
+from bnpriv.verify.values import DATASET, INFINITE, ONE, SLACK, VALUE, ZERO, Law, decimal, merged, require, summed
 
 # --------------------------------------------------------------------------------------------------
 # How far a change of columns moves the released doubles: bounds that are never too small, and tables that show them.
@@ -73,13 +74,17 @@ class Changes:
         far = self.widest(numbers, moving)[0]
         return records * far + self.sized(self.limits(k)[1] for k in numbers) if far else far
 
-    def shown(self) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
-        """How far apart the doubles of two tables are, and of what record either has n copies."""
+    def shown(self, moved: int) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
+        """How far apart the doubles of a table of equal records and of one with some of them changed are, and these."""
         records: list[ValuesOfOne] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
         for numbers in self.tied(self.form.reads):
             _, *found = self.widest(numbers, self.form.reads)
             records = [{**old, **new} for old, new in zip(records, found, strict=True)]
-        sums = [[self.n * k for k in self.form.key(record)] for record in records]
+        keys = [self.form.key(record) for record in records]
+        sums = [
+            [self.n * a + moved * b for a, b in zip(keys[0], by, strict=True)]
+            for by in ((0,) * len(keys[0]), tuple(map(operator.sub, keys[1], keys[0])))
+        ]
         doubles = [[Fraction(float(each)) for each in self.form.exact(each)] for each in sums]
         gaps = (abs(a - b) for a, b in zip(*doubles, strict=True))
         return self.sized(map(operator.mul, self.weights, gaps)), records[0], records[1]
@@ -282,13 +287,14 @@ class Moves:
         """What changes of columns in so many records do not exceed, in a norm of the weighted answer."""
         return self.scales(self.changes.bound(moving, records))
 
-    def by_columns(self) -> str:
-        """Compare two tables that are as far apart as they can be, and then what no two tables exceed."""
-        far, first, second = self.changes.shown()
+    def by_columns(self, moved: int | None = None) -> str:
+        """Compare two tables that are as far apart as so many records make them, and then what no two tables exceed."""
+        moved = self.claim.n if moved is None else moved
+        far, first, second = self.changes.shown(moved)
         held = [{name: UNCOUNTED if v == UNDER_ALL else v for name, v in each.items()} for each in (first, second)]
         records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in held)
-        shown = f"shown by {self.claim.n:,} records of {' against those of '.join(records)}"
-        cost = self.cost(set(self.form.reads), self.claim.n)
+        shown = f"shown by {moved:,} records of {' against those of '.join(records)}"
+        cost = self.cost(set(self.form.reads), moved)
         if self.claim.normal:
             low, high = (curve(each, self.claim.epsilon) for each in (self.scales(far) * (1 - SLACK), cost))
             NoisyPair(self.claim).passes(shown, (low * (1 - SLACK), high * (1 + SLACK)))
@@ -353,3 +359,17 @@ class Moves:
                 if states[cell[0]] in chosen:
                     side[cell[1:]] += p
         return merged([sides[0]]), merged([sides[1]])
+
+
+def hiding_records(claim: Claim) -> str:
+    """Check what a baseline says of records, and what it says of secrets without a model; empty if one is needed."""
+    size: Any = claim.options.get("size", 1)
+    size = claim.n if size is None else size
+    require(type(size) is int and size > 0, "a number of records that are hidden")
+    hidden, moves = copy(claim), Moves(claim)
+    hidden.epsilon = Decimal(claim.asked)
+    Moves(hidden).by_columns(min(size, claim.n))
+    modelled = claim.model["notion"] == DATASET or "sides" in claim.model  # the secrets are numbers of records
+    cost = moves.cost(set(claim.form.reads), claim.n)
+    passed = curve(cost, claim.epsilon) > claim.delta if claim.normal else cost > claim.epsilon
+    return "" if modelled and passed else moves.by_columns()

@@ -19,10 +19,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_normal_laws, by_quilts_unless_refuted
-from bnpriv.verify.changes import Moves
+from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
+from bnpriv.verify.chains import by_chain
+from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.normals import by_normals
+from bnpriv.verify.totals import recounted
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
@@ -113,7 +116,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
             framework is None or isinstance(framework, str | Path), "a framework that is no file: give its file's path"
         )
         with localcontext(ARITHMETIC):
-            text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
+            text: Any = calibration
+            if not isinstance(calibration, str):
+                text = (getattr(calibration, "transcript", None) or getattr(calibration, "to_json"))()  # noqa: B009
             found = _checked(
                 json.loads(text), None if framework is None else Path(os.path.expanduser(framework)), trusted
             )
@@ -130,11 +135,17 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
     if record["format"] == "bnpriv report 2" and record["document"] == "private table":
         return _table(record["data"], path, trusted)
+    if record["format"] == "bnpriv transcript 1":
+        return recounted(record, _model(record["model"], path, trusted), trusted, _replayed)
     record = record["calibration"] if record["format"] == "bnpriv release 1" else record
     require(
         record["format"] == "bnpriv calibration 1", "a text that is no calibration, release or private table in JSON"
     )
-    model = record["model"]
+    return _replayed(Claim(record, _model(record["model"], path, trusted)))
+
+
+def _model(model: Any, path: Path | None, trusted: list[str]) -> Any:
+    """The model that is to bear a claim: that of the framework file, if there is one."""
     if path is None:
         trusted.append("that the model in the calibration is the declared one: no framework file was given")
     else:
@@ -145,18 +156,23 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
             low, high, steps = column["lower"], column["upper"], column["steps"]
             whole = column["type"] == "real" or low + steps == high
             require(-(2**100) <= low < high <= 2**100 and 1 <= steps <= 2**31 and whole, "the bounds of a column")
-    claim = Claim(record, model)
-    if claim.mechanism in HIDE_RECORDS:
-        trusted.append("what is said of single records and groups of them: only the secrets were looked at")
-    return _replayed(claim)
+    return model
 
 
 def _replayed(claim: Claim) -> str:
     """In words what holds, by the laws of the answer where they are small enough, or by a bound."""
     if claim.mechanism == "ColumnMechanism":
         return Moves(claim).by_columns()
+    if claim.mechanism in HIDE_RECORDS and (held := hiding_records(claim)):
+        return held
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
+    if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
+        return by_normals(claim)
+    if claim.mechanism == "MarkovChainMechanism":
+        require(not claim.normal, "normal noise on the values of a chain")
+        return by_chain(claim)
+    require("chain" not in claim.model, f"{claim.mechanism!r:.40} of a chain")
     if claim.channel:
         # replay the rows of a channel on the laws of the answer: no bound serves in their stead
         require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")
@@ -170,8 +186,6 @@ def _replayed(claim: Claim) -> str:
     require(known, f"{claim.mechanism!r:.40}")
     if quilts and claim.model["notion"] != VALUE:
         return by_quilts_unless_refuted(claim)
-    if any("mean" in side for side in claim.model.get("sides", ())):
-        return by_normal_laws(claim)
     answers, comparison = AnswerLaws(claim), NoisyPair(claim)
     if claim.covariance:
         comparison.moved = Moves(claim).before_the_last_noise()

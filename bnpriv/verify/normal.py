@@ -269,30 +269,3 @@ def of_two_variances(gap: Decimal, first: Decimal, second: Decimal, level: Decim
     sides = zip((gap, ZERO), (first.sqrt(), second.sqrt()), (ONE, -level.exp()), strict=True)
     inside = sum(sign * between((ends[0] - m) / s, (ends[1] - m) / s) for m, s, sign in sides)
     return 1 - level.exp() - inside if square > 0 else inside
-
-
-def behind_laplace(gap: Decimal, deviation: Decimal, scale: Decimal, level: Decimal) -> Enclosure:
-    """The hockey-stick divergence of a normal law from itself moved, behind Laplace noise: that of a half-line.
-
-    The density with the noise is log-concave, so that the ratio of the two grows along the line.
-    """
-    gap, s = gap / scale, deviation / scale
-    if level >= gap:
-        return ZERO, ZERO
-
-    def parts(w: Decimal) -> tuple[Decimal, Decimal]:
-        up = (s * s / 2 - w).exp() * tail(s - w / s) / 2
-        return up, (s * s / 2 + w).exp() * tail(s + w / s) / 2
-
-    def above(w: Decimal) -> Decimal:
-        up, down = parts(w)
-        return tail(w / s) + up - down
-
-    low, high = gap / 2, gap
-    while sum(parts(high - gap)) <= level.exp() * sum(parts(high)):
-        low, high = high, 2 * high
-    for _ in range(100):
-        middle = (low + high) / 2
-        less = sum(parts(middle - gap)) <= level.exp() * sum(parts(middle))
-        low, high = (middle, high) if less else (low, middle)
-    return above(high - gap) - level.exp() * above(high), above(low - gap) - level.exp() * above(high)

@@ -345,20 +345,27 @@ def told_apart(
         first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
         rights = [float(np.mean(first[np.searchsorted(noise.outputs, side[:, 0])])) for side in released]
         return (rights[0] + 1 - rights[1]) / 2
+    rights: list[float] = []
+    for values in released:
+        difference = log_ratios(values, learned, noise)
+        rights.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
+    return (rights[0] + 1 - rights[1]) / 2
+
+
+def log_ratios(
+    values: FloatArray, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace | ShapedNoise
+) -> FloatArray:
+    """Return the log ratios of the learned densities of released answers, of shape (draws,); see `told_apart`."""
     if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
         # smoothing and noise become independent and of deviation 1, for answers in rows
         smooth = _widths(learned, NoNoise(noise.dimension))
         factor = np.linalg.cholesky(noise.covariance + np.diag(np.square(smooth)))
         whiten = np.asarray(np.linalg.inv(factor).T, dtype=np.float64)
-        released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
+        values, learned = values @ whiten, (learned[0] @ whiten, learned[1] @ whiten)
         noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
-    rights = list[float]()
-    for values in released:
-        one, other = (_log_density(values, side, noise, widths) for side in learned)
-        difference = one - other
-        rights.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
-    return (rights[0] + 1 - rights[1]) / 2
+    one, other = (_log_density(values, side, noise, widths) for side in learned)
+    return one - other
 
 
 def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
