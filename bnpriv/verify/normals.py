@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -538,15 +538,22 @@ class NormalAnswers:
 
     def rounding(self, moves: Moves) -> Decimal:
         """By how much grids and doubles can move two answers apart, in scales of the noise."""
+        return moves.rounding + sum(self.by_grids(), ZERO) / self.claim.scale
+
+    def by_grids(self) -> list[Decimal]:
+        """By how much grids can move each number of two answers apart, weighted."""
+        return [self.by_grid(row) for row in self.weights]
+
+    def by_grid(self, row: Mapping[str, Decimal]) -> Decimal:
+        """The same, of one number."""
         found = Fraction(0)
-        for row in self.weights:
-            for name, weight in row.items():
-                column, grid = self.claim.model["columns"][name], self.grid(name)
-                largest = max(abs(Fraction(column["lower"])), abs(Fraction(column["upper"])))
-                # half a step each, what is off in the step that is found, and the double that stands for a value
-                moved = grid * (1 + Fraction(8 * column["steps"], 2**53)) + largest / 2**52
-                found += abs(Fraction(weight)) * moved
-        return moves.rounding + decimal(found) / self.claim.scale
+        for name, weight in row.items():
+            column, grid = self.claim.model["columns"][name], self.grid(name)
+            largest = max(abs(Fraction(column["lower"])), abs(Fraction(column["upper"])))
+            # half a step each, what is off in the step that is found, and the double that stands for a value
+            moved = grid * (1 + Fraction(8 * column["steps"], 2**53)) + largest / 2**52
+            found += abs(Fraction(weight)) * moved
+        return decimal(found)
 
     def moved(self, name: str, secret: Any, theta: int) -> Moved:
         """How a secret moves the answer under a model."""
@@ -589,15 +596,23 @@ class NormalAnswers:
     def check(self) -> str:
         """Compare all secrets under all models."""
         claim, moves = self.claim, Moves(self.claim)
-        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on normal answers")
-        rounding = self.rounding(moves) if claim.scale else ZERO
+        rounding, comparison = self.rounding(moves) if claim.scale else ZERO, NoisyPair(claim)
+        if claim.normal:
+            units = zip(moves.before_the_last_noise(), self.by_grids(), claim.weights, strict=True)
+            comparison.moved = [before + grid / decimal(weight) for before, grid, weight in units]
         for name, secret in claim.model["protect"].items():
             for theta in range(self.nodes.models):
                 moved = self.moved(name, secret, theta)
                 for pair in secret_pairs(secret):
                     claim.spend(2000)
                     told = LinearPair(claim, moved, pair, rounding)
-                    claim.bounded(f"by the normal distributions of {name} in model {theta}", told.epsilon())
+                    by = f"by the normal distributions of {name} in model {theta}"
+                    if claim.normal and moved.moves:
+                        excess = told.behind_normal(comparison)
+                        require(excess <= claim.delta or not pair.wide, "ranges of values behind normal noise")
+                        comparison.passes(by, (ZERO, excess))
+                        told = replace(told, moved=replace(moved, moves=ZERO))
+                    claim.bounded(by, told.epsilon())
         return claim.borne("by the normal distributions of the answer, for every model and pair of secrets")
 
 
@@ -637,6 +652,20 @@ class LinearPair:
             excess = self.excess()
             told = claim.epsilon if excess + SLACK <= claim.delta else told
         return told
+
+    def behind_normal(self, comparison: NoisyPair) -> Decimal:
+        """A bound on the least delta behind normal noise."""
+        claim, weights = self.claim, list(map(decimal, self.claim.weights))
+        if self.apart.is_infinite():
+            return ONE
+        gap = [each * self.apart / w for each, w in zip(self.moved.gap, weights, strict=True)]
+        rest = [
+            [x / v / w for w, x in zip(weights, row, strict=True)]
+            for v, row in zip(weights, self.moved.rest, strict=True)
+        ]
+        told = curve(comparison.deviations(gap, with_noise(rest, claim.covariance)), claim.epsilon)
+        spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
+        return (told + spent + (1 + claim.epsilon.exp()) * self.clamped()) * (1 + SLACK)
 
     def excess(self) -> Decimal:
         """A bound on the least delta."""
@@ -712,7 +741,6 @@ class NormalMoves(Moves):
         claim = self.claim
         known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
         require(known.issuperset(self.form.reads), "a column of which the model says nothing")
-        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on columns of normal parameters")
         for name, secret in claim.model["protect"].items():
             costs, apart = self.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
             for theta in range(nodes.models):
@@ -735,10 +763,12 @@ class NormalMoves(Moves):
                 rest = [[covariance[a, b] - share * covariance[name, b] for b in far] for a, share in both]
                 unit = left_over(rest, gap)
             mu = apart * unit.sqrt() if unit else ZERO
-            told = INFINITE if mu else cost
+            told = INFINITE if mu or (cost and self.claim.normal) else cost
             self.claim.spend(2000)
             if told > epsilon and delta and max(cost, mu) < INFINITE:
-                told = epsilon if beside_laplace(mu, cost, epsilon) + SLACK <= delta else told
+                both = (mu * mu + cost * cost).sqrt()
+                excess = curve(both, epsilon) if self.claim.normal else beside_laplace(mu, cost, epsilon)
+                told = epsilon if excess + SLACK * min(ONE, delta) <= delta else told
             yield told
             if told <= epsilon:
                 return
@@ -777,9 +807,7 @@ def by_pairs(claim: Claim) -> str:
 
 def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
     """Compare two normal laws of one covariance after normal noise, or without any."""
-    drawn = covariance
-    if claim.covariance:
-        drawn = [list(map(operator.add, *rows)) for rows in zip(covariance, claim.covariance, strict=True)]
+    drawn = with_noise(covariance, claim.covariance)
     least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
     told = comparison.deviations(gap, drawn)
     # draws that are longer than is counted on cost a share of delta
@@ -787,6 +815,12 @@ def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[D
     low, high = (curve(each, claim.epsilon) for each in (least, told))
     comparison.passes(f"shown by {label}", (low * (1 - SLACK), (high + spent) * (1 + SLACK)))
     claim.note(claim.epsilon)
+
+
+def with_noise(covariance: Matrix, noise: Matrix) -> Matrix:
+    """The covariance of an answer with noise, which may have none."""
+    rows = zip(covariance, noise, strict=True) if noise else ()
+    return [list(map(operator.add, *both)) for both in rows] or covariance
 
 
 def _two_covariances(
@@ -835,6 +869,4 @@ def by_normals(claim: Claim) -> str:
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
         return NormalMoves(claim).check(nodes)
-    known = claim.mechanism in ("TightMechanism", "WassersteinMechanism")
-    require(known, f"{claim.mechanism!r:.40} with a linear-Gaussian network")
     return NormalAnswers(claim, nodes).check()
