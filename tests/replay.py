@@ -343,6 +343,19 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
 
 
+def interval_case(rng: np.random.Generator) -> Case:
+    """Draw a network of tables between ends: around a network, or with some rows about which nothing is known."""
+    names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
+    states = {name: [f"s{k}" for k in range(int(rng.integers(2, 4)))] for name in names}
+    inner = network(rng, states, "parameters", int(rng.choice([1, 1, 2])), "random")
+    around = bp.networks.IntervalNetwork.around(inner, float(rng.choice([0.0, 1e-3, 0.02, 0.2])))
+    columns = {name: column(rng, int(rng.integers(2, 4)))[0] for name in names}
+    schema, protected = bp.Schema(records=int(rng.choice(RECORDS)), columns=columns), str(rng.choice(names))
+    protect = {protected: chosen_pairs(rng, states[protected])}
+    framework = bp.DistributionalAttributePrivacy(around, schema, protect, source="a random draw")
+    return Case(framework, query(rng, columns, names), bp.MarkovQuiltMechanism(), float(rng.uniform(0.1, 5.0)), 0.0)
+
+
 def normal_pair(rng: np.random.Generator) -> Case:
     """Draw two normal laws of an answer."""
     size, unit = int(rng.choice([1, 1, 2, 3])), 10.0 ** float(rng.integers(-3, 4))

@@ -413,11 +413,11 @@ def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = (
         Of the ledger that charged them: they then hold the releases and the totals.
     """
     framework, entries, total = accountant.framework, accountant.entries, accountant.total_at(delta)
+    model = model_facts(framework, cast(Query, _Read(frozenset[str]().union(*(entry.columns for entry in entries)))))
     asked = {entry.text: entry.query for entry in entries if entry.query is not None}
     charges: list[Json] = [{"entry": entry.to_json(), "total": None} for entry in entries]
     if charges:
         charges[-1]["total"] = None if total is None else str(total)
-    read = cast(Query, _Read(frozenset[str]().union(*(entry.columns for entry in entries))))
     stored = {
         "format": TRANSCRIPT_FORMAT,
         "framework": framework.fingerprint(),
@@ -425,20 +425,20 @@ def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = (
         "charges": [] if rows else charges,
         "rows": list(rows),
         "forms": {text: query_facts(query, framework.schema) for text, query in asked.items()},
-        "model": model_facts(framework, read),
-        "fixed": _fixed(accountant, delta),
+        "model": model,
+        "fixed": _fixed(accountant, delta, "network" in model),
     }
     return json.dumps(stored, indent=2, allow_nan=False)
 
 
-def _fixed(accountant: Accountant, delta: Fraction) -> Json | None:
+def _fixed(accountant: Accountant, delta: Fraction, tables: bool) -> Json | None:
     """Return what the first release fixed for all others, where the total has a delta."""
     found = accountant.fixed_at(delta)
     if found is None:
         return None
     columns, fixed, told = found
     near: Json = {}
-    for name, sets, chosen in () if fixed is None else fixed.near:
+    for name, sets, chosen in fixed.near if fixed and tables else ():
         near[name] = {
             "pairs": [_pair(pair) for pair in of_states(accountant.framework.secrets[name])],
             "sets": [sorted(each) for each in sets],

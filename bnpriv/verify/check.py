@@ -24,6 +24,7 @@ from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.normals import by_normals
 from bnpriv.verify.totals import recounted
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
@@ -184,6 +185,9 @@ def _replayed(claim: Claim) -> str:
     quilts = claim.mechanism == "MarkovQuiltMechanism"
     known = quilts or claim.mechanism in (*BY_LAWS, *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
+    if isinstance(claim.network, IntervalNodes):
+        require(quilts, f"{claim.mechanism!r:.40} with a network of intervals")
+        return Moves(claim).by_quilts()
     if quilts and claim.model["notion"] != VALUE:
         return by_quilts_unless_refuted(claim)
     answers, comparison = AnswerLaws(claim), NoisyPair(claim)

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 from bnpriv.verify.forms import Form
-from bnpriv.verify.networks import Nodes
+from bnpriv.verify.networks import read_nodes
 from bnpriv.verify.normal import (
     KEPT,
     Bells,
@@ -208,7 +208,7 @@ class Claim:
         self.most = most
         self.model, self.work, self.worst, self.query = model, 0, ZERO, record["form"]
         self.n: int = model["records"]
-        self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
+        self.network = read_nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
         self.asked, self.options = record["epsilon"], record["mechanism"]["options"]
         self.joints = dict[Any, Law]()

@@ -128,7 +128,9 @@ class OneRecord:
 
     def told(self, exchange: Exchange, floor: Decimal) -> Decimal:
         """The largest log ratio of the first distribution to the second, or `floor` where that is larger."""
-        self.weights = weights = Weights({*exchange.first, *exchange.second}.union(*exchange.possible), self.numbers, self.claim.spend)
+        self.weights = weights = Weights(
+            {*exchange.first, *exchange.second}.union(*exchange.possible), self.numbers, self.claim.spend
+        )
         return weights.largest(exchange, self.factor, floor)
 
     def told_by_sums(self, exchange: Exchange, records: int) -> Decimal:
@@ -306,7 +308,11 @@ class Weights:
         weights = [
             [
                 math.prod(
-                    (r for k, u, row in zip(at[atom][0], point, decays, strict=True) for r in row[min(k, u) : max(k, u)]),
+                    (
+                        r
+                        for k, u, row in zip(at[atom][0], point, decays, strict=True)
+                        for r in row[min(k, u) : max(k, u)]
+                    ),
                     start=at[atom][1],
                 )
                 for atom in each

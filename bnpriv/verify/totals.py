@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
+from bnpriv.verify.normals import NormalNodes
 from bnpriv.verify.one_record import Number, OneRecord, swapped
 from bnpriv.verify.values import (
     DATASET,
@@ -129,7 +130,9 @@ def _followed(rows: Sequence[Any], head: str, first: int = 0) -> Sequence[Any]:
         text = json.dumps(written, sort_keys=True, separators=(",", ":"), allow_nan=False)
         found = hashlib.sha256(text.encode()).hexdigest()
         same = row["previous"] == head and row["sequence"] == place and row["hash"] == found
-        _intact(same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it")
+        _intact(
+            same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it"
+        )
         head = found
     return rows
 
@@ -184,7 +187,7 @@ class _Release:
 def _calibration(facts: Any, name: str, noise: Any, drawn: tuple[float, Any], promised: tuple[float, float]) -> Any:
     scale, weights = drawn
     return {
-        "mechanism": {"name": name},
+        "mechanism": {"name": name, "options": {}},
         "form": facts,
         "noise": {**noise, "scale": scale, "exact_scale": scale.hex(), "weights": weights or None,
                   "dimension": len(facts["offset"])},
@@ -223,20 +226,31 @@ class _Together:
             return "whatever the model is"
         before = releases[: releases.index(modelled[0])]
         _bear(not any(each.delta for each in before), "a column release with a delta comes before others")
-        pure = not any(each.delta for each in releases)
-        if pure and families != {"own law"}:
-            try:
-                return self.by_quilts(modelled, rest) if families == {"quilt"} else self.by_records(modelled, rest)
-            except StopError as stop:
-                if stop.args[0] != UNSHOWN or (len(modelled) > 1 and not self.fixed) or modelled[0].outside:
-                    raise
         grown = decimal(sum((each.epsilon for each in before), Fraction(0))).exp()
-        if self.fixed and (not pure or len(modelled) > 1):
+        pure, own = not any(each.delta for each in releases), modelled[0]
+        ways = list[Callable[[], str]]()
+        if pure and families != {"own law"}:
+            theorem = self.by_quilts if families == {"quilt"} else self.by_records
+            ways.append(lambda: theorem(modelled, rest))
+        if self.fixed and delta:
             counted = self.by_fixed_quilts if families == {"quilt"} else self.by_records_with_delta
-            return counted(modelled, rest, delta, room, grown)
-        own = modelled[0]
-        _bear(len(modelled) == 1 and own.epsilon <= rest, "a release by itself needs more")
-        _bear(decimal(own.delta) * grown <= decimal(room), "a release by itself has a larger delta")
+            ways.append(lambda: counted(modelled, rest, delta, room, grown))
+        # with delta either the first release by itself counts or what it fixed, whatever follows
+        if len(modelled) == 1 and not own.outside and (pure or not self.fixed or own is releases[-1]):
+            ways.append(lambda: self.alone(own, rest, room, grown))
+        require(ways, "releases that no theorem counts at this delta")
+        for way in ways[:-1]:
+            try:
+                return way()
+            except StopError as stop:
+                if stop.args[0] != UNSHOWN:
+                    raise
+        return ways[-1]()
+
+    def alone(self, own: _Release, rest: Fraction, room: Fraction, grown: Decimal) -> str:
+        """What the only release that counts by the model promises by itself."""
+        _bear(own.epsilon <= rest, f"{own.named} promises {float(own.epsilon):.9g} by itself")
+        _bear(decimal(own.delta) * grown <= decimal(room) + SLACK, f"{own.named} has a larger delta by itself")
         self.by_itself(own)
         return "by what one release promises by itself, and columns that are hidden"
 
@@ -277,8 +291,17 @@ class _Together:
         if "left_out" in self.model:
             refuse(self.model["left_out"])
         moves = _Costs(self, releases)
-        moves.claim.epsilon = decimal(rest) + SLACK
-        return moves.by_quilts()
+        if "normal" not in self.model:
+            moves.claim.epsilon = decimal(rest) + SLACK
+            return moves.by_quilts()
+        # what is correlated with a normal number shows it without bound, all else nothing
+        nodes, records = NormalNodes(self.model["normal"]), 1 if self.model["notion"] == VALUE else self.n
+        for name, theta in product(self.model["protect"], range(nodes.models)):
+            _, shared = nodes.law(theta)
+            near = {c for c in moves.form.reads if any(shared[name, node] for node in nodes.drivers([c]))}
+            told = moves.cost(near, records)
+            _bear(told <= decimal(rest) + SLACK, f"the noise costs {told:.9g} for {name}")
+        return "by the noise on all columns that are correlated with what is protected"
 
     # theorem 4
 
@@ -347,7 +370,9 @@ class _Together:
     ) -> str:
         """What a coupling of one record on all columns that may be read lets through, record by record."""
         fixed = set(self.fixed["columns"])
-        _bear(grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read")
+        _bear(
+            grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read"
+        )
         most = Decimal(LARGEST_WITH_DELTA)
         for secret in self.model["protect"].values():
             known = self.is_seen(fixed)
@@ -395,6 +420,7 @@ class _Together:
         self, releases: Sequence[_Release], rest: Fraction, delta: Fraction, room: Fraction, grown: Decimal
     ) -> str:
         """The same sets of near columns for all releases, with a delta for what the others tell and one for noise."""
+        require("network" in self.model, "totals with delta over a network without tables")
         fixed, told = set(self.fixed["columns"]), decimal(fraction(self.fixed["told"]))
         self.trust("that the near columns and their part of the delta were fixed by the first release")
         gaussian = [each for each in releases if each.noise == "gaussian"]
@@ -410,8 +436,12 @@ class _Together:
             _intact(all(way in given["pairs"] for way in both), "near columns that are not fixed for every pair")
             costs = list[Decimal]()
             for near in map(set, given["sets"]):
-                _intact(all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns")
-                by_noise = sum((gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO)
+                _intact(
+                    all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns"
+                )
+                by_noise = sum(
+                    (gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO
+                )
                 costs.append(moves.cost(near, records) + by_noise)
             for theta, (k, (first, second)) in product(range(network.models), enumerate(given["pairs"])):
                 chosen = given["chosen"][theta][k]
@@ -419,8 +449,12 @@ class _Together:
                 if not a or not b:
                     continue
                 left = decimal(rest) - costs[chosen] + SLACK
-                passed = sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
-                _bear(passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}")
+                passed = (
+                    sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
+                )
+                _bear(
+                    passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}"
+                )
         return "by the sets of near columns that the first release fixed"
 
     def trust(self, what: str) -> None:
@@ -436,7 +470,7 @@ class _Together:
 
 def _bear(condition: object, what: str) -> None:
     if not condition:
-        raise StopError(UNSHOWN, f"no bound that is known here is as small as the total: {what}")
+        raise StopError(UNSHOWN, f"no bound that is known here is as small as what is claimed: {what}")
 
 
 class _Costs(Moves):
