@@ -826,8 +826,17 @@ def with_noise(covariance: Matrix, noise: Matrix) -> Matrix:
 def _two_covariances(
     claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[Matrix]
 ) -> None:
-    """Compare two normal laws of one number and two variances after normal noise, or without any."""
-    require(len(gap) == 1 and (claim.normal or not claim.scale), "normal distributions of two covariances")
+    """Compare two normal laws of one number and two variances."""
+    require(len(gap) == 1 and claim.delta, "normal distributions of two covariances of several numbers")
+    if claim.scale and not claim.normal:
+        # all but a share of one is moved inside the other, as far as its gap and what is stretched
+        scale = claim.scale / decimal(claim.weights[0])
+        stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
+        most = (claim.epsilon * scale - comparison.moved[0]) / stretched
+        left = sum(tail(max(ZERO, most + sign * gap[0] / stretched)) for sign in (1, -1))
+        comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
+        claim.note(claim.epsilon)
+        return
     first, second = (each[0][0] + claim.last[0] for each in both)
     require(first > 0 and second > 0, "a normal distribution without a variance")
     sides = (gap[0], first, second), (-gap[0], second, first)

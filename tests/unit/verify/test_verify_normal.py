@@ -202,3 +202,18 @@ def test_the_sets_that_refute_normal_noise_are_there(seed: int) -> None:
     around = rng.normal(size=(20_000, 2)) @ root.T
     passed = [float(np.mean((around + mean - gap / 2) @ along > 1)) for mean in (gap, np.zeros(2))]
     assert passed[0] - math.e * passed[1] > 1e-2
+
+
+def test_no_noise_for_records_that_hardly_ever_differ_spends_delta() -> None:
+    """The answer is 1 with probability 1e-10 or 3e-10: delta covers it, a guarantee without delta would be false."""
+    tables = {"v": np.array([0.5, 0.5]), "u": np.array([[1 - 1e-10, 1 - 3e-10], [1e-10, 3e-10]])}
+    states, parents = {"v": ["0", "1"], "u": ["0", "1"]}, {"v": [], "u": ["v"]}
+    network = bp.DiscreteNetwork.from_tables(tables, states=states, parents=parents, level="records")
+    schema = bp.Schema(records=1, columns={"v": bp.Integer(0, 1), "u": bp.Integer(0, 1)})
+    secrets = {"v": bp.Secret(bp.count(bp.col("v") > 0))}
+    framework = bp.DatasetAttributePrivacy(network, schema, secrets, source="made up")
+    query = bp.stack(bp.total("u"), bp.mean("u"))
+    found = bp.WassersteinMechanism(**GAUSSIAN).calibrate(framework, query, epsilon=0.5, delta=1e-9)
+    assert (found.scale, found.guarantee.delta) == (0, 1e-9)
+    assert bp.verify(found).status == "holds"
+    assert bp.verify(found.to_json().replace('"delta": 1e-09', '"delta": 0.0')).status == "fails"
