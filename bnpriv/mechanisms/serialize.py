@@ -315,7 +315,7 @@ def _drawn_facts(noise: Noise) -> Json:
         return {"channel": noise.to_json()}
     scale: Json = {"exact_scale": max(noise.scales).hex()}
     if isinstance(noise, CorrelatedGaussian):
-        return {**scale, "covariance": noise.needed}
+        return {**scale, "covariance": noise.needed, "dithers": noise.dithers}
     return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
 
 
