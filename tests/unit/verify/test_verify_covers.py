@@ -27,65 +27,20 @@ def listed(text: str) -> dict[str, str]:
 
 NOT_YET = listed(
     """
-discrete ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-graphs ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-interval ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-gaussian ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 density MarkovQuiltMechanism() with delta: not covered: an estimate: densities are
 density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: an estimate: densities are
-density ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-chain ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-records ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal AttributeGaussianMechanism() with delta: not covered: 'Gaussian' noise
-normal DirectionalUncertaintyMechanism() with delta: not covered: 'Gaussian' noise
-normal OptimalGaussianMechanism() with delta: not covered: 'Gaussian' noise
-normal ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal EigenvectorMechanism() with delta: not covered: 'Gaussian' noise
-normal ExpectedValueMechanism(): not covered: 'ExpectedValueMechanism' wi
-normal ExpectedValueMechanism() with delta: not covered: 'ExpectedValueMechanism' wi
-laws TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-laws WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-laws ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-networks WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-networks ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 tables TightMechanism(): not covered: an estimate, or a bound wit
 tables TightMechanism() with delta: not covered: an estimate, or a bound wit
-tables TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+tables TightMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
 tables WassersteinMechanism(): not covered: an estimate, or a bound wit
 tables WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
-tables WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-tables ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+tables WassersteinMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
 models TightMechanism(): not covered: an estimate, or a bound wit
 models TightMechanism() with delta: not covered: an estimate, or a bound wit
-models TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+models TightMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
 models WassersteinMechanism(): not covered: an estimate, or a bound wit
 models WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
-models WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-models ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-schools mean_effect TightMechanism(): not covered: an estimate: densities are
-schools mean_effect WassersteinMechanism(): not covered: an estimate: densities are
-schools gains TightMechanism(): not covered: an estimate: densities are
-schools gains WassersteinMechanism(): not covered: an estimate: densities are
-schools large TightMechanism(): not covered: an estimate: densities are
-schools large WassersteinMechanism(): not covered: an estimate: densities are
-counties mean_radon TightMechanism(): not covered: an estimate: densities are
-counties mean_radon WassersteinMechanism(): not covered: an estimate: densities are
-counties high_radon TightMechanism(): not covered: an estimate: densities are
-counties high_radon WassersteinMechanism(): not covered: an estimate: densities are
-admissions admitted MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions admitted TightMechanism(): not covered: a GaussianNetwork
-admissions admitted WassersteinMechanism(): not covered: a GaussianNetwork
-admissions all_men MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions all_men TightMechanism(): not covered: a GaussianNetwork
-admissions all_men WassersteinMechanism(): not covered: a GaussianNetwork
-admissions all_women MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions all_women TightMechanism(): not covered: a GaussianNetwork
-admissions all_women WassersteinMechanism(): not covered: a GaussianNetwork
-admissions difference MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions difference TightMechanism(): not covered: a GaussianNetwork
-admissions difference WassersteinMechanism(): not covered: a GaussianNetwork
+models WassersteinMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
 """
 )
 """By kind or example, mechanism and whether delta is above 0: why the checker does not say that it holds."""
