@@ -41,6 +41,16 @@ models TightMechanism(noise='gaussian') with delta: not covered: an estimate, or
 models WassersteinMechanism(): not covered: an estimate, or a bound wit
 models WassersteinMechanism() with delta: not covered: an estimate, or a bound wit
 models WassersteinMechanism(noise='gaussian') with delta: not covered: an estimate, or a bound wit
+schools mean_effect TightMechanism(): not covered: an estimate: densities are
+schools mean_effect WassersteinMechanism(): not covered: an estimate: densities are
+schools gains TightMechanism(): not covered: an estimate: densities are
+schools gains WassersteinMechanism(): not covered: an estimate: densities are
+schools large TightMechanism(): not covered: an estimate: densities are
+schools large WassersteinMechanism(): not covered: an estimate: densities are
+counties mean_radon TightMechanism(): not covered: an estimate: densities are
+counties mean_radon WassersteinMechanism(): not covered: an estimate: densities are
+counties high_radon TightMechanism(): not covered: an estimate: densities are
+counties high_radon WassersteinMechanism(): not covered: an estimate: densities are
 """
 )
 """By kind or example, mechanism and whether delta is above 0: why the checker does not say that it holds."""
