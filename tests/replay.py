@@ -2,7 +2,8 @@
 
 Bounds with a large offset, years, dates, timestamps, decimal weights, masses down to 1e-300 and their products, secrets
 of probability zero, chosen pairs in one order, two protected attributes, several models, delta with every kind of
-noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values.
+noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values;
+Markov chains that forget slowly, never, or in turns, baselines.
 
 With ``--share .97`` each is replayed once more with that share of its noise: how often that is told.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import sys
 import time
@@ -21,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.io.examples import example_path, examples
 from bnpriv.io.framework_file import names_pymc
 
@@ -41,6 +43,7 @@ WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
 STATUSES = ("holds", "fails", "cannot be shown", "too large", "not covered", "crashes")
 SHAPES = {"random": 0.8, "copies": 0.1, "tiny": 0.1}
 NOTIONS = ("parameters", "dataset", "value", "distribution")
+SHARE_NORMAL = 0.15
 
 
 @dataclass(frozen=True)
@@ -195,8 +198,70 @@ def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Catego
     return {s: float(row(rng, 2)[0]) for s in states}
 
 
+def normal_case(rng: np.random.Generator) -> Case:
+    """Draw a linear-Gaussian network, records or parameters, a query and a mechanism."""
+    from scipy import stats
+
+    names, models = ["a", "b", "c", "d"][: int(rng.integers(2, 5))], int(rng.choice([1, 1, 3]))
+    units = 10.0 ** rng.integers(-3, 4, len(names))
+    shift = float(rng.choice([0.0, 100.0, 2.0**20]))
+    slopes = {}
+    for k, name in enumerate(names):
+        above = [int(j) for j in rng.permutation(k)[: int(rng.integers(0, 3))]]
+        slopes[name] = {names[j]: rng.normal(size=models) * units[k] / units[j] for j in above}
+    level = str(rng.choice(["parameters", "records"]))
+    deviations = {name: unit * rng.uniform(0.2, 2.0, models) for name, unit in zip(names, units, strict=True)}
+    drawn = bp.networks.GaussianNetwork.linear(
+        {name: shift * unit for name, unit in zip(names, units, strict=True)}, deviations, slopes, level=level
+    )
+    if rng.random() < 0.3:  # without a graph
+        drawn = bp.networks.GaussianNetwork(names, drawn.mean, drawn.covariance, level=level)
+    records, wide = int(rng.choice([1, 5, 100, 1000])), float(rng.choice([3.0, 12.0, 40.0]))
+    columns = {}
+    for name in names:
+        middle, spread = float(drawn.mean[0, drawn.attributes.index(name)]), float(drawn.deviation(name)[0])
+        low, high = middle - wide * spread, middle + wide * spread
+        if rng.random() < 0.2 and high - low > 10:
+            columns[name] = bp.Integer(math.floor(low), math.ceil(high))
+        else:
+            columns[name] = bp.Real(low, high, steps=int(rng.choice([2**20, 2**30, 50])))
+    schema, protected = bp.Schema(records=records, columns=columns), str(rng.choice(names))
+    at, size = float(drawn.mean[0, names.index(protected)]), float(drawn.deviation(protected)[0])
+    size = size if level == "parameters" else size / math.sqrt(records)
+    ends = np.sort(at + size * rng.normal(size=4) * float(rng.choice([1.0, 3.0]))).tolist()
+    between = [
+        ((ends[0], ends[1]), (ends[2], ends[3])),
+        ((ends[0], ends[1]), (ends[1], ends[3])),
+        (ends[0], (ends[2], ends[3])),
+        ((-math.inf, ends[1]), (ends[1], math.inf)),
+    ][int(rng.integers(4))]
+    apart = bp.apart(at_most=size * float(rng.uniform(0.1, 3.0)))
+    chosen = apart if rng.random() < 0.4 else bp.intervals(between)
+    asked = [str(name) for name in rng.permutation(names)[: int(rng.integers(1, 4))]]
+    weights = {name: float(rng.choice(WEIGHTS)) for name in asked}
+    query = [
+        bp.mean(asked[0]),
+        bp.total(asked[0]),
+        bp.linear(weights),
+        bp.stack(*map(bp.mean, asked)),
+        bp.count(bp.col(asked[0]) > at),
+    ][int(rng.integers(5))]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05]))
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    if level == "parameters":
+        pool.append(bp.MarkovQuiltMechanism(large_delta=True))
+        laws = {name: stats.norm(0, float(unit * rng.uniform(0.1, 3))) for name, unit in zip(names, units, strict=True)}
+        framework = bp.DistributionalAttributePrivacy(drawn, schema, {protected: chosen}, source="a draw", laws=laws)
+    else:
+        secret = bp.Secret(bp.mean(protected), pairs=chosen)
+        framework = bp.DatasetAttributePrivacy(drawn, schema, {protected: secret}, source="a draw")
+    return Case(framework, query, pool[int(rng.integers(len(pool)))], float(rng.uniform(0.1, 5.0)), delta)
+
+
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
+    if rng.random() < SHARE_NORMAL:
+        return [normal_case, normal_case, normal_pair, interval_case][int(rng.integers(4))](rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
@@ -235,11 +300,36 @@ def case(rng: np.random.Generator) -> Case:
     elif rng.random() < 0.5:
         other = network(rng, states, level, 1, shape)
         framework = bp.DistributionPrivacy([(model, other)], schema=schema, source=source)
-    else:
+    elif rng.random() < 0.5:
         framework, asked = bp.DistributionPrivacy([(atoms(rng), atoms(rng))], source=source), None
+    else:
+        notion, asked = "normal", None
+        framework = bp.DistributionPrivacy(normals(rng), source=source)
     epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
     delta = float(rng.choice([0.0, 0.0, 1e-9, 1e-3, 0.05, 0.3]))
     return Case(framework, asked, mechanism(rng, notion), epsilon, delta)
+
+
+def chain_case(rng: np.random.Generator) -> Case:
+    """Draw a Markov chain with hostile transitions, a query of its column and a mechanism."""
+    size = int(rng.choice([1, 2, 2, 3, 3, 4, 6]))
+    declared, names = column(rng, max(2, size))
+    states = [name if isinstance(declared, bp.Categorical) else float(name) for name in names][:size]
+    size = len(states)
+    models, start = int(rng.choice([1, 1, 2])), str(rng.choice(["given", "stationary", "any"]))
+    kept = float(rng.choice([0.0, 0.0, 0.9, 0.99]))
+    rows = np.array([[row(rng, size) for _ in states] for _ in range(models)])
+    rows = kept * np.eye(size) + (1 - kept) * rows if rng.random() < 0.8 else np.eye(size)[:, rng.permutation(size)]
+    initial = np.array([row(rng, size) for _ in range(int(rng.choice([1, models])))]) if start == "given" else start
+    lengths = [int(n) for n in rng.choice([1, 2, 3, 5, 8, 12, 40], size=int(rng.choice([1, 1, 2])))]
+    lengths = [int(rng.choice([300, 3000, 25_000]))] if rng.random() < 0.3 else lengths
+    chain = bp.types.MarkovChain(rows, initial, lengths, states=states)
+    schema = bp.Schema(records=sum(lengths), columns={"u": declared})
+    framework = bp.ValuePrivacy(chain, schema, "u", source="a random draw")
+    epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
+    pool = [bp.mechanisms.MarkovChainMechanism(influence=how) for how in ("exact", "exact", "spectral", "published")]
+    pool += [bp.mechanisms.RecordPrivacyMechanism(), bp.mechanisms.GroupPrivacyMechanism(size=3)]
+    return Case(framework, query(rng, schema.columns, ["u"]), pool[int(rng.integers(len(pool)))], epsilon, 0.0)
 
 
 def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical) -> bp.Secret:
@@ -253,6 +343,30 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
 
 
+def interval_case(rng: np.random.Generator) -> Case:
+    """Draw a network of tables between ends: around a network, or with some rows about which nothing is known."""
+    names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
+    states = {name: [f"s{k}" for k in range(int(rng.integers(2, 4)))] for name in names}
+    inner = network(rng, states, "parameters", int(rng.choice([1, 1, 2])), "random")
+    around = bp.networks.IntervalNetwork.around(inner, float(rng.choice([0.0, 1e-3, 0.02, 0.2])))
+    columns = {name: column(rng, int(rng.integers(2, 4)))[0] for name in names}
+    schema, protected = bp.Schema(records=int(rng.choice(RECORDS)), columns=columns), str(rng.choice(names))
+    protect = {protected: chosen_pairs(rng, states[protected])}
+    framework = bp.DistributionalAttributePrivacy(around, schema, protect, source="a random draw")
+    return Case(framework, query(rng, columns, names), bp.MarkovQuiltMechanism(), float(rng.uniform(0.1, 5.0)), 0.0)
+
+
+def normal_pair(rng: np.random.Generator) -> Case:
+    """Draw two normal laws of an answer."""
+    size, unit = int(rng.choice([1, 1, 2, 3])), 10.0 ** float(rng.integers(-3, 4))
+    root = unit * rng.normal(size=(size, size + 1))
+    first, second = (Normal(unit * rng.normal(size=size), root @ root.T * rng.choice([1, 1, 4])) for _ in range(2))
+    framework = bp.DistributionPrivacy([(first, second)], source="a draw")
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05, 0.4]))
+    return Case(framework, None, pool[int(rng.integers(2))], float(rng.uniform(0.1, 5.0)), delta)
+
+
 def atoms(rng: np.random.Generator) -> Atoms:
     """Draw a law of an answer: whole numbers, or doubles that are neighbours."""
     size = int(rng.integers(2, 6))
@@ -260,8 +374,38 @@ def atoms(rng: np.random.Generator) -> Atoms:
     return Atoms(points if rng.random() < 0.6 else 0.3 + points * 2.0**-54, row(rng, size))
 
 
+def normals(rng: np.random.Generator) -> list[tuple[Normal, Normal]]:
+    """Draw pairs of normal laws of one covariance, or of one direction; sometimes of two variances."""
+    size, found, direction = int(rng.choice([1, 1, 2, 3])), [], rng.normal(size=3)
+    shared = bool(rng.random() < 0.6)
+    root = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-2, 2)
+    for _ in range(int(rng.choice([1, 1, 2]))):
+        root = root if shared else rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-2, 2)
+        covariance = root @ root.T + 1e-6 * np.trace(root @ root.T) * np.eye(size)
+        covariance = (covariance + covariance.T) / 2
+        gap = (direction[:size] if shared else rng.normal(size=size)) * 10.0 ** rng.uniform(-2, 2)
+        mean = np.round(rng.normal(size=size) * float(rng.choice([1, 2.0**40])))
+        other = covariance * float(rng.uniform(0.9, 1.1)) if size == 1 and rng.random() < 0.2 else covariance
+        found.append((Normal(mean, covariance), Normal(mean + gap, other)))
+    return found
+
+
 def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     """Draw a mechanism that may suit the notion."""
+    if notion == "normal":
+        noise = str(rng.choice(["laplace", "gaussian"]))
+        names = ["OptimalGaussian", "Eigenvector", "DirectionalUncertainty", "AttributeGaussian"]
+        relaxed = {"relaxation": float(rng.choice([0.01, 0.1]))} if rng.random() < 0.3 else {}
+        known = [getattr(bp.mechanisms, f"{each}Mechanism")(large_delta=True, **relaxed) for each in names]
+        known.append(bp.mechanisms.ExpectedValueMechanism(noise=noise, large_delta=True))
+        known += [each(noise=noise, large_delta=True) for each in (bp.TightMechanism, bp.WassersteinMechanism)]
+        return known[int(rng.integers(len(known)))]
+    if rng.random() < 0.3:
+        normal = {"noise": "gaussian", "large_delta": True}
+        structural = [bp.MarkovQuiltMechanism(**normal), bp.ColumnMechanism(**normal)]
+        pool = [bp.TightMechanism(**normal), bp.WassersteinMechanism(**normal), *structural]
+        pool = structural if notion == "value" else pool if notion == "parameters" else [*pool[:2], structural[1]]
+        return pool[int(rng.integers(len(pool)))]
     structural = [
         bp.MarkovQuiltMechanism(common_quilt=bool(rng.random() < 0.3), large_delta=True),
         bp.ColumnMechanism(),
@@ -275,10 +419,19 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
+MAKERS = (*[case] * 7, chain_case)
+"""What draws cases, in turn."""
+
+
+def asked_by(*seed: int) -> Case:
+    """Return the question that a seed stands for."""
+    return MAKERS[seed[-1] % len(MAKERS)](np.random.default_rng(seed))
+
+
 def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.types.Calibration | None:
     """Return a random calibration, by another mechanism if one is given; None where the library refuses."""
     try:
-        asked = case(np.random.default_rng(seed))
+        asked = asked_by(*seed)
         return (instead or asked.mechanism).calibrate(
             asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta
         )
@@ -289,8 +442,12 @@ def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.type
 def lowered(text: str, share: float) -> str:
     """Return the JSON of a calibration with a share of its noise."""
     record = json.loads(text)
-    scale = share * float.fromhex(record["noise"]["exact_scale"])
-    record["noise"].update(scale=scale, exact_scale=scale.hex())
+    noise = record["noise"]
+    scale = share * float.fromhex(noise["exact_scale"])
+    noise.update(scale=scale, exact_scale=scale.hex())
+    if "covariance" in noise:
+        noise["covariance"] = [[share * share * x for x in row] for row in noise["covariance"]]
+        noise["dithers"] = [share * x for x in noise["dithers"]]
     return json.dumps(record)
 
 

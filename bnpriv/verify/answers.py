@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise, product
@@ -16,6 +16,7 @@ from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normal import TAIL_WORK, curve, exceeding
 from bnpriv.verify.values import (
     DATASET,
     ONE,
@@ -95,8 +96,8 @@ class AnswerLaws:
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every value of a column in one record."""
         parts, form = defaultdict[Any, Law](summed), self.claim.form
-        for record, state, p in self.records(self.network, theta, form, name):
-            parts[self.network.states[name][state]][form.key(record)] += p
+        for record, (state,), p in self.records(self.network, theta, form, (name,)):
+            parts[state][form.key(record)] += p
         others = self.power(merged(list(parts.values())), self.claim.n - 1)
         return {state: self.convolved(law, others) for state, law in parts.items()}
 
@@ -136,16 +137,19 @@ class AnswerLaws:
         facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
         return Form({**facts, "offset": own["offset"] + query["offset"]}, self.model["columns"])
 
-    def records(self, network: Nodes, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
-        """Yield records that stand for all, the state of `name` in each, and their masses."""
-        nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
+    def records(
+        self, network: Nodes, theta: int, form: Form, names: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, list[Any], Decimal]]:
+        """Yield records that stand for all, the states of some nodes in each, and their masses."""
+        nodes = [*form.reads, *(name for name in names if name not in form.reads)]
         options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
         for cell, p in network.joint(nodes, theta, self.claim.spend).items():
+            states = [network.states[name][cell[nodes.index(name)]] for name in names]
             for chosen in product(*(values[k] for values, k in zip(options, cell, strict=False))):
                 self.claim.spend(1)
                 record = dict(zip(form.reads, (value for value, _ in chosen), strict=True))
                 mass = math.prod((mass for _, mass in chosen), start=p)
-                yield record, cell[nodes.index(name)] if name else 0, mass
+                yield record, states, mass
 
     def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
         """The values of a column in one state of its node, with their masses."""
@@ -205,8 +209,8 @@ class AnswerLaws:
 # A bound where the law of all records is too large: the law of one, for every record that may change.
 # --------------------------------------------------------------------------------------------------
 
-Case = tuple[Law, Law, int]
-"""The laws of what a record adds given each of two secrets, and how many records may change."""
+Case = tuple[Law, Law, int, bool]
+"""Laws of what a record adds given each of two secrets, how many may change, and whether no record is anything else."""
 
 
 def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -> bool:
@@ -215,11 +219,85 @@ def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -
     if cases is None:
         return False
     rounding = Moves(claim).rounding
-    for first, second, records in cases:
+    if claim.normal:
+        return _borne_by_sums(claim, answers, comparison, cases, rounding)
+    for first, second, records, _ in cases:
         laws = [{tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (first, second)]
         ratio, _ = comparison.largest(merged([laws[0]]), merged([laws[1]]))
         claim.note(records * (ratio.ln() + SLACK) + rounding)
-    return claim.worst <= claim.epsilon
+    if claim.worst <= claim.epsilon or not claim.delta:
+        return claim.worst <= claim.epsilon
+    claim.worst = ZERO
+    return _borne_by_sums(claim, answers, comparison, cases, rounding)
+
+
+def _borne_by_sums(
+    claim: Claim, answers: AnswerLaws, comparison: NoisyPair, cases: Sequence[Case], rounding: Decimal
+) -> bool:
+    """Whether the records that change bear the claim together, but for delta: docs/claims/k_fold.md."""
+    # rounded answers are apart by epsilon behind Laplace noise, in total variation behind normal noise
+    level = claim.epsilon - (ZERO if claim.normal else rounding)
+    left = claim.delta * (1 - SLACK) - (1 + claim.epsilon.exp()) * rounding / 4 * claim.normal
+    if level <= 0 or left <= 0:
+        return False
+    for one, other, records, two_classes in cases:
+        first, second = ({tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (one, other))
+        first, second = merged([first]), merged([second])
+        if not two_classes:
+            return False
+        if _coupled(claim, comparison, (first, second), records, level, left):
+            continue
+        for j in range(1, records + 1):
+            sums = [answers.power(law, j) for law in (first, second)]
+            if rounding * (not claim.normal) or max(comparison.excess(*both)[1] for both in (sums, sums[::-1])) > left:
+                return False
+    claim.bounded("by the records that change", claim.epsilon)
+    return True
+
+
+def _coupled(
+    claim: Claim, comparison: NoisyPair, laws: tuple[Law, Law], records: int, level: Decimal, left: Decimal
+) -> bool:
+    """Whether it is enough that most of the records that change add the same under both secrets."""
+    first, second = exceeding(*laws), exceeding(*laws[::-1])
+    part = min(ONE, sum(first.values(), SLACK))
+    claim.spend(len(first) * len(second))
+    far = max((comparison.apart(x, y) for x in first for y in second), default=ZERO)
+
+    def told_by(m: int) -> Decimal:
+        claim.spend(2 * TAIL_WORK)
+        return curve(m * far, level) if claim.normal else Decimal(m * far > level)
+
+    same, told, rest = ONE - part, ZERO, ONE
+    mass = same**records if same else ZERO
+    for m in range(records) if same else ():
+        told, rest = told + mass * told_by(m), rest - mass
+        if told > left or rest <= left * SLACK:
+            break
+        mass *= part * (records - m) / ((m + 1) * same)
+    return told + max(ZERO, rest) * told_by(records) + SLACK * left <= left
+
+
+def exchanges(
+    answers: AnswerLaws, secret: Any, values: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[Any, Any]], int] | None:
+    """The classes between which records move from one secret of a pair to the other, and how many do at most.
+
+    None where the property is a sum of many values. A class is what its records add to the property.
+    """
+    both, n = answers.stacked(secret), answers.claim.n
+    if len(secret["form"]["offset"]) > 1:  # one class for every vector: a record may move from any to any other
+        require(not answers.public, "several counts at once in models of public records")
+        return list(combinations(values, 2)), farthest(secret, n, Fraction(0), Fraction(1))
+    # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
+    apart = {b - a for (a,), (b,) in pairwise(values)}
+    if len(values) > 3 or len(apart) > 1:
+        return None
+    if not apart:
+        return [], 0
+    (unit,) = apart
+    least, steps = both.exact([n * values[0][0]])[0], n * (len(values) - 1)
+    return list(pairwise(values)), farthest(secret, steps, least, Fraction(unit, both.under[0]))
 
 
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
@@ -228,7 +306,7 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     if any("network" not in side for side in sides):
         return None
     for first, second in zip(sides[::2], sides[1::2], strict=True):
-        found.append((answers.one_record(first), answers.one_record(second), claim.n))
+        found.append((answers.one_record(first), answers.one_record(second), claim.n, True))
     for secret, theta in product(claim.model.get("protect", {}).values(), range(answers.models)):
         if claim.model["notion"] != DATASET:
             return None
@@ -236,20 +314,10 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         parts = defaultdict[tuple[int, ...], Law](summed)
         for key, p in answers.added(both, theta).items():
             parts[key[:numbers]][key[numbers:]] += p
-        values = sorted(parts)
-        if numbers > 1:  # one class for every vector: a record may move from any to any other
-            require(not answers.public, "several counts at once in models of public records")
-            far = farthest(secret, claim.n, Fraction(0), Fraction(1))
-            found += [(parts[a], parts[b], far) for a, b in combinations(values, 2)]
-            continue
-        # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
-        apart = {b - a for (a,), (b,) in pairwise(values)}
-        if len(values) > 3 or len(apart) > 1:
+        ways = exchanges(answers, secret, sorted(parts))
+        if ways is None:
             return None
-        for (unit,) in [apart] if apart else []:
-            least, steps = both.exact([claim.n * values[0][0]])[0], claim.n * (len(values) - 1)
-            far = farthest(secret, steps, least, Fraction(unit, both.under[0]))
-            found += [(parts[a], parts[b], far) for a, b in pairwise(values)]
+        found += [(parts[a], parts[b], ways[1], len(parts) == 2) for a, b in ways[0]]
     return found
 
 
@@ -276,7 +344,7 @@ def by_quilts_unless_refuted(claim: Claim) -> str:
         answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
         free = [name for name in claim.form.reads if name not in declared]
         told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
-        _, *records = moves.changes.shown()
+        _, *records = moves.changes.shown(claim.n)
         for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
             for pair in pairs:
                 laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}
