@@ -168,8 +168,8 @@ rewrite ler_expR big_split -!mulr_suml -!natr_sum /= sums -mulrDr; apply: ler_wp
 by rewrite !addr_ge0 // ltW.
 Qed.
 
-(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for any
-    sizes. *)
+(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for
+    any sizes. *)
 Corollary fill_up_to_noisy_counts (C : R) (k : nat) (g g' : 'I_m -> nat) :
   0 <= C -> (forall a, (s a)%:Z <= Num.max 0 (G a)) -> (\sum_a g a = \sum_a g' a)%N ->
   (\sum_a `|(g a)%:Z - (g' a)%:Z| <= 2 * k)%N ->

@@ -18,7 +18,7 @@ from typing import Any
 
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.changes import Moves
-from bnpriv.verify.claim import Claim, NoisyPair
+from bnpriv.verify.claim import MOST_WORK, Claim, NoisyPair
 from bnpriv.verify.values import (
     INFINITE,
     ONE,
@@ -45,8 +45,14 @@ SETTLED = Decimal("1e-18")
 PER_PRODUCT = 16
 """Products of decimals in lists that take as long as one of masses."""
 
+MOST_REFUTING = 250_000
+"""Products of masses in search of what refutes a claim that no quilts bear."""
+
 NEAR = 1e-9
 """What is too much by no more than this, as a double in nats, is looked at exactly."""
+
+NOWHERE = (0, 0)
+"""The range of distances of a side without a value."""
 
 Matrix = list[list[Decimal]]
 Mask = frozenset[int]
@@ -68,7 +74,7 @@ class Steps:
     ) -> None:
         self.first, self.last, self.odds, self.seen, self.settled = first, last, odds, seen, settled
         self.kept = tuple(k for k, each in enumerate(odds) if each)
-        self.told, self.before, self.after = dict[Quilt, Decimal](), list[list[float]](), list[list[float]]()
+        self.told, self.before = dict[Quilt, Decimal](), dict[int, list[float]]()
 
 
 class Chain:
@@ -78,7 +84,11 @@ class Chain:
         self.k, self.start = len(matrix), start
         self.all, self.pairs = frozenset(range(self.k)), list(permutations(range(self.k), 2))
         self.powers, self.known = [matrix], dict[Any, Told]()
-        self.spend = lambda cost: spend(cost // PER_PRODUCT + 1)
+        self.spent = spend
+
+    def spend(self, cost: int) -> None:
+        """Note products of decimals in lists."""
+        self.spent(cost // PER_PRODUCT + 1)
 
     def power(self, distance: int) -> Matrix:
         """The transitions over a number of steps."""
@@ -202,7 +212,7 @@ class Chain:
         """Whether every start leads, after some time, to the same states at any one step."""
         masks = [self.led_to(frozenset([x])) for x in range(self.k)]
         for _ in range(2 * self.k.bit_length()):  # after more than the square of their number it shows
-            masks = [frozenset(z for y in mask for z in masks[y]) for mask in masks]
+            masks = [Mask().union(*(masks[y] for y in mask)) for mask in masks]
         return all(mask == self.reached[-1] for mask in masks)
 
     def from_law(self, length: int, far: int) -> Iterator[Steps]:
@@ -234,9 +244,10 @@ class ChainQuilts:
     def __init__(self, claim: Claim, chain: Chain, length: int, costs: Callable[[int], Decimal]) -> None:
         self.claim, self.chain, self.length, self.cost = claim, chain, length, costs
         self.left, self.lately, self.alone = dict[int, Decimal](), list[Quilt](), dict[Any, dict[Quilt, Decimal]]()
+        self.after = dict[Any, list[float]]()
         self.most = bisect_right(range(1, length + 1), claim.epsilon, key=costs)
         """How many values noise hides at most."""
-        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, math.inf
+        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, 0.0
 
     def allowed(self, near: int) -> Decimal:
         """What others may tell, as a ratio, where so many values are hidden; 0 where these are too many."""
@@ -304,42 +315,59 @@ class ChainQuilts:
         """What the value so many steps before tells: its own odds turned round, and those of the step."""
         likelier = self.chain.before(a, steps.seen(a))
         ways = zip(likelier, self.chain.turned(likelier), steps.odds, strict=True)
-        return [ratio * min(turned, odds) for ratio, turned, odds in ways]
+        return [ratio * min(turned, odds) if odds else ZERO for ratio, turned, odds in ways]
 
     def candidates(self, steps: Steps, step: int) -> Iterator[Quilt]:
         """Yield quilts that may do: those that did lately, then all that hide no more values than noise can."""
         before, after = min(self.far, step - 1), min(self.far, self.length - step)
+        self.least = float(self.cost(self.length))
         yield None, None
         for a, b in self.lately:
             a, b = (min(a, before) or None) if a else None, (min(b, after) or None) if b else None
             yield from ((a, b), (None, b), (a, None))
-        yield from ((None, b) for b in range(1, min(after, self.most + 1 - step) + 1))
-        yield from ((a, None) for a in range(1, min(before, self.most + step - self.length) + 1))
-        if before and after and (steps.settled or steps.first == steps.last):
-            yield from self.of_two_sides(steps, before, after)
+        lefts, rights = _ranges(before), _ranges(after)
+        boxes = [*((NOWHERE, right) for right in rights), *((left, NOWHERE) for left in lefts)]
+        if steps.settled or steps.first == steps.last:
+            boxes += sorted(product(lefts, rights), key=lambda box: box[0][0] + box[1][0])
+        todo = boxes[::-1]
+        while todo:
+            (a, most_a), (b, most_b) = todo.pop()
+            # the more distant, the less is told and the more is hidden
+            sides = zip(self.logs_before(steps, most_a), self.logs_after(steps, most_b), strict=True)
+            told = max((left + right for left, right in sides), default=0.0)
+            far = self.cost(self.near(step, (most_a or None, most_b or None)))
+            self.least = min(self.least, told + float(far))
+            if told + float(self.cost(self.near(step, (a or None, b or None)))) > float(self.claim.epsilon) + NEAR:
+                continue
+            if (a, b) == (most_a, most_b):
+                yield a or None, b or None
+            elif most_a - a > most_b - b:
+                middle = (a + most_a) // 2
+                todo += [((middle + 1, most_a), (b, most_b)), ((a, middle), (b, most_b))]
+            else:
+                middle = (b + most_b) // 2
+                todo += [((a, most_a), (middle + 1, most_b)), ((a, most_a), (b, middle))]
 
-    def of_two_sides(self, steps: Steps, before: int, after: int) -> Iterator[Quilt]:
-        """Yield quilts of two values that tell little enough but for rounding, the fewest hidden ones first."""
-        lefts, rights, low, right = steps.before, steps.after, 1, 1
-        for near in range(1, min(self.most, before + after - 1) + 1):
-            most = float(self.claim.epsilon - self.cost(near)) + NEAR
-            if len(lefts) < near <= before:
-                told = self.told_before(steps, near)
-                lefts.append([_log(told[k]) for k in steps.kept])
-            if len(rights) < near <= after:
-                rights.append([_log(self.chain.after(near)[k]) for k in steps.kept])
-            # what one side tells never grows with its distance
-            while low <= min(near, before) and max(lefts[low - 1]) > most:
-                low += 1
-            while right <= min(near, after) and max(rights[right - 1]) > most:
-                right += 1
-            ways = range(max(low, near + 1 - after), min(before, near + 1 - right) + 1)
-            self.chain.spend(len(ways) * len(steps.kept))
-            for a in ways:
-                told_by_both = max(map(operator.add, lefts[a - 1], rights[near - a]))
-                if told_by_both <= most:
-                    yield a, near + 1 - a
-                self.least = min(self.least, told_by_both + float(self.cost(near)))
+    def logs_before(self, steps: Steps, a: int) -> list[float]:
+        """What the value so many steps before tells of pairs that count, in nats but for rounding; nothing for 0."""
+        if a not in steps.before:
+            told = self.told_before(steps, a) if a else [ONE] * len(steps.odds)
+            steps.before[a] = [_log(told[k]) for k in steps.kept]
+        return steps.before[a]
+
+    def logs_after(self, steps: Steps, b: int) -> list[float]:
+        """What the value so many steps after tells."""
+        if (b, steps.kept) not in self.after:
+            told = self.chain.after(b) if b else [ONE] * len(steps.odds)
+            self.after[b, steps.kept] = [_log(told[k]) for k in steps.kept]
+        self.chain.spend(2 * len(steps.kept))
+        return self.after[b, steps.kept]
+
+
+def _ranges(most: int) -> list[tuple[int, int]]:
+    """Ranges of distances, each twice as far as the last."""
+    starts = [1 << k for k in range(most.bit_length())]
+    return [(start, min(2 * start - 1, most)) for start in starts]
 
 
 def _log(ratio: Decimal) -> float:
@@ -367,8 +395,9 @@ def chains_of(claim: Claim) -> tuple[list[Chain], list[int]]:
 
 def probabilities(facts: Any) -> Iterator[Any]:
     """The probabilities of all transitions and starts that are given, in their order."""
-    starts = facts["initial"]
-    rows = [row for matrix in (*facts["transition"], [] if isinstance(starts, str) else starts) for row in matrix]
+    starts: Any = facts["initial"]
+    tables: Any = (*facts["transition"], [] if isinstance(starts, str) else starts)
+    rows: list[Any] = [row for matrix in tables for row in matrix]
     return (p for row in rows for p in _law(row, len(facts["states"])))
 
 
@@ -382,7 +411,7 @@ def _law(row: Any, k: int) -> list[Decimal]:
 
 def _refute(claim: Claim, chain: Chain, length: int) -> None:
     """Stop where the distribution of the answer, given two values of some step of one chain, refutes a claim."""
-    claim.work, claim.worst = 0, ZERO
+    claim.work, claim.worst = MOST_WORK - MOST_REFUTING, ZERO
     answers, comparison, facts = AnswerLaws(claim), NoisyPair(claim), claim.model["chain"]
     values = [answers.option(claim.form, facts["column"], x, state)[0][0] for x, state in enumerate(facts["states"])]
     adds = [claim.form.key({facts["column"]: value}) for value in values]
@@ -429,6 +458,7 @@ def _refute(claim: Claim, chain: Chain, length: int) -> None:
 
 def by_chain(claim: Claim) -> str:
     """What holds of a claim about the single values of a chain."""
+    require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise for a chain")
     moves = Moves(claim)
     costs = dict[int, Decimal]()
 
@@ -444,9 +474,7 @@ def by_chain(claim: Claim) -> str:
             if not search.bears():
                 if len(lengths) == 1:
                     _refute(claim, chain, length)
-                found = (
-                    f"epsilon may be {min(search.least, float(cost(length))):.9g} where {claim.epsilon:.9g} is claimed"
-                )
+                found = f"epsilon may be {search.least:.9g} where {claim.epsilon:.9g} is claimed"
                 raise StopError(UNSHOWN, f"{found}, by the values around a step of the chain in model {model}")
             if search.worst:
                 claim.note(claim.epsilon + search.worst.ln() + SLACK)

@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
+from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normals import NormalNodes
 from bnpriv.verify.one_record import Number, OneRecord, swapped
 from bnpriv.verify.values import (
     DATASET,
@@ -65,6 +67,7 @@ def recounted(record: Any, model: Any, trusted: list[str], replayed: Callable[[C
     trusted[0] = WORDS
     if record["rows"]:
         charges, told = chained(record["rows"], delta)
+        _intact(record["rows"][0]["payload"]["framework"] == record["framework"], "an account of another framework")
         trusted.append(LATER)
     require(charges, "a transcript without a release")
     together = _Together(record, model, [each["entry"] for each in charges], trusted, replayed)
@@ -119,7 +122,7 @@ def chained(rows: Sequence[Any], delta: Fraction) -> tuple[list[Any], str]:
     _intact(len(keys) == len(set(keys)), "a key that was used twice")
     _intact(fraction(account["delta"]) == delta, "another delta than that of the budget")
     budget = float(fraction(account["epsilon"]))
-    ends = f"the {len(rows):,} rows of its account follow from each other, up to {rows[-1]['hash'][:16]}"
+    ends = f"the {len(rows):,} rows of its account follow from each other, up to {rows[-1]['hash']}"
     return list(charges.values()), f", within a budget of {budget:.9g}; {ends}"
 
 
@@ -129,7 +132,9 @@ def _followed(rows: Sequence[Any], head: str, first: int = 0) -> Sequence[Any]:
         text = json.dumps(written, sort_keys=True, separators=(",", ":"), allow_nan=False)
         found = hashlib.sha256(text.encode()).hexdigest()
         same = row["previous"] == head and row["sequence"] == place and row["hash"] == found
-        _intact(same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it")
+        _intact(
+            same, f"row {place} of chain {row['chain']} of the ledger, which does not follow from what is before it"
+        )
         head = found
     return rows
 
@@ -158,8 +163,8 @@ class _Release:
         self.weights = list(map(Fraction, self.written)) or [Fraction(1)] * (len(self.form.rows) if self.form else 1)
         known = self.family in FAMILIES and self.noise in LAWS and (self.noise is None or self.scale > 0)
         require(known and min(self.weights) > 0 <= self.epsilon and 0 <= self.delta < 1, "a release out of range")
-        if self.form and (not self.form.reads or set(self.form.reads) != self.columns):
-            raise StopError("fails", f"a query that reads other columns than it says: {entry['query']!r:.80}")
+        if self.form and (set(self.form.reads) != self.columns or len(self.weights) != len(self.form.rows)):
+            raise StopError("fails", f"a query with other columns or numbers than it says: {entry['query']!r:.80}")
 
     @property
     def named(self) -> str:
@@ -172,6 +177,7 @@ class _Release:
         law = LAWS[self.noise]
         name, _, options = self.entry["mechanism"].partition("(")
         name = "TightMechanism" if name in HIDE_RECORDS else name  # what it promises of the secrets alone
+        name = "ColumnMechanism" if self.family == "column" else name
         return _calibration(
             self.facts,
             name,
@@ -184,7 +190,7 @@ class _Release:
 def _calibration(facts: Any, name: str, noise: Any, drawn: tuple[float, Any], promised: tuple[float, float]) -> Any:
     scale, weights = drawn
     return {
-        "mechanism": {"name": name},
+        "mechanism": {"name": name, "options": {}},
         "form": facts,
         "noise": {**noise, "scale": scale, "exact_scale": scale.hex(), "weights": weights or None,
                   "dimension": len(facts["offset"])},
@@ -223,20 +229,31 @@ class _Together:
             return "whatever the model is"
         before = releases[: releases.index(modelled[0])]
         _bear(not any(each.delta for each in before), "a column release with a delta comes before others")
-        pure = not any(each.delta for each in releases)
-        if pure and families != {"own law"}:
-            try:
-                return self.by_quilts(modelled, rest) if families == {"quilt"} else self.by_records(modelled, rest)
-            except StopError as stop:
-                if stop.args[0] != UNSHOWN or (len(modelled) > 1 and not self.fixed) or modelled[0].outside:
-                    raise
         grown = decimal(sum((each.epsilon for each in before), Fraction(0))).exp()
-        if self.fixed and (not pure or len(modelled) > 1):
+        pure, own = not any(each.delta for each in releases), modelled[0]
+        ways = list[Callable[[], str]]()
+        if pure and families != {"own law"}:
+            theorem = self.by_quilts if families == {"quilt"} else self.by_records
+            ways.append(lambda: theorem(modelled, rest))
+        if self.fixed and delta and (families == {"quilt"} or not columns):
             counted = self.by_fixed_quilts if families == {"quilt"} else self.by_records_with_delta
-            return counted(modelled, rest, delta, room, grown)
-        own = modelled[0]
-        _bear(len(modelled) == 1 and own.epsilon <= rest, "a release by itself needs more")
-        _bear(decimal(own.delta) * grown <= decimal(room), "a release by itself has a larger delta")
+            ways.append(lambda: counted(modelled, rest, delta, room, grown))
+        # with delta either the first release by itself counts or what it fixed, whatever follows
+        if len(modelled) == 1 and not own.outside and (pure or not self.fixed or own is releases[-1]):
+            ways.append(lambda: self.alone(own, rest, room, grown))
+        require(ways, "releases that no theorem counts at this delta")
+        for way in ways[:-1]:
+            try:
+                return way()
+            except StopError as stop:
+                if stop.args[0] == "fails":
+                    raise
+        return ways[-1]()
+
+    def alone(self, own: _Release, rest: Fraction, room: Fraction, grown: Decimal) -> str:
+        """What the only release that counts by the model promises by itself."""
+        _bear(own.epsilon <= rest, f"{own.named} promises {float(own.epsilon):.9g} by itself")
+        _bear(decimal(own.delta) * grown <= decimal(room) + SLACK, f"{own.named} has a larger delta by itself")
         self.by_itself(own)
         return "by what one release promises by itself, and columns that are hidden"
 
@@ -277,8 +294,17 @@ class _Together:
         if "left_out" in self.model:
             refuse(self.model["left_out"])
         moves = _Costs(self, releases)
-        moves.claim.epsilon = decimal(rest) + SLACK
-        return moves.by_quilts()
+        if "normal" not in self.model:
+            moves.claim.epsilon = decimal(rest) + SLACK
+            return moves.by_quilts()
+        # what is correlated with a normal number shows it without bound, all else nothing
+        nodes, records = NormalNodes(self.model["normal"]), 1 if self.model["notion"] == VALUE else self.n
+        for name, theta in product(self.model["protect"], range(nodes.models)):
+            _, shared = nodes.law(theta)
+            near = {c for c in moves.form.reads if any(shared[name, node] for node in nodes.drivers([c]))}
+            told = moves.cost(near, records)
+            _bear(told <= decimal(rest) + SLACK, f"the noise costs {told:.9g} for {name}")
+        return "by the noise on all columns that are correlated with what is protected"
 
     # theorem 4
 
@@ -306,7 +332,7 @@ class _Together:
     def is_seen(self, columns: set[str]) -> bool:
         """Whether the distribution of what others read is known: by states, and of public records by categories."""
         if "public_records" not in self.model:
-            return columns <= self.model["network"]["nodes"].keys()
+            return columns <= Nodes(self.model["network"]).states.keys()
         laws, facts = self.model.get("laws", {}), self.model["columns"]
         return all(facts[name]["type"] == "categorical" and name not in laws for name in columns)
 
@@ -347,7 +373,9 @@ class _Together:
     ) -> str:
         """What a coupling of one record on all columns that may be read lets through, record by record."""
         fixed = set(self.fixed["columns"])
-        _bear(grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read")
+        _bear(
+            grown == 1 and room == delta and all(each.columns <= fixed for each in releases), "other columns are read"
+        )
         most = Decimal(LARGEST_WITH_DELTA)
         for secret in self.model["protect"].values():
             known = self.is_seen(fixed)
@@ -375,7 +403,7 @@ class _Together:
         return "by a coupling of one record on all columns that may be read"
 
     def shift(self, release: _Release, moving: set[str], records: int) -> Decimal:
-        """How far changes of some columns move an answer, in scales of its noise; of a custom query by what is stored."""
+        """How far changes of some columns move an answer, in scales of its noise."""
         moving = moving & release.columns
         if release.form is None:
             self.trust(f"how far a change of its columns moves the answer to {release.entry['query']!r:.60}")
@@ -395,6 +423,7 @@ class _Together:
         self, releases: Sequence[_Release], rest: Fraction, delta: Fraction, room: Fraction, grown: Decimal
     ) -> str:
         """The same sets of near columns for all releases, with a delta for what the others tell and one for noise."""
+        require("network" in self.model, "totals with delta over a network without tables")
         fixed, told = set(self.fixed["columns"]), decimal(fraction(self.fixed["told"]))
         self.trust("that the near columns and their part of the delta were fixed by the first release")
         gaussian = [each for each in releases if each.noise == "gaussian"]
@@ -403,15 +432,20 @@ class _Together:
         _bear(all(each.columns <= fixed for each in releases), "other columns are read than the first release fixed")
         moves, records = _Costs(self, releases), 1 if self.model["notion"] == VALUE else self.n
         moves.form.reads = sorted(fixed)
-        network = moves.claim.network
+        network, free = moves.claim.network, self.model.get("independent", ())
+        require(fixed <= {*network.states, *network.driven, *free}, "a column of which the model says nothing")
         for name, pairs in self.model["protect"].items():
             given: Any = self.fixed["near"][name]
             both = [[*way] for pair in pairs for way in (pair, pair[::-1])]
             _intact(all(way in given["pairs"] for way in both), "near columns that are not fixed for every pair")
             costs = list[Decimal]()
             for near in map(set, given["sets"]):
-                _intact(all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns")
-                by_noise = sum((gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO)
+                _intact(
+                    all(c in near for c in fixed if name in network.drivers([c])), "a near set without its own columns"
+                )
+                by_noise = sum(
+                    (gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO
+                )
                 costs.append(moves.cost(near, records) + by_noise)
             for theta, (k, (first, second)) in product(range(network.models), enumerate(given["pairs"])):
                 chosen = given["chosen"][theta][k]
@@ -419,8 +453,12 @@ class _Together:
                 if not a or not b:
                     continue
                 left = decimal(rest) - costs[chosen] + SLACK
-                passed = sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
-                _bear(passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}")
+                passed = (
+                    sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
+                )
+                _bear(
+                    passed <= told + SLACK, f"the noise costs {costs[chosen]:.9g} for {name}, {shown((first, second))}"
+                )
         return "by the sets of near columns that the first release fixed"
 
     def trust(self, what: str) -> None:
@@ -436,7 +474,7 @@ class _Together:
 
 def _bear(condition: object, what: str) -> None:
     if not condition:
-        raise StopError(UNSHOWN, f"no bound that is known here is as small as the total: {what}")
+        raise StopError(UNSHOWN, f"no bound that is known here is as small as what is claimed: {what}")
 
 
 class _Costs(Moves):
