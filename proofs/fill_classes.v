@@ -1,7 +1,7 @@
 (** * Private tables: fill, any number of classes, any law of the records that are made up
 
-    Class [a] has [g a] records, independent draws from [l a]; [s a] of it are handed on, where [s] is made from the noisy
-    counts [G] alone. If there are more than [s a], some are kept; if there are fewer, the others are made up from
+    Class [a] has [g a] records, independent draws from [l a]; [s a] of it are handed on, where [s] is made from the
+    noisy counts [G] alone. If there are more than [s a], some are kept; if there are fewer, the others are made up from
     [f a]. What one record more or less in a class changes is one place, and one step of the noise. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
@@ -15,8 +15,8 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-(** One class: whichever records are kept, in whichever places, a place has the law [l] if it holds a record that was kept,
-    and [f] if it holds one that was made up. *)
+(** One class: whichever records are kept, in whichever places, a place has the law [l] if it holds a record that was
+    kept, and [f] if it holds one that was made up. *)
 Theorem kept_or_made_up (R : realType) (V : finType) (l f : dist R V) (g G : nat)
     (s : {ffun 'I_G -> option 'I_g}) (y : {ffun 'I_G -> V}) : once s ->
   bind (independent l g) (fun x => image (filled s x) (independent f G)) y =
@@ -37,12 +37,12 @@ Variables (V : finType) (m : nat) (b : R).
 Hypothesis b0 : 0 < b.
 Variables l f : 'I_m -> dist R V.
 
-(** What is handed on: the noisy counts [G], and of each class [a] the records [y a j] in the places [j < s a], those that
-    were kept before those that were made up. Any order of them is made from this without a look at [g]. *)
+(** What is handed on: the noisy counts [G], and of each class [a] the records [y a j] in the places [j < s a], those
+    that were kept before those that were made up. Any order of them is made from this without a look at [g]. *)
 Variables (G : 'I_m -> int) (s : 'I_m -> nat) (y : 'I_m -> nat -> V).
 
-(** The mass of this, if class [a] has [n] records: the noise has the scale [2 b] on every class ([clipped.noise_on_moves]).
-    *)
+(** The mass of this, if class [a] has [n] records: the noise has the scale [2 b] on every class
+    ([clipped.noise_on_moves]). *)
 Definition place a n j : R := if (j < n)%N then l a (y a j) else f a (y a j).
 Definition class_mass a n : R := laplace (2%:R * b) (G a - n%:Z) * \prod_(j < s a) place a n j.
 Definition filled_mass (C : R) (g : 'I_m -> nat) : R :=
@@ -61,7 +61,8 @@ Hypothesis close' : forall a v, f a v <= expR e' * l a v.
 Hypotheses (e0 : 0 <= e) (e'0 : 0 <= e').
 
 (** One record more or less changes at most one place. *)
-Let places a n : \prod_(j < s a) place a n j <= (if (n < s a)%N then expR e' else 1) * \prod_(j < s a) place a n.+1 j /\
+Let places a n :
+  \prod_(j < s a) place a n j <= (if (n < s a)%N then expR e' else 1) * \prod_(j < s a) place a n.+1 j /\
   \prod_(j < s a) place a n.+1 j <= expR e * \prod_(j < s a) place a n j.
 Proof.
 have same (j : 'I_(s a)) : nat_of_ord j != n -> place a n.+1 j = place a n j.
@@ -79,8 +80,8 @@ have rest0 : 0 <= rest by exact: prodr_ge0.
 by split; rewrite mulrA; apply: ler_wpmul2r.
 Qed.
 
-(** One record more costs [u], one less costs [1/(2b) + e]: [u] is [1/(2b) + e'] for any sizes, and the larger of [1/(2b)] and
-    [e' - 1/(2b)] if no class is filled beyond its noisy count. *)
+(** One record more costs [u], one less costs [1/(2b) + e]: [u] is [1/(2b) + e'] for any sizes, and the larger of
+    [1/(2b)] and [e' - 1/(2b)] if no class is filled beyond its noisy count. *)
 Let h : R := (2%:R * b)^-1.
 Definition rule (u : R) := h + e' <= u \/ [/\ h <= u, e' - h <= u & forall a, (s a)%:Z <= Num.max 0 (G a)].
 
@@ -121,7 +122,8 @@ Let one_less a n : class_mass a n.+1 <= expR (h + e) * class_mass a n.
 Proof.
 have [_ le] := places a n.
 have shift : laplace (2%:R * b) (G a - n.+1%:Z) <= expR h * laplace (2%:R * b) (G a - n%:Z).
-  by have := @laplace_shift R _ b2 n.+1%:Z n%:Z (G a) 1; rewrite mul1r; apply; rewrite -addn1 PoszD addrAC subrr add0r.
+  have := @laplace_shift R _ b2 n.+1%:Z n%:Z (G a) 1; rewrite mul1r; apply.
+  by rewrite -addn1 PoszD addrAC subrr add0r.
 rewrite /class_mass expRD mulrACA; apply: ler_pmul => //; first exact/ltW/laplace_gt0.
 by apply: prodr_ge0 => j _; exact: place0.
 Qed.
@@ -166,8 +168,8 @@ rewrite ler_expR big_split -!mulr_suml -!natr_sum /= sums -mulrDr; apply: ler_wp
 by rewrite !addr_ge0 // ltW.
 Qed.
 
-(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for any
-    sizes. *)
+(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for
+    any sizes. *)
 Corollary fill_up_to_noisy_counts (C : R) (k : nat) (g g' : 'I_m -> nat) :
   0 <= C -> (forall a, (s a)%:Z <= Num.max 0 (G a)) -> (\sum_a g a = \sum_a g' a)%N ->
   (\sum_a `|(g a)%:Z - (g' a)%:Z| <= 2 * k)%N ->
