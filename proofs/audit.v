@@ -175,7 +175,8 @@ have [topz|topn] := eqVneq top 0.
 have toppos : 0 < top by rewrite lt_def topn.
 have scale (r : dist R Y) : \sum_y r y * f y = top * \sum_y r y * (f y / top).
   by rewrite mulr_sumr; apply: eq_bigr => y _; rewrite mulrCA [top * _]mulrC divfK.
-rewrite (scale p) (scale q) [expR e * _]mulrCA -mulrBr [d * top]mulrC ler_pmul2l // ler_subl_addl; apply: alike_means => // y.
+rewrite (scale p) (scale q) [expR e * _]mulrCA -mulrBr [d * top]mulrC ler_pmul2l // ler_subl_addl.
+apply: alike_means => // y.
 have /andP[y_0 y_1] := bounds y; by rewrite divr_ge0 //= ler_pdivr_mulr // mul1r.
 Qed.
 
