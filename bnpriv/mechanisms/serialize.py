@@ -49,7 +49,7 @@ from bnpriv.text import Json
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
 
-DRAWN = "not covered: distributions that are learned from draws"
+DRAWN = "not covered: an estimate, or a bound with a confidence, from draws that only the code of the model makes again"
 
 
 def query_facts(query: Query, schema: Schema) -> Json:
@@ -105,7 +105,7 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
     else:
         told = kind.stored(network, names, MOST_STORED_NUMBERS)
     if not {"network", "normal"} & told.keys():
-        return told
+        return {**told, "protect": sorted(framework.protected)} if "above" in told else told
     if not network.states:
         forms = {name: _form(secret, framework.schema) for name, secret in properties.items()}
         protected: Json = {n: {**forms.get(n, {}), **_values(pairs)} for n, pairs in framework.secrets.items()}
@@ -255,7 +255,7 @@ def _side(side: PairLaw, query: Query) -> Json:
         law = {"mean": side.mean, "covariance": side.covariance}
         return {"normal": {name: [[float(x).hex() for x in row] for row in np.atleast_2d(law[name])] for name in law}}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: tables that a model draws as a whole"}
+        return {"left_out": DRAWN}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]
@@ -315,7 +315,7 @@ def _drawn_facts(noise: Noise) -> Json:
         return {"channel": noise.to_json()}
     scale: Json = {"exact_scale": max(noise.scales).hex()}
     if isinstance(noise, CorrelatedGaussian):
-        return {**scale, "covariance": noise.needed}
+        return {**scale, "covariance": noise.needed, "dithers": noise.dithers}
     return {**scale, "directions": noise.directions} if isinstance(noise, DirectionalLaplace) else scale
 
 
