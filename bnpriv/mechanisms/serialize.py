@@ -457,9 +457,9 @@ def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = (
     read = frozenset[str]().union(*(entry.columns for entry in entries), fixed[0] if fixed else ())
     model = model_facts(framework, cast(Query, _Read(read)))
     asked = {entry.text: entry.query for entry in entries if entry.query is not None}
-    charges: list[Json] = [{"entry": entry.to_json(), "total": None} for entry in entries]
-    if charges:
-        charges[-1]["total"] = None if total is None else str(total)
+    # of earlier releases no total is claimed: a ledger's rows have one each
+    known = [None] * (len(entries) - 1) + [None if total is None else str(total)]
+    charges: list[Json] = [{"entry": e.to_json(), "total": each} for e, each in zip(entries, known, strict=False)]
     stored = {
         "format": TRANSCRIPT_FORMAT,
         "framework": framework.fingerprint(),
