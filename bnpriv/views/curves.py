@@ -27,7 +27,7 @@ from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Figure, Paragraph, Section
 from bnpriv.render.figures import Panel, TwoLaws, axes, label, two_laws
-from bnpriv.render.svg import BOTH_SECRETS
+from bnpriv.render.html import BOTH_SECRETS
 from bnpriv.text import number_text, shorten, visible
 from bnpriv.views.words import noise_name
 

@@ -16,14 +16,14 @@ import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.secrets as secrets_module
-import bnpriv.mechanisms.optimal.laws as table_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
+import bnpriv.mechanisms.optimal.program as table_module
 import bnpriv.mechanisms.optimal.supports as repair_module
 import bnpriv.mechanisms.optimal.supports as supports_module
 import bnpriv.mechanisms.quantization as bins_module
 import bnpriv.mechanisms.quantization as quantization_module
 from bnpriv.bound import Bound
-from bnpriv.mechanisms.optimal.laws import LawTable
+from bnpriv.mechanisms.optimal.program import LawTable
 from tests import replay
 
 pytestmark = pytest.mark.mutants
