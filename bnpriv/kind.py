@@ -267,6 +267,13 @@ class NetworkKind(Overrides):
         """Whether a table holds zeros and ones alone: then no factor changes it."""
         return False
 
+    def stored(self, network: Any, names: Iterable[str], most: int) -> Mapping[str, object]:
+        """What a calibration stores of a network without exact tables, of what some columns and attributes depend on.
+
+        In at most so many numbers; by default why the checker does not cover it.
+        """
+        return {"left_out": f"not covered: a {type(network).__name__}"}
+
     def section(self, network: Any, stem: str) -> Any:
         """What a framework file called `stem` holds of the network, as `NetworkPart`; refused by default."""
         raise loaded("bnpriv.io.framework_text:not_held")(network)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import math
 import multiprocessing
 import sys
 import time
@@ -21,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.io.examples import example_path, examples
 from bnpriv.io.framework_file import names_pymc
 
@@ -41,6 +42,7 @@ WEIGHTS = (0.1, 0.2, 0.3, -0.1, 0.7, 1.0, 3.0)
 STATUSES = ("holds", "fails", "cannot be shown", "too large", "not covered", "crashes")
 SHAPES = {"random": 0.8, "copies": 0.1, "tiny": 0.1}
 NOTIONS = ("parameters", "dataset", "value", "distribution")
+SHARE_NORMAL = 0.15
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,70 @@ def laws_of(rng: np.random.Generator, declared: bp.Real | bp.Integer | bp.Catego
     return {s: float(row(rng, 2)[0]) for s in states}
 
 
+def normal_case(rng: np.random.Generator) -> Case:
+    """Draw a linear-Gaussian network, records or parameters, a query and a mechanism."""
+    from scipy import stats
+
+    names, models = ["a", "b", "c", "d"][: int(rng.integers(2, 5))], int(rng.choice([1, 1, 3]))
+    units = 10.0 ** rng.integers(-3, 4, len(names))
+    shift = float(rng.choice([0.0, 100.0, 2.0**20]))
+    slopes = {}
+    for k, name in enumerate(names):
+        above = [int(j) for j in rng.permutation(k)[: int(rng.integers(0, 3))]]
+        slopes[name] = {names[j]: rng.normal(size=models) * units[k] / units[j] for j in above}
+    level = str(rng.choice(["parameters", "records"]))
+    deviations = {name: unit * rng.uniform(0.2, 2.0, models) for name, unit in zip(names, units, strict=True)}
+    drawn = bp.networks.GaussianNetwork.linear(
+        {name: shift * unit for name, unit in zip(names, units, strict=True)}, deviations, slopes, level=level
+    )
+    if rng.random() < 0.3:  # without a graph
+        drawn = bp.networks.GaussianNetwork(names, drawn.mean, drawn.covariance, level=level)
+    records, wide = int(rng.choice([1, 5, 100, 1000])), float(rng.choice([3.0, 12.0, 40.0]))
+    columns = {}
+    for name in names:
+        middle, spread = float(drawn.mean[0, drawn.attributes.index(name)]), float(drawn.deviation(name)[0])
+        low, high = middle - wide * spread, middle + wide * spread
+        if rng.random() < 0.2 and high - low > 10:
+            columns[name] = bp.Integer(math.floor(low), math.ceil(high))
+        else:
+            columns[name] = bp.Real(low, high, steps=int(rng.choice([2**20, 2**30, 50])))
+    schema, protected = bp.Schema(records=records, columns=columns), str(rng.choice(names))
+    at, size = float(drawn.mean[0, names.index(protected)]), float(drawn.deviation(protected)[0])
+    size = size if level == "parameters" else size / math.sqrt(records)
+    ends = np.sort(at + size * rng.normal(size=4) * float(rng.choice([1.0, 3.0]))).tolist()
+    between = [
+        ((ends[0], ends[1]), (ends[2], ends[3])),
+        ((ends[0], ends[1]), (ends[1], ends[3])),
+        (ends[0], (ends[2], ends[3])),
+        ((-math.inf, ends[1]), (ends[1], math.inf)),
+    ][int(rng.integers(4))]
+    apart = bp.apart(at_most=size * float(rng.uniform(0.1, 3.0)))
+    chosen = apart if rng.random() < 0.4 else bp.intervals(between)
+    asked = [str(name) for name in rng.permutation(names)[: int(rng.integers(1, 4))]]
+    weights = {name: float(rng.choice(WEIGHTS)) for name in asked}
+    query = [
+        bp.mean(asked[0]),
+        bp.total(asked[0]),
+        bp.linear(weights),
+        bp.stack(*map(bp.mean, asked)),
+        bp.count(bp.col(asked[0]) > at),
+    ][int(rng.integers(5))]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05]))
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    if level == "parameters":
+        pool.append(bp.MarkovQuiltMechanism(large_delta=True))
+        laws = {name: stats.norm(0, float(unit * rng.uniform(0.1, 3))) for name, unit in zip(names, units, strict=True)}
+        framework = bp.DistributionalAttributePrivacy(drawn, schema, {protected: chosen}, source="a draw", laws=laws)
+    else:
+        secret = bp.Secret(bp.mean(protected), pairs=chosen)
+        framework = bp.DatasetAttributePrivacy(drawn, schema, {protected: secret}, source="a draw")
+    return Case(framework, query, pool[int(rng.integers(len(pool)))], float(rng.uniform(0.1, 5.0)), delta)
+
+
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
+    if rng.random() < SHARE_NORMAL:
+        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
@@ -251,6 +315,17 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     if chance < 0.4:
         return bp.Secret(hidden)
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
+
+
+def normal_pair(rng: np.random.Generator) -> Case:
+    """Draw two normal laws of an answer."""
+    size, unit = int(rng.choice([1, 1, 2, 3])), 10.0 ** float(rng.integers(-3, 4))
+    root = unit * rng.normal(size=(size, size + 1))
+    first, second = (Normal(unit * rng.normal(size=size), root @ root.T * rng.choice([1, 1, 4])) for _ in range(2))
+    framework = bp.DistributionPrivacy([(first, second)], source="a draw")
+    pool = [bp.TightMechanism(large_delta=True), bp.WassersteinMechanism(large_delta=True)]
+    delta = float(rng.choice([0.0, 1e-9, 1e-3, 0.05, 0.4]))
+    return Case(framework, None, pool[int(rng.integers(2))], float(rng.uniform(0.1, 5.0)), delta)
 
 
 def atoms(rng: np.random.Generator) -> Atoms:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import cast
+
+import numpy as np
 
 from bnpriv import checks, mechanisms
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import GAP_MARK, Binned, Categorical
-from bnpriv.core.distributions import Atoms
+from bnpriv.core.distributions import Atoms, Normal
 from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
@@ -22,7 +25,7 @@ from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, Steps, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate
 from bnpriv.core.schema import Column, Schema, has_gaps
-from bnpriv.core.secrets import Apart, IntervalPairs, Secret, SecretPair, of_states
+from bnpriv.core.secrets import Apart, Interval, IntervalPairs, Pair, Secret, SecretPair, ValuesApart, of_states
 from bnpriv.errors import CertificateError, ParameterError, QueryError
 from bnpriv.kind import kind_of, notion_of
 from bnpriv.kinds.public_records import PublicRecords
@@ -90,17 +93,26 @@ def stored_pairs(framework: DistributionPrivacy, query: Query) -> Json:
 
 
 def stored_network(framework: AttributeFramework, query: Query) -> Json:
-    """The network, the secrets and the laws of columns; only networks of tables are replayed."""
+    """The network, the secrets and the laws of columns; of networks of other kinds what these say."""
     network = framework.network
-    if not kind_of(network).exact_tables:
-        return {"left_out": f"not covered: a {type(network).__name__}"}
     names, properties = query.columns | _protected(framework), framework.properties
-    if any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
+    kind = kind_of(network)
+    if kind.exact_tables:
+        told: Json = {"network": _network(cast(DiscreteNetwork, network), names)}
+    else:
+        told = kind.stored(network, names, MOST_STORED_NUMBERS)
+    if not {"network", "normal"} & told.keys():
+        return told
+    if not network.states:
+        forms = {name: _form(secret, framework.schema) for name, secret in properties.items()}
+        protected: Json = {n: {**forms.get(n, {}), **_values(pairs)} for n, pairs in framework.secrets.items()}
+    elif any(isinstance(secret.pairs, IntervalPairs) for secret in properties.values()):
         return {"left_out": "not covered: ranges of values"}
-    protected: Json = {name: _property(secret, framework.schema) for name, secret in properties.items()}
-    if not properties:
+    elif properties:
+        protected = {name: _property(secret, framework.schema) for name, secret in properties.items()}
+    else:
         protected = {name: [_pair(pair) for pair in of_states(pairs)] for name, pairs in framework.secrets.items()}
-    facts: Json = {"network": _network(cast(DiscreteNetwork, network), names), "protect": protected}
+    facts: Json = {**told, "protect": protected}
     # only secrets that are parameters of columns may leave some of these out
     independent = notion_of(framework).independent(framework)
     if independent is not None:
@@ -185,8 +197,28 @@ def _public_records(public: PublicRecords, schema: Schema, names: Iterable[str])
     return {"draws": public.draws, "seed": public.seed, "size": size, "columns": columns}
 
 
+def _form(secret: Secret, schema: Schema) -> Json:
+    return {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+
+
+def _values(pairs: Iterable[Pair]) -> Json:
+    """How far apart two values of a number are at most, or the ends of the intervals in which they lie."""
+    chosen = list(pairs)
+    if all(isinstance(pair, ValuesApart) for pair in chosen):
+        return {"apart": float(max(pair.farthest for pair in chosen)).hex()}
+    sides = [both for pair in chosen for both in product(_ranges(pair.first), _ranges(pair.second))]
+    return {"intervals": [[[end.hex() for end in side] for side in pair] for pair in sides]}
+
+
+def _ranges(side: object) -> list[tuple[float, float]]:
+    """An interval, or each of the values of a set by itself."""
+    if isinstance(side, Interval):
+        return [(float(side.low), float(side.high))]
+    return [(value, value) for value in sorted(map(float, cast("frozenset[float]", side)))]
+
+
 def _property(secret: Secret, schema: Schema) -> Json:
-    facts: Json = {"property": str(secret.property), "form": query_facts(secret.property, schema)}
+    facts = _form(secret, schema)
     if isinstance(secret.pairs, Apart):
         return {**facts, "at_most": secret.pairs.at_most}
     return (
@@ -216,8 +248,11 @@ def _law(law: ColumnLaw) -> Json:
 def _side(side: PairLaw, query: Query) -> Json:
     if kind_of(side).exact_tables:
         return {"network": _network(cast(DiscreteNetwork, side), query.columns)}
+    if isinstance(side, Normal):
+        law = {"mean": side.mean, "covariance": side.covariance}
+        return {"normal": {name: [[float(x).hex() for x in row] for row in np.atleast_2d(law[name])] for name in law}}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: a normal distribution"}
+        return {"left_out": "not covered: tables that a model draws as a whole"}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]
@@ -305,7 +340,10 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
         fresh = mechanism.restored(stored, framework, query, epsilon, delta)
     except ParameterError as error:
         raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
-    different = differences(stored, json.loads(fresh.to_json()))
+    again: Record = json.loads(fresh.to_json())
+    if "left_out" in inner(stored, "model") and "left_out" not in again["model"]:
+        stored = {**stored, "model": again["model"]}  # an earlier version left out what the fingerprint stands for
+    different = differences(stored, again)
     if different:
         raise CertificateError(
             "a stored calibration must be what its framework yields",

@@ -276,7 +276,7 @@ def by_quilts_unless_refuted(claim: Claim) -> str:
         answers, comparison, declared = AnswerLaws(claim), NoisyPair(claim), claim.model.get("laws", {})
         free = [name for name in claim.form.reads if name not in declared]
         told = f" where every record of {', '.join(free)} shows its parameter"[:200] if free else ""
-        _, *records = moves.changes.shown()
+        _, *records = moves.changes.shown(claim.n)
         for (name, pairs), theta in product(claim.model["protect"].items(), range(claim.network.models)):
             for pair in pairs:
                 laws = {column: _showing(claim, column, name, pair, theta, records) for column in free}

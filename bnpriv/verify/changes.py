@@ -6,12 +6,13 @@ import math
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from bnpriv.verify.claim import Claim, shown
+from bnpriv.verify.claim import HIDE_RECORDS, Claim, shown
 from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
 from bnpriv.verify.values import INFINITE, ONE, SLACK, VALUE, ZERO, Law, decimal, merged, require, summed
 
@@ -63,13 +64,17 @@ class Changes:
         far = self.widest(numbers, moving)[0]
         return records * far + sum((self.limits(k)[1] for k in numbers), Fraction(0)) if far else far
 
-    def shown(self) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
-        """How far apart the doubles of two tables are, and of what record either has n copies."""
+    def shown(self, moved: int) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
+        """How far apart the doubles of a table of equal records and of one with some of them changed are, and these."""
         records: list[ValuesOfOne] = [{name: self.form.extremes(name, self.weights)[0] for name in self.form.reads}] * 2
         for numbers in self.tied(self.form.reads):
             _, *found = self.widest(numbers, self.form.reads)
             records = [{**old, **new} for old, new in zip(records, found, strict=True)]
-        sums = [[self.n * k for k in self.form.key(record)] for record in records]
+        keys = [self.form.key(record) for record in records]
+        sums = [
+            [self.n * a + moved * b for a, b in zip(keys[0], by, strict=True)]
+            for by in ((0,) * len(keys[0]), tuple(map(operator.sub, keys[1], keys[0])))
+        ]
         doubles = [[Fraction(float(each)) for each in self.form.exact(each)] for each in sums]
         gaps = (abs(a - b) for a, b in zip(*doubles, strict=True))
         return sum(map(operator.mul, self.weights, gaps), Fraction(0)), records[0], records[1]
@@ -220,16 +225,15 @@ class Moves:
         """What changes of columns in so many records do not exceed, in the 1-norm of the weighted answer."""
         return self.scales(self.changes.bound(moving, records))
 
-    def by_columns(self) -> str:
-        """Compare two tables that are as far apart as they can be, and then what no two tables exceed."""
-        far, first, second = self.changes.shown()
+    def by_columns(self, moved: int | None = None) -> str:
+        """Compare two tables that are as far apart as so many records make them, and then what no two tables exceed."""
+        moved = self.claim.n if moved is None else moved
+        far, first, second = self.changes.shown(moved)
         held = [{name: UNCOUNTED if v == UNDER_ALL else v for name, v in each.items()} for each in (first, second)]
         records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in held)
         if not self.claim.delta:
-            self.claim.held(
-                f"shown by {self.claim.n:,} records of {' against those of '.join(records)}", self.scales(far)
-            )
-        return self.claim.bounded("whatever the model is", self.cost(set(self.form.reads), self.claim.n))
+            self.claim.held(f"shown by {moved:,} records of {' against those of '.join(records)}", self.scales(far))
+        return self.claim.bounded("whatever the model is", self.cost(set(self.form.reads), moved))
 
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
@@ -279,3 +283,16 @@ class Moves:
                 if states[cell[0]] in chosen:
                     side[cell[1:]] += p
         return merged([sides[0]]), merged([sides[1]])
+
+
+def hiding_records(claim: Claim) -> str:
+    """Check what a baseline says of records, and return what then holds of secrets without a model; empty if nothing."""
+    hidden = copy(claim)
+    hidden.epsilon = Decimal(claim.asked)
+    size = claim.options.get("size")
+    size = 1 if claim.mechanism == HIDE_RECORDS[0] else claim.n if size is None else size
+    require(type(size) is int and size > 0, "a number of records that are hidden")
+    Moves(hidden).by_columns(min(size, claim.n))
+    moves = Moves(claim)
+    told = moves.cost(set(claim.form.reads), claim.n)
+    return claim.bounded("whatever the model is", told) if told <= claim.epsilon else ""

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
-from bnpriv.verify.changes import Moves
+from bnpriv.verify.chains import by_chain
+from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.normals import by_normals
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
@@ -139,8 +141,6 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
             whole = column["type"] == "real" or low + steps == high
             require(-(2**100) <= low < high <= 2**100 and 1 <= steps <= 2**31 and whole, "the bounds of a column")
     claim = Claim(record, model)
-    if claim.mechanism in HIDE_RECORDS:
-        trusted.append("what is said of single records and groups of them: only the secrets were looked at")
     return _replayed(claim)
 
 
@@ -148,8 +148,15 @@ def _replayed(claim: Claim) -> str:
     """In words what holds, by the laws of the answer where they are small enough, or by a bound."""
     if claim.mechanism == "ColumnMechanism":
         return Moves(claim).by_columns()
+    if claim.mechanism in HIDE_RECORDS and (held := hiding_records(claim)):
+        return held
     if "left_out" in claim.model:
         refuse(claim.model["left_out"])
+    if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
+        return by_normals(claim)
+    if claim.mechanism == "MarkovChainMechanism":
+        return by_chain(claim)
+    require("chain" not in claim.model, f"{claim.mechanism!r:.40} of a chain")
     if claim.channel:
         # replay the rows of a channel on the laws of the answer: no bound serves in their stead
         require(claim.mechanism in CHANNELS and len(claim.weights) == 1, f"{claim.mechanism!r:.40} with a channel")

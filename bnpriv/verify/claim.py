@@ -181,6 +181,7 @@ class Claim:
         self.n: int = model["records"]
         self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
+        self.asked, self.options = record["epsilon"], record["mechanism"]["options"]
         self.joints = dict[Any, Law]()
         self.epsilon, self.delta = Decimal(record["guarantee"]["epsilon"]), Decimal(record["guarantee"]["delta"])
         require(0 < self.epsilon < 10**6 and 0 <= self.delta < 1, "a guarantee out of range")

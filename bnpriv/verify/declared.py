@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -16,11 +17,13 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
-from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require
+from bnpriv.verify.normals import NormalNodes
+from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require, summed
 
 MOST_BYTES = 2**24
 CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
@@ -31,15 +34,19 @@ READERS = {".bif": bif_nodes, ".xml": xmlbif_nodes, ".xmlbif": xmlbif_nodes}
 def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     """What a framework file declares, in the form of the facts that a calibration stores and must agree with."""
     toml = _toml(path)
-    network, known = toml.get("network", {}), toml["notion"] in NOTIONS and "chain" not in toml
+    network, known = toml.get("network", {}), toml["notion"] in NOTIONS
     columns = {name: column_facts(column) for name, column in toml["columns"].items()}
     found: Any = {**facts, "notion": NOTIONS[toml["notion"]], "records": toml["records"]["count"], "columns": columns}
     _same(facts["notion"] == found["notion"] and facts["records"] == found["records"], "notion or number of records")
     differing = [name for name, column in facts["columns"].items() if columns.get(name) != column]
     _same(not differing, f"column {differing[0]!r:.80}" if differing else "")
+    if "chain" in toml:
+        return _chain(facts, toml, found)
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
         return found
-    require(known and not {"within", "attributes"} & network.keys(), "a network that is no list of tables")
+    require(known and "within" not in network, "a network that is no list of tables")
+    if "attributes" in network:
+        return _normal(toml, facts, found)
     found["network"] = _network(facts, network["file"], path.parent, trusted)
     found.pop("public_records", None)
     if "records" in network:
@@ -57,6 +64,25 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         both = zip(facts.get("laws", {}).get(name, []), laws, strict=False)
         _same(all(same_law(a, b) for a, b in both), f"distributions of {name!r:.80}")
     return found
+
+
+def _chain(facts: Any, toml: Any, found: Any) -> Any:
+    """The Markov chain of a file in place of the one that is stored, which must agree."""
+    chain, (column,) = toml["chain"], toml["protect"]
+    rows, first, length = chain["transition"], chain["initial"], chain["length"]
+    matrices: Any = [rows] if isinstance(rows[0][0], int | float) else rows
+    read: Any = {"column": column, "length": length if isinstance(length, list) else [length]}
+    read["states"] = chain.get("states", [str(k) for k in range(len(matrices[0]))])
+    read["transition"] = [[[float(p).hex() for p in row] for row in matrix] for matrix in matrices]
+    starts: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
+    read["initial"] = starts if isinstance(starts, str) else [[float(p).hex() for p in row] for row in starts]
+    both = facts.get("chain", read), read
+    words = (
+        (c["column"], *map(str, (*c["states"], *c["length"])), c["initial"] * isinstance(c["initial"], str))
+        for c in both
+    )
+    _same(len({*words}) == 1 and alike(*(summed(enumerate(probabilities(c))) for c in both)), "Markov chain")
+    return {**{name: fact for name, fact in found.items() if name != "left_out"}, "chain": read}
 
 
 def declared_moves(path: Path) -> tuple[int, int, int]:
@@ -146,6 +172,60 @@ def _cell(column: Any, text: str) -> Any:
 
 def _listed(named: Any) -> list[str]:
     return [named] if isinstance(named, str) else list(named)
+
+
+def _normal(toml: Any, facts: Any, found: Any) -> Any:
+    """What a file declares of a linear-Gaussian network, its secrets and how records lie about their parameters."""
+
+    def listed(numbers: Any) -> list[str]:
+        return [float(each).hex() for each in (numbers if isinstance(numbers, list) else [numbers])]
+
+    rows: Any = {
+        name: {
+            "intercept": listed(row["intercept"]),
+            "deviation": listed(row["deviation"]),
+            "coefficients": {parent: listed(slope) for parent, slope in row.get("coefficients", {}).items()},
+        }
+        for name, row in toml["network"]["attributes"].items()
+    }
+    stored = facts["normal"].get("regressions", {})
+    _same(stored and all(rows.get(name) == row for name, row in stored.items()), "network")
+    several = (each for row in rows.values() for each in (*row["coefficients"].values(), *list(row.values())[:2]))
+    found["normal"] = {"models": max(map(len, several)), "driven": {}, "regressions": rows}
+    _same(facts["normal"]["models"] == found["normal"]["models"], "number of models")
+    _same(facts["protect"].keys() == toml["protect"].keys(), "protected columns")
+    for name, secret in toml["protect"].items():
+        known = facts["protect"][name]
+        plain = ["".join(each.get("property", "").split()).replace("'", '"') for each in (secret, known)]
+        _same(plain[0] == plain[1] and _values(secret, found["normal"], name) == _values(known, {}, name), "secrets")
+    for name, laws in facts.get("laws", {}).items():
+        law = law_facts(toml.get("laws", {}).get(name, {}), found["columns"][name], toml["columns"][name])
+        _same(same_law(laws[0], law), f"distributions of {name!r:.80}")
+    _same(
+        sorted(facts.get("independent", []))
+        == sorted(n for n in facts["columns"] if toml["columns"][n].get("independent")),
+        "independent columns",
+    )
+    return found
+
+
+def _values(secret: Any, normal: Any, name: str) -> Any:
+    """Which values of a number must not be told apart, as a file or a calibration says it: a distance, or intervals."""
+    if "apart" in secret or "at_most" in secret:
+        apart = float.fromhex(secret["apart"]) if "apart" in secret else secret["at_most"]
+        return float(f"{apart:.12g}")
+    if "intervals" not in secret and "pairs" not in secret:  # as far apart as the largest deviation
+        nodes = NormalNodes(normal)
+        usual = math.sqrt(float(max(nodes.law(theta)[1][name, name] for theta in range(nodes.models))))
+        return float(f"{usual:.12g}")
+    found = set[Any]()
+    for pair in secret.get("intervals", secret.get("pairs")):
+        sides: Any = [side if isinstance(side, list) else [side, side] for side in pair]
+        if "intervals" in secret:
+            found.add(frozenset(tuple(float.fromhex(x) if isinstance(x, str) else x for x in side) for side in sides))
+        else:
+            found |= {frozenset(((one, one), (other, other))) for one, other in product(*sides)}
+    return found
 
 
 def _are_read(named: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,22 @@ def _frontier(network: MarkovChain, protected: str, columns: Iterable[str]) -> t
     return (network.column,) if set(columns) and max(network.length) > 1 else ()
 
 
+def _stored(chain: MarkovChain, names: Iterable[str], most: int) -> Mapping[str, object]:
+    """What a checker replays: transitions and initial law, without rounding, unless they are too many numbers."""
+    size = chain.transition.size + chain.initial.size + len(chain.length)
+    if size > most:
+        return {"chain": {"size": size}}
+    facts = {"column": chain.column, "states": list(chain.state_space), "length": list(chain.length)}
+    initial = _hex(chain.initial.tolist()) if chain.start == "given" else chain.start
+    return {"chain": {**facts, "transition": _hex(chain.transition.tolist()), "initial": initial}}
+
+
+def _hex(numbers: Any) -> Any:
+    return list(map(_hex, numbers)) if isinstance(numbers, list) else numbers.hex()
+
+
 CHAIN_KIND = NetworkKind(
+    stored=_stored,
     whole_column=True,
     influence="bnpriv.kinds.chain.column:chain_influence",
     losses="bnpriv.kinds.chain.column:chain_losses",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -30,6 +30,7 @@ from bnpriv.core.secrets import Interval, Pair, ValuesApart
 from bnpriv.errors import NetworkError
 from bnpriv.kind import NetworkKind, kind_of
 from bnpriv.kinds.density.network import USUAL_CELLS, DensityNetwork, resampled
+from bnpriv.text import Json
 
 # --------------------------------------------------------------------------------------------------
 # Linear regressions of attributes on their parents, as they were declared.
@@ -148,7 +149,41 @@ def _some(network: GaussianNetwork, models: Sequence[int]) -> GaussianNetwork:
     return found
 
 
+def _stored(network: GaussianNetwork, names: Iterable[str], most: int) -> Json:
+    """The regressions of what drives some columns and its ancestors, or of a covariance the rows of the former."""
+    asked = set(names)
+    driven = {name: list(above) for name, above in network.reading.columns.items() if name in asked}
+    kept = {node for name in asked for node in driven.get(name, [name])}.intersection(network.attributes)
+    facts: Json = {"models": network.models, "driven": driven}
+    rows = network.regressions
+    if rows is None:
+        places = [k for k, name in enumerate(network.attributes) if name in kept]
+        chosen = network.covariance[:, places][:, :, places]
+        law = {"mean": _hexed(network.mean[:, places]), "covariance": _hexed(chosen)}
+        return {"normal": {**facts, "attributes": [network.attributes[k] for k in places], **law}}
+    todo = list(kept)
+    while todo:
+        above = set(network.graph.parents[todo.pop()]) - kept
+        kept |= above
+        todo += above
+    told: Json = {
+        name: {
+            "intercept": _hexed(rows.intercepts[name]),
+            "deviation": _hexed(rows.deviations[name]),
+            "coefficients": {parent: _hexed(slope) for parent, slope in rows.coefficients[name].items()},
+        }
+        for name in network.attributes
+        if name in kept
+    }
+    return {"normal": {**facts, "regressions": told}}
+
+
+def _hexed(numbers: FloatArray) -> list[object]:
+    return [float(each).hex() if each.ndim == 0 else _hexed(each) for each in numbers]
+
+
 GAUSSIAN_KIND = NetworkKind(
+    stored=_stored,
     some=_some,
     keeps_draws=True,
     forward=attrgetter("forward"),

@@ -1,0 +1,457 @@
+"""Single values of a Markov chain: what distant values tell, and what the noise has to hide between them.
+
+Nothing of the rest of bnpriv is imported. Powers of the transition matrix are sums of products of decimals that are
+not negative; what is told is compared as a ratio, and logs are taken of doubles only to leave out what is too much.
+Proof: docs/claims/markov_chain.md.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations, permutations, product
+from typing import Any
+
+from bnpriv.verify.answers import AnswerLaws
+from bnpriv.verify.changes import Moves
+from bnpriv.verify.claim import Claim, NoisyPair
+from bnpriv.verify.values import (
+    INFINITE,
+    ONE,
+    SLACK,
+    UNSHOWN,
+    ZERO,
+    Law,
+    StopError,
+    merged,
+    number,
+    require,
+    summed,
+)
+
+MOST_TOLD_APART = 20_000
+"""Steps whose distributions are told apart; what is known of a later one holds for all after it."""
+
+MOST_DISTANCE = 4096
+"""Values so many steps away are looked at."""
+
+SETTLED = Decimal("1e-18")
+"""How far, relatively, the distribution of a step may be from the limit for which it is taken."""
+
+PER_PRODUCT = 16
+"""Products of decimals in lists that take as long as one of masses."""
+
+NEAR = 1e-9
+"""What is too much by no more than this, as a double in nats, is looked at exactly."""
+
+Matrix = list[list[Decimal]]
+Mask = frozenset[int]
+Told = list[Decimal]
+"""A ratio for every ordered pair of states."""
+
+Quilt = tuple[int | None, int | None]
+"""How many steps before and after the values are that are not hidden; None where there is none on a side."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of which the same is known: for every ordered pair (x, x') of states P(x') / P(x) at most, 0 for no pair.
+
+    `seen` says which states are possible a number of steps before.
+    """
+
+    first: int
+    last: int
+    odds: Told
+    seen: Callable[[int], Mask]
+
+
+class Chain:
+    """One model of a chain: powers of its matrix, and what is known of its steps."""
+
+    def __init__(self, matrix: Matrix, start: Any, spend: Callable[[int], None]) -> None:
+        self.k, self.start = len(matrix), start
+        self.all, self.pairs = frozenset(range(self.k)), list(permutations(range(self.k), 2))
+        self.powers, self.known = [matrix], dict[Any, Told]()
+        self.spend = lambda cost: spend(cost // PER_PRODUCT + 1)
+
+    def power(self, distance: int) -> Matrix:
+        """The transitions over a number of steps."""
+        while len(self.powers) < distance:
+            self.spend(self.k**3)
+            columns = list(zip(*self.powers[0], strict=True))
+            after = [[sum(map(operator.mul, row, column), ZERO) for column in columns] for row in self.powers[-1]]
+            self.powers.append(after)
+        return self.powers[distance - 1]
+
+    def after(self, distance: int) -> Told:
+        """What a value so many steps later tells at most, for every pair."""
+        if distance not in self.known:
+            self.known[distance] = self.ratios(self.power(distance))
+        return self.known[distance]
+
+    def before(self, distance: int, seen: Mask) -> Told:
+        """How much likelier one state comes at most than another, so many steps after one of those that are seen."""
+        if (distance, seen) not in self.known:
+            rows = [row for y, row in enumerate(self.power(distance)) if y in seen]
+            self.known[distance, seen] = self.ratios(list(map(list, zip(*rows, strict=True))))
+        return self.known[distance, seen]
+
+    def ratios(self, rows: Matrix) -> Told:
+        """The largest ratio of two rows at one place, for every pair of them; 1 of a row without a mass."""
+        self.spend(2 * len(rows[0]) * self.k**2)
+        return [
+            max(((p / q if q else INFINITE) for p, q in zip(rows[x], rows[y], strict=True) if p), default=ONE)
+            for x, y in self.pairs
+        ]
+
+    def odds(self, law: list[Decimal], off: Decimal = ZERO) -> Told:
+        """The odds of a distribution whose masses are off by a factor at most."""
+        loose = (1 + off) ** 2
+        return [law[y] / law[x] * loose if law[x] and law[y] else ZERO for x, y in self.pairs]
+
+    @cached_property
+    def limit(self) -> list[Decimal] | None:
+        """The stationary distribution, by elimination of states without a subtraction; None if there are several."""
+        closed = {frozenset(reach) for reach in self.reach if all(self.reach[z] == reach for z in reach)}
+        if len(closed) != 1:
+            return None
+        inside = sorted(next(iter(closed)))
+        rest, weights = [[self.powers[0][x][y] for y in inside] for x in inside], [ONE]
+        for n in range(len(inside) - 1, 0, -1):
+            out = sum(rest[n][:n], ZERO)
+            for row in rest[:n]:
+                row[n] /= out
+                row[:n] = [p + row[n] * q for p, q in zip(row[:n], rest[n][:n], strict=True)]
+        for n in range(1, len(inside)):
+            weights.append(sum((weights[x] * rest[x][n] for x in range(n)), ZERO))
+        total = sum(weights)
+        mass = dict(zip(inside, weights, strict=True))
+        return [mass.get(x, ZERO) / total for x in range(self.k)]
+
+    @cached_property
+    def reach(self) -> list[set[int]]:
+        """The states to which each leads in one step or more."""
+        found = [{y for y, p in enumerate(row) if p} for row in self.powers[0]]
+        for _ in range(self.k.bit_length()):
+            found = [each.union(*(found[y] for y in each)) for each in found]
+        return found
+
+    def led_to(self, mask: Mask) -> Mask:
+        """The states to which some lead in one step."""
+        return frozenset(y for x in mask for y, p in enumerate(self.powers[0][x]) if p)
+
+    @cached_property
+    def reached(self) -> list[Mask]:
+        """The states to which some start leads by steps 1, 2, ..., until they stay the same."""
+        masks = [self.all]
+        while (after := self.led_to(masks[-1])) != masks[-1]:
+            masks.append(after)
+        return masks
+
+    def led_by_any(self, step: int) -> Callable[[int], Mask]:
+        """Which states some start leads to, a number of steps before one, or before any after it."""
+        return lambda a: self.reached[min(max(step - a, 1), len(self.reached)) - 1]
+
+    def unordered(self, mask: Mask) -> Told:
+        """Odds of which nothing is known."""
+        return [INFINITE if x in mask and y in mask else ZERO for x, y in self.pairs]
+
+    def steps(self, length: int, far: int) -> Iterator[tuple[Steps, bool]]:
+        """Yield what is known of each step, and, beside, of it and all later ones: whether it is the latter.
+
+        Values at most `far` steps before one are looked at.
+        """
+        if self.start == "stationary":
+            require(self.limit, "a stationary distribution, of which there are several")
+            law: Any = self.limit
+            held = frozenset(x for x, p in enumerate(law) if p)
+            yield Steps(1, length, self.odds(law), lambda _: held), True
+        elif self.start == "any":
+            yield from self.from_any(length)
+        else:
+            yield from self.from_law(length, far)
+
+    def from_any(self, length: int) -> Iterator[tuple[Steps, bool]]:
+        """The steps whose start is not known: odds of two states never grow."""
+        odds = self.unordered(self.all)
+        forgets = self.forgets
+        for step in range(1, length + 1):
+            mask = self.reached[min(step, len(self.reached)) - 1]
+            if step > 1 and forgets:
+                turned = dict(zip(self.pairs, self.before(step - 1, self.all), strict=True))
+                odds = [turned[y, x] for x, y in self.pairs]
+            odds = [o if x in mask and y in mask else ZERO for o, (x, y) in zip(odds, self.pairs, strict=True)]
+            last = step >= len(self.reached) and not forgets
+            if last or step & (step - 1) == 0:
+                yield Steps(step, length, odds, self.led_by_any(step)), True
+            if last:
+                return
+            yield Steps(step, step, odds, self.led_by_any(step)), False
+
+    @property
+    def forgets(self) -> bool:
+        """Whether every start leads, after some time, to the same states at any one step."""
+        masks = [self.led_to(frozenset([x])) for x in range(self.k)]
+        for _ in range(2 * self.k.bit_length()):  # after more than the square of their number it shows
+            masks = [frozenset(z for y in mask for z in masks[y]) for mask in masks]
+        return all(mask == self.reached[-1] for mask in masks)
+
+    def from_law(self, length: int, far: int) -> Iterator[tuple[Steps, bool]]:
+        """The steps whose start has a given distribution: they come ever closer to the limit, if there is one."""
+        laws, masks, strayed, columns = [self.start], [], -far, list(zip(*self.powers[0], strict=True))
+        inside = frozenset(x for x, p in enumerate(self.limit or ()) if p)
+        for step in range(1, length + 1):
+            law, calm = laws[-1], False
+            masks.append(frozenset(x for x, p in enumerate(law) if p))
+            if step > MOST_TOLD_APART:
+                yield Steps(step, length, self.unordered(self.led_by_any(step)(0)), self.led_by_any(step)), True
+                return
+            strayed = strayed if masks[-1] == inside else step
+            if self.limit is not None and step - strayed > far:
+                both = [(p, q) for p, q in zip(law, self.limit, strict=True) if p]
+                off = max(max(p / q, q / p) for p, q in both) - 1
+                calm = off <= SETTLED
+                if calm or step & (step - 1) == 0 or step == MOST_TOLD_APART:
+                    yield Steps(step, length, self.odds(self.limit, off), lambda _: inside), True
+            if calm:
+                return
+            yield Steps(step, step, self.odds(law), lambda a, at=step: masks[at - a - 1]), False
+            self.spend(3 * self.k**2)
+            laws[:] = [[sum(map(operator.mul, law, column), ZERO) for column in columns]]
+
+
+class ChainQuilts:
+    """The search for values around every step whose change the noise hides, where the others tell no more than is left."""
+
+    def __init__(self, claim: Claim, chain: Chain, length: int, costs: Callable[[int], Decimal]) -> None:
+        self.claim, self.chain, self.length, self.cost = claim, chain, length, costs
+        self.left, self.lately = dict[int, Decimal](), Counter[Quilt]()
+        self.most = bisect_right(range(1, length + 1), claim.epsilon, key=costs)
+        """How many values noise hides at most."""
+        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, INFINITE
+
+    def allowed(self, near: int) -> Decimal:
+        """What others may tell, as a ratio, where so many values are hidden; 0 where these are too many."""
+        if near not in self.left:
+            self.left[near] = (self.claim.epsilon - self.cost(near) - SLACK).exp() if near <= self.most else ZERO
+        return self.left[near]
+
+    def bears(self) -> bool:
+        """Whether every step has a quilt that the noise bears."""
+        for steps, later in self.chain.steps(self.length, self.far):
+            if self.served(steps):
+                if steps.last == self.length:
+                    return True
+            elif not later:
+                return False
+        return False
+
+    def served(self, steps: Steps) -> bool:
+        """Whether every step of some of which the same is known has a quilt."""
+        if not any(steps.odds):
+            return True  # no two states are possible
+        step = steps.first
+        while step <= steps.last:
+            found = self.quilt(steps, step)
+            if found is None:
+                return False
+            (a, b), told = found
+            if b is None:
+                return True  # later steps have no more values to hide
+            if a is not None:
+                step = max(step, self.length - b) + 1
+            else:  # as long as there are values enough before the one that is not hidden
+                most = bisect_right(range(1, self.most + 1), -told, key=lambda near: -self.allowed(near))
+                step = max(step, min(most - b + 1, self.length - b)) + 1
+        return True
+
+    def quilt(self, steps: Steps, step: int) -> tuple[Quilt, Decimal] | None:
+        """A quilt of one step that the noise bears, and what it tells."""
+        for sides in self.candidates(steps, step):
+            a, b = sides
+            near, told = self.near(step, sides), self.told(steps, a, b)
+            if told <= self.allowed(near):
+                self.lately = Counter({sides: 1}) if len(self.lately) > 4 else self.lately + Counter([sides])
+                self.worst = max(self.worst, told / self.allowed(near))
+                return sides, told
+        return None
+
+    def near(self, step: int, sides: Quilt) -> int:
+        """How many values lie between those of a quilt."""
+        a, b = sides
+        return (self.length if b is None else step + b - 1) - (0 if a is None else step - a)
+
+    def told(self, steps: Steps, a: int | None, b: int | None) -> Decimal:
+        """What the values so many steps before and after tell together at most, as a ratio."""
+        if a is None and b is None:
+            return ONE
+        sides = [] if a is None else [self.told_before(steps, a)]
+        sides += [] if b is None else [self.chain.after(b)]
+        self.chain.spend(3 * len(steps.odds))
+        counted = (ratios for o, *ratios in zip(steps.odds, *sides, strict=True) if o)
+        return max(ONE, *(math.prod(ratios, start=ONE) for ratios in counted))
+
+    def told_before(self, steps: Steps, a: int) -> Told:
+        """What the value so many steps before tells: its own odds turned round, and those of the step."""
+        likelier = self.chain.before(a, steps.seen(a))
+        turned = dict(zip(self.chain.pairs, likelier, strict=True))
+        both = zip(self.chain.pairs, likelier, steps.odds, strict=True)
+        return [ratio * min(odds, turned[y, x]) for (x, y), ratio, odds in both]
+
+    def candidates(self, steps: Steps, step: int) -> Iterator[Quilt]:
+        """Yield quilts that may do: those that did lately, then all that hide no more values than noise can."""
+        before, after = min(self.far, step - 1), min(self.far, self.length - step)
+        yield None, None
+        for a, b in list(self.lately):
+            a, b = (
+                (None if a is None or not before else min(a, before)),
+                (None if b is None or not after else min(b, after)),
+            )
+            yield from dict.fromkeys(((a, b), (None, b), (a, None)))
+        yield from ((None, b) for b in range(1, min(after, self.most + 1 - step) + 1))
+        yield from ((a, None) for a in range(1, min(before, self.most + step - self.length) + 1))
+        yield from self.of_two_sides(steps, before, after)
+
+    def of_two_sides(self, steps: Steps, before: int, after: int) -> Iterator[Quilt]:
+        """Yield quilts of two values that tell little enough but for rounding, the fewest hidden ones first."""
+        lefts, rights, low, right = list[list[float]](), list[list[float]](), 1, 1
+        kept = [k for k, o in enumerate(steps.odds) if o]
+        for near in range(1, min(self.most, before + after - 1) + 1 if before and after else 1):
+            left = self.claim.epsilon - self.cost(near)
+            most = float(left) + NEAR
+            if near <= before:
+                lefts.append([_log(ratio) for k, ratio in enumerate(self.told_before(steps, near)) if steps.odds[k]])
+            if near <= after:
+                told = self.chain.after(near)
+                rights.append([_log(told[k]) for k in kept])
+            # what one side tells never grows with its distance
+            while low <= len(lefts) and max(lefts[low - 1]) > most:
+                low += 1
+            while right <= len(rights) and max(rights[right - 1]) > most:
+                right += 1
+            ways = range(max(low, near + 1 - len(rights)), min(len(lefts), near + 1 - right) + 1)
+            self.chain.spend(len(ways) * len(kept))
+            for a in ways:
+                told_by_both = max(map(operator.add, lefts[a - 1], rights[near - a]))
+                self.least = min(self.least, Decimal(told_by_both) + self.cost(near))
+                if told_by_both <= most:
+                    yield a, near + 1 - a
+
+
+def _log(ratio: Decimal) -> float:
+    """The log of a decimal of any size as a double."""
+    if ratio == INFINITE:
+        return math.inf
+    return math.log(float(ratio.scaleb(-ratio.adjusted()))) + ratio.adjusted() * math.log(10)
+
+
+def chains_of(claim: Claim) -> tuple[list[Chain], list[int]]:
+    """The models of a claim about a chain, and the lengths of its pieces."""
+    facts: Any = claim.model["chain"]
+    lengths, k = facts["length"], len(facts["states"])
+    require(all(type(n) is int and n > 0 for n in lengths) and sum(lengths) == claim.n, "the length of a chain")
+    require({*claim.form.reads} <= {facts["column"]}, "a query of another column than the chain's")
+    matrices = [[_law(row, k) for row in matrix] for matrix in facts["transition"]]
+    starts = facts["initial"]
+    given: Any = [starts] if starts in ("any", "stationary") else [_law(row, k) for row in starts]
+    models = max(len(matrices), len(given))
+    fits = all(len(matrix) == k for matrix in matrices) and {len(matrices), len(given)} <= {1, models}
+    require(k and fits, "a chain of another shape")
+    last = len(matrices) - 1, len(given) - 1
+    return [Chain(matrices[min(m, last[0])], given[min(m, last[1])], claim.spend) for m in range(models)], lengths
+
+
+def probabilities(facts: Any) -> Iterator[Any]:
+    """The probabilities of all transitions and starts that are given, in their order."""
+    starts = facts["initial"]
+    rows = [row for matrix in (*facts["transition"], [] if isinstance(starts, str) else starts) for row in matrix]
+    return (p for row in rows for p in _law(row, len(facts["states"])))
+
+
+def _law(row: Any, k: int) -> list[Decimal]:
+    masses = [number(each) for each in row]
+    require(len(masses) == k and min(masses) >= 0, "a row of a chain")
+    total = sum(masses)
+    require(abs(total - 1) < Decimal("1e-6"), "a row of a chain that is no distribution")
+    return [mass / total for mass in masses]
+
+
+def _refute(claim: Claim, chain: Chain, length: int) -> None:
+    """Stop where the distribution of the answer, given two values of some step of one chain, refutes a claim."""
+    claim.work, claim.worst = 0, ZERO
+    answers, comparison, facts = AnswerLaws(claim), NoisyPair(claim), claim.model["chain"]
+    values = [answers.option(claim.form, facts["column"], x, state)[0][0] for x, state in enumerate(facts["states"])]
+    adds = [claim.form.key({facts["column"]: value}) for value in values]
+    starts: Any = [chain.limit] if chain.start == "stationary" else [chain.start]
+    if chain.start == "any":
+        starts = [[ONE / chain.k] * chain.k, *([Decimal(int(x == y)) for y in range(chain.k)] for x in range(chain.k))]
+
+    def onward(laws: list[Law], back: bool) -> list[Law]:
+        """What is added up one step further: ahead from each state, or back to each."""
+        found = list[Law]()
+        for x in range(chain.k):
+            ways = [(y, chain.powers[0][x][y] if back else chain.powers[0][y][x]) for y in range(chain.k)]
+            claim.spend(sum(len(laws[y]) for y, p in ways if p))
+            cells = (
+                (tuple(map(operator.add, key, adds[y if back else x])), p * q)
+                for y, p in ways
+                if p
+                for key, q in laws[y].items()
+            )
+            found.append(summed(cells))
+        return found
+
+    try:
+        nothing = (0,) * len(claim.form.rows)
+        for start, step in product(starts, dict.fromkeys((1, (length + 1) // 2, length))):
+            until = [summed([(add, p)]) if p else summed() for add, p in zip(adds, start, strict=True)]
+            beyond = [summed([(nothing, ONE)])] * chain.k
+            for _ in range(step - 1):
+                until = onward(until, back=False)
+            for _ in range(length - step):
+                beyond = onward(beyond, back=True)
+            laws = [
+                answers.released(merged([answers.convolved(a, b)])) if a else {}
+                for a, b in zip(until, beyond, strict=True)
+            ]
+            for x, y in combinations(range(chain.k), 2):
+                if laws[x] and laws[y]:
+                    label = f"step {step:,}, {facts['states'][x]} against {facts['states'][y]}"
+                    comparison.compare(label, laws[x], laws[y])
+    except StopError as stop:
+        if stop.args[0] == "fails":
+            raise
+
+
+def by_chain(claim: Claim) -> str:
+    """What holds of a claim about the single values of a chain."""
+    moves = Moves(claim)
+    costs = dict[int, Decimal]()
+
+    def cost(near: int) -> Decimal:
+        if near not in costs:
+            costs[near] = moves.cost(set(claim.form.reads), near)
+        return costs[near]
+
+    chains, lengths = chains_of(claim)
+    for model, chain in enumerate(chains):
+        for length in sorted(set(lengths)):
+            search = ChainQuilts(claim, chain, length, cost)
+            if not search.bears():
+                if len(lengths) == 1:
+                    _refute(claim, chain, length)
+                raise StopError(
+                    UNSHOWN,
+                    f"epsilon may be {min(search.least, cost(length)):.9g} where {claim.epsilon:.9g} is claimed, by "
+                    f"the values around a step of the chain in model {model}",
+                )
+            if search.worst:
+                claim.note(claim.epsilon + search.worst.ln() + SLACK)
+    return claim.borne("by the best values before and after every step")

@@ -1,0 +1,787 @@
+"""Claims about jointly normal records, parameters and answers, replayed in decimals.
+
+Nothing of the rest of bnpriv is imported. docs/claims/gaussian_network.md, normal_records.md, normal_intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+from bnpriv.verify.changes import Moves
+from bnpriv.verify.claim import Claim
+from bnpriv.verify.columns import normal, tail
+from bnpriv.verify.values import (
+    DATASET,
+    INFINITE,
+    MOST_STORED_MODELS,
+    ONE,
+    SLACK,
+    ZERO,
+    decimal,
+    fraction,
+    number,
+    require,
+)
+
+Matrix = list[list[Decimal]]
+
+# --------------------------------------------------------------------------------------------------
+# The joint law of normal attributes.
+# --------------------------------------------------------------------------------------------------
+
+DIGITS = 130
+"""Of sums and products of covariances, so that 60 are left where they nearly cancel."""
+
+SINGULAR = Decimal("1e-30")
+"""A share of a variance that counts as nothing left of it."""
+
+
+class NormalNodes:
+    """Attributes that are jointly normal under every model, and the columns that they drive."""
+
+    def __init__(self, facts: Any) -> None:
+        self.models, self.driven = facts["models"], facts["driven"]
+        require(type(self.models) is int and 0 < self.models <= MOST_STORED_MODELS, "the number of models")
+        self.regressions, self.given = facts.get("regressions", {}), facts.get("covariance")
+        self.names: list[str] = list(self.regressions) or facts["attributes"]
+        self.means = facts.get("mean")
+        self.states = dict.fromkeys(self.names, ())
+
+    def drivers(self, columns: Sequence[str]) -> list[str]:
+        """The attributes that drive some columns, sorted."""
+        found = {name for column in columns for name in self.driven.get(column, [column])}
+        return sorted(found & self.states.keys())
+
+    def law(self, theta: int) -> tuple[dict[str, Decimal], dict[tuple[str, str], Decimal]]:
+        """The means and the covariances of all attributes under a model."""
+        if self.given is not None:
+            means = dict(zip(self.names, map(number, _of(self.means, theta)), strict=True))
+            rows = [list(map(number, row)) for row in _of(self.given, theta)]
+            places = {name: k for k, name in enumerate(self.names)}
+            pairs = ((a, b, *sorted((places[a], places[b]))) for a in self.names for b in self.names)
+            return means, {(a, b): rows[high][low] for a, b, low, high in pairs}
+        means, roots = dict[str, Decimal](), dict[str, dict[str, Decimal]]()
+        todo = list(self.names)
+        while todo:
+            name = todo.pop(0)
+            row = self.regressions[name]
+            slopes = {parent: number(_of(slope, theta)) for parent, slope in row["coefficients"].items()}
+            if not slopes.keys() <= roots.keys():
+                require(any(not self.regressions[n]["coefficients"].keys() - roots.keys() for n in todo), "a cycle")
+                todo.append(name)
+                continue
+            deviation = number(_of(row["deviation"], theta))
+            require(deviation > 0, "a deviation that is not above 0")
+            means[name] = number(_of(row["intercept"], theta)) + sum(s * means[p] for p, s in slopes.items())
+            roots[name] = {name: deviation}
+            for parent, slope in slopes.items():
+                for source, size in roots[parent].items():
+                    roots[name][source] = roots[name].get(source, ZERO) + slope * size
+        return means, {
+            (a, b): sum((x * roots[b].get(s, ZERO) for s, x in roots[a].items()), ZERO) for a in roots for b in roots
+        }
+
+
+def _of(several: Sequence[Any], theta: int) -> Any:
+    """What belongs to a model; one stands for all."""
+    return several[theta if len(several) > 1 else 0]
+
+
+def left_over(matrix: Matrix, gap: Sequence[Decimal]) -> Decimal:
+    """Return gap' matrix^-1 gap of a covariance, by elimination; infinite where it is nearly singular."""
+    rows, found = [[*row, g] for row, g in zip(matrix, gap, strict=True)], ZERO
+    sizes = [row[k] for k, row in enumerate(matrix)]
+    for k, row in enumerate(rows):
+        if row[k] <= SINGULAR * sizes[k]:
+            return INFINITE if any(gap) else ZERO
+        found += row[-1] * row[-1] / row[k]
+        for later in rows[k + 1 :]:
+            share = later[k] / row[k]
+            later[k:] = [a - share * b for a, b in zip(later[k:], row[k:], strict=True)]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------
+# The curves of normal numbers with noise.
+# --------------------------------------------------------------------------------------------------
+
+
+def below(z: Decimal) -> Decimal:
+    """Return P(Z < z) for a standard normal Z."""
+    return tail(-z) if z <= 0 else ONE - tail(z)
+
+
+def gaussian_curve(mu: Decimal, epsilon: Decimal) -> Decimal:
+    """The hockey-stick divergence of two normal numbers of deviation 1 that are `mu` apart."""
+    if not mu:
+        return max(ZERO, 1 - epsilon.exp())
+    return below(mu / 2 - epsilon / mu) - epsilon.exp() * below(-mu / 2 - epsilon / mu) if mu < INFINITE else ONE
+
+
+def beside_laplace(mu: Decimal, moved: Decimal, epsilon: Decimal) -> Decimal:
+    """The divergence of two numbers at once: one normal, `mu` apart, one with Laplace noise, `moved` scales apart.
+
+    The loss l of the first is normal with mean mu^2 / 2 and deviation mu; the second is left epsilon - l, which costs
+    1 - exp((epsilon - l - moved) / 2) from -moved to moved, and 1 - exp(epsilon - l) from there on.
+    """
+    if not mu:
+        return max(ZERO, 1 - epsilon.exp(), 1 - ((epsilon - moved) / 2).exp()) if moved > epsilon else ZERO
+
+    def part(tilt: Decimal, low: Decimal, high: Decimal) -> Decimal:
+        """The mean of exp(-tilt l) where l lies between two numbers."""
+        centre = mu * mu * (Decimal("0.5") - tilt)
+        inside = normal((low - centre) / mu, (high - centre) / mu)
+        return inside * (mu * mu * tilt * (tilt - 1) / 2).exp() if inside else ZERO
+
+    near, far, half = epsilon - moved, epsilon + moved, Decimal("0.5")
+    beyond = part(ZERO, near, INFINITE) - (near / 2).exp() * part(half, near, far)
+    return max(ZERO, beyond - epsilon.exp() * part(ONE, far, INFINITE))
+
+
+@dataclass(frozen=True)
+class Blurred:
+    """A centred normal number plus Laplace noise.
+
+    Parameters
+    ----------
+    deviation, scale : Decimal
+        Above 0, or the first 0.
+    """
+
+    deviation: Decimal
+    scale: Decimal
+
+    def sides(self, t: Decimal) -> tuple[Decimal, Decimal]:
+        """The two parts of the density at t >= 0, times twice the scale."""
+        z, r = t / self.deviation, self.deviation / self.scale
+        tilt = r * r / 2
+        return (tilt - z * r).exp() * below(z - r), (tilt + z * r).exp() * tail(z + r)
+
+    def density(self, t: Decimal) -> Decimal:
+        """The density, times twice the scale."""
+        return sum(self.sides(abs(t))) if self.deviation else (-abs(t) / self.scale).exp()
+
+    def above(self, t: Decimal) -> Decimal:
+        """Return P(number > t)."""
+        far = abs(t)
+        if self.deviation:
+            near, other = self.sides(far)
+            beyond = tail(far / self.deviation) + (near - other) / 2
+        else:
+            beyond = (-far / self.scale).exp() / 2
+        return beyond if t >= 0 else 1 - beyond
+
+    def curve(self, gap: Decimal, epsilon: Decimal) -> Decimal:
+        """The divergence of the number and the same moved by a gap, rounded up.
+
+        The ratio of the densities grows: the worst event is all beyond where it is exp(epsilon). Where it is off from
+        that by `lost` in logs, the divergence is off by at most twice that share of what lies there.
+        """
+        if gap <= epsilon * self.scale:
+            return ZERO
+        if self.deviation > 2**20 * self.scale:  # noise can only hide more
+            return gaussian_curve(gap / self.deviation, epsilon)
+
+        def ratio(t: Decimal) -> Decimal:
+            return self.density(t - gap).ln() - self.density(t).ln() - epsilon
+
+        low, high = gap / 2, gap + self.deviation + self.scale
+        while ratio(high) < 0 and high < 2**60 * (gap + self.deviation + self.scale):
+            low, high = high, 2 * high
+        t, lost = crossing(ratio, low, high)
+        above = self.above(t - gap)
+        return max(ZERO, above - epsilon.exp() * self.above(t) + 2 * abs(lost) * above)
+
+
+def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-16) -> tuple[Any, Any]:
+    """Where a growing function is nearly 0, and what it is there; by secants that keep it between them."""
+    a, b = ratio(low), ratio(high)
+    if a >= 0 or b <= 0:
+        return (low, a) if a >= 0 else (high, b)
+    middle, value = high, b
+    for step in range(200):
+        before, middle = value, (low * b - high * a) / (b - a) if step % 4 < 3 else (low + high) / 2
+        value = ratio(middle)
+        if abs(value) < near:
+            break
+        # an end that stays for a second time counts half (the Illinois rule)
+        if value > 0:
+            high, b, a = middle, value, a / 2 if before > 0 else a
+        else:
+            low, a, b = middle, value, b / 2 if before < 0 else b
+    return middle, value
+
+
+# --------------------------------------------------------------------------------------------------
+# Two secrets of a normal number: values that are so far apart, or two intervals.
+# --------------------------------------------------------------------------------------------------
+
+REACH = Decimal("7.5")
+"""Deviations within which one of two values lies, where only their distance is declared; it is printed with a claim."""
+
+CUT_OFF = Decimal("1e-21")
+"""What may lie beyond the far end of an interval without an end."""
+
+CUT_OFF_NATS = 100
+"""Twice the nats by which the density has fallen there."""
+
+Side = tuple[Decimal, Decimal]
+
+
+@dataclass(frozen=True)
+class SecretPair:
+    """Two secrets.
+
+    Parameters
+    ----------
+    apart : Decimal
+        How far apart two values are; of intervals the farthest ones.
+    sides : tuple of (Decimal, Decimal)
+        The ends of both, that of the lower values first; none where only a distance is declared.
+    """
+
+    apart: Decimal
+    sides: tuple[Side, ...] = ()
+
+    @property
+    def wide(self) -> bool:
+        """Whether a secret is more than a value."""
+        return any(low < high for low, high in self.sides)
+
+    def standard(self, mean: Decimal, deviation: Decimal) -> list[Side]:
+        """The intervals in deviations above the mean."""
+        return [((low - mean) / deviation, (high - mean) / deviation) for low, high in self.sides]
+
+
+def secret_pairs(secret: Any) -> list[SecretPair]:
+    """What must not be told apart."""
+    if "apart" in secret:
+        return [SecretPair(number(secret["apart"]))]
+    found: list[SecretPair] = []
+    for pair in secret["intervals"]:
+        low, high = sorted((number(side[0]), number(side[1])) for side in pair)
+        require(low[0] <= low[1] and high[0] <= high[1] and low[1] <= high[0], "intervals that are none")
+        found.append(SecretPair(high[1] - low[0], (low, high)))
+    return found
+
+
+def log_mean(side: Side, tilt: Decimal) -> Decimal:
+    """Log of the mean of exp(tilt s) where a standard normal s lies in an interval."""
+    low, high = side
+    if low == high:
+        return tilt * low
+    return tilt * tilt / 2 + normal(low - tilt, high - tilt).ln() - normal(low, high).ln()
+
+
+def counted(side: Side) -> Side:
+    """An interval without the far end beyond which less than `CUT_OFF` of it lies, if it has no end."""
+    low, high = side
+    if low.is_finite() and high.is_finite():
+        return side
+    near = max(ZERO, -high if low.is_infinite() else low)
+    far = (near * near + CUT_OFF_NATS).sqrt()
+    return (low, far) if high.is_infinite() else (-far, high)
+
+
+# --------------------------------------------------------------------------------------------------
+# A normal number in one of two intervals, plus noise: integrals of functions whose logs are concave.
+#
+# Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
+# --------------------------------------------------------------------------------------------------
+
+CELLS, COARSE = 4000, 120
+"""Cells of an interval, and as many of the stretch in which the noise varies; and those that find where to look."""
+
+DOUBLES = 1e-11
+"""Relative error of an integral by doubles: a hundred times what erfc, exp and sums of doubles are off by."""
+
+FALLEN = 16.0
+"""Deviations by which an interval is cut; what lies beyond is bounded by the last tangent."""
+
+
+def mills(z: float) -> float:
+    """Return P(Z > z) over the density of Z at z; from 5 on by a continued fraction."""
+    if z < 5:
+        return math.sqrt(math.pi / 2) * math.exp(z * z / 2) * math.erfc(z / math.sqrt(2))
+    under = z
+    for k in range(20 + int(1000 / (z * z)), 0, -1):
+        under = z + k / under
+    return 1 / under
+
+
+def _normal_log(z: float) -> float:
+    return -z * z / 2 - math.log(2 * math.pi) / 2
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The logs of density, up to a factor, and tail of a centred normal number plus a Laplace one; in doubles.
+
+    Parameters
+    ----------
+    deviation, scale : float
+        The latter above 0.
+    """
+
+    deviation: float
+    scale: float
+
+    def sides(self, x: float) -> tuple[float, float]:
+        """The logs of the two parts of the density at x >= 0, as those of `Blurred`."""
+        if not self.deviation:
+            return -x / self.scale, -math.inf
+        z, r = x / self.deviation, self.deviation / self.scale
+        far = _normal_log(z) + math.log(mills(r + z))
+        if z < r:
+            return _normal_log(z) + math.log(mills(r - z)), far
+        return r * r / 2 - z * r + math.log(math.erfc((r - z) / math.sqrt(2)) / 2), far
+
+    def density(self, x: float) -> Logs:
+        """The log of the density, times twice the scale, and its slope."""
+        near, far = self.sides(abs(x))
+        share = math.exp(far - near)
+        return near + math.log1p(share), math.copysign((1 - share) / (1 + share) / self.scale, -x)
+
+    def tail(self, x: float) -> Logs:
+        """The log of the probability of more than a number, and its slope."""
+        near, far = self.sides(abs(x))
+        top, found = near, (1 - math.exp(far - near)) / 2
+        if self.deviation:
+            z = abs(x) / self.deviation
+            own = _normal_log(z) + math.log(mills(z))
+            top = max(own, near)
+            found = math.exp(own - top) + math.exp(near - top) * found
+        beyond = top + math.log(found)
+        value = beyond if x >= 0 else math.log1p(-math.exp(beyond))
+        return value, -math.exp(near + math.log1p(math.exp(far - near)) - value) / (2 * self.scale)
+
+
+Logs = tuple[float, float]
+"""The log of a function, and its slope."""
+
+
+def integral(logs: Callable[[float], Logs], nodes: Sequence[float]) -> tuple[float, float]:
+    """Bounds on the log of an integral between the first and the last of some nodes."""
+    found = [logs(node) for node in nodes]
+    top = max(value for value, _ in found)
+    below, above = list[float](), list[float]()
+    for (f, rise), (g, fall), x, y in zip(found, found[1:], nodes, nodes[1:], strict=False):
+        width, start, end = y - x, math.exp(f - top), math.exp(g - top)
+        below.append(width * start * _rising(g - f))
+        # the tangents of both ends meet in between
+        turn = (g - f - fall * width) / (rise - fall) if rise - fall > 1e-9 * (abs(rise) + abs(fall)) else width / 2
+        turn = min(max(turn, 0.0), width)
+        above.append(turn * start * _rising(rise * turn) + (width - turn) * end * _rising(fall * (turn - width)))
+    return top + math.log(math.fsum(below)) - DOUBLES, top + math.log(math.fsum(above)) + DOUBLES
+
+
+def _rising(rise: float) -> float:
+    """The mean of exp(x) from 0 to a number."""
+    return math.expm1(min(rise, 700.0)) / rise if abs(rise) > 1e-9 else 1 + rise / 2
+
+
+class Intervals:
+    """Two intervals of a standard normal number, and noise beside it.
+
+    Parameters
+    ----------
+    low, high : (Decimal, Decimal)
+        The lower interval and the upper one.
+    kernel : Kernel
+    """
+
+    def __init__(self, low: Side, high: Side, kernel: Kernel) -> None:
+        self.sides, self.kernel = (high, low), kernel
+        # what is measured from the end that is nearer to 0 loses no digits where both are far out
+        self.ends = [min(side, key=abs) for side in self.sides]
+        self.masses = [
+            ZERO if side[0] == side[1] else normal(*side).ln() + end * end / 2
+            for side, end in zip(self.sides, self.ends, strict=True)
+        ]
+
+    def bounds(self, k: int, place: float, logs: Callable[[float], Logs], cells: int) -> tuple[float, float]:
+        """Bounds on the log of the mean of a function of place - s over an interval."""
+        (low, high), anchor = map(float, self.sides[k]), float(self.ends[k])
+        if low == high:
+            value, _ = logs(place - low)
+            return value - DOUBLES, value + DOUBLES
+
+        def product(s: float) -> Logs:
+            value, slope = logs(place - s)
+            return value - (s - anchor) * (s + anchor) / 2, -slope - s
+
+        near, size = abs(anchor) if low * high > 0 else 0.0, max(self.kernel.deviation, self.kernel.scale)
+        reach = math.hypot(near, FALLEN)
+        first, last = max(low, min(-reach, place)), min(high, max(reach, place))
+        stretch = max(first, place - FALLEN * size), min(last, place + FALLEN * size)
+        nodes = {first + (last - first) * j / cells for j in range(cells + 1)}
+        if stretch[0] < stretch[1]:
+            nodes |= {stretch[0] + (stretch[1] - stretch[0]) * j / cells for j in range(cells + 1)}
+            nodes |= {place} if first < place < last else set[float]()
+        near, inner = (last - first) / cells / 2**20, sorted(nodes)
+        inner = [x for x, y in zip(inner, [*inner[1:], math.inf], strict=True) if y - x > near]
+        inner[0], inner[-1] = first, last
+        least, most = integral(product, inner)
+        for cut, way in ((last < high, 1), (first > low, -1)):
+            value, slope = product(last if way > 0 else first)
+            rest = value - math.log(-way * slope) if way * slope < 0 else math.inf
+            most = max(most, rest) + math.log1p(math.exp(-abs(most - rest))) if cut else most
+        mass = float(self.masses[k]) + math.log(2 * math.pi) / 2
+        # by how much a tangent is off whose slope is a difference of two parts
+        off = DOUBLES + 1e-14 * (last - first) / cells / self.kernel.scale
+        return least - mass - DOUBLES, most - mass + off
+
+    def excess(self, epsilon: float) -> float:
+        """A bound on P(s + noise > t | upper) - exp(epsilon) P(s + noise > t | lower) at its largest."""
+
+        def ratio(place: float, cells: int = COARSE) -> tuple[float, float]:
+            (a, b), (c, d) = (self.bounds(k, place, self.kernel.density, cells) for k in (0, 1))
+            return a - d, b - c
+
+        def aimed(place: float) -> float:
+            return sum(ratio(place)) / 2 - epsilon
+
+        size = self.kernel.deviation + self.kernel.scale + 1
+        begin, end = -size, size
+        while aimed(begin) > 0 and begin > -1e6 * size:
+            begin *= 2
+        while aimed(end) < 0 and end < 1e6 * size:
+            end *= 2
+        place, _ = crossing(aimed, begin, end, 1e-6)
+        for _ in range(12):
+            least, most = ratio(place, CELLS)
+            if most <= epsilon:
+                caught = self.bounds(0, place, self.kernel.tail, CELLS)[1]
+                missed = self.bounds(1, place, self.kernel.tail, CELLS)[0]
+                return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
+            # the coarse cells say where the fine ones fall by what is too much
+            shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
+            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-12)  # noqa: B023
+        return 1.0
+
+
+def between(low: Side, high: Side, kernel: Kernel, epsilon: Decimal) -> Decimal:
+    """The divergence of a number in one of two intervals, with noise, both ways round; rounded up."""
+    found = 0.0
+    for below_it, above_it in ((low, high), ((-high[1], -high[0]), (-low[1], -low[0]))):
+        tilt = 1 / Decimal(kernel.scale)
+        if log_mean(above_it, tilt) - log_mean(below_it, tilt) > epsilon:
+            found = max(found, Intervals(below_it, above_it, kernel).excess(float(epsilon)))
+    return Decimal(found)
+
+
+# --------------------------------------------------------------------------------------------------
+# Answers that are linear in normal columns.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How a secret moves the columns and the answer under one model.
+
+    Parameters
+    ----------
+    mean, deviation : Decimal
+        Of the secret.
+    slopes : list of (Decimal, Decimal, Decimal, str)
+        For every queried column by how much its values move with the secret, their mean and deviation, and its name.
+    gap : list of Decimal
+        By how much every number of the answer moves with the secret, in units of its noise.
+    moves : Decimal
+        At most by that much in the 1-norm, however records are clamped.
+    rest : list of list of Decimal
+        The covariance of the answer given the secret.
+    """
+
+    mean: Decimal
+    deviation: Decimal
+    slopes: list[tuple[Decimal, Decimal, Decimal, str]]
+    gap: list[Decimal]
+    moves: Decimal
+    rest: Matrix
+
+
+class NormalAnswers:
+    """The answers of a claim about normal records or parameters."""
+
+    def __init__(self, claim: Claim, nodes: NormalNodes) -> None:
+        self.claim, self.nodes, self.form = claim, nodes, claim.form
+        self.records = claim.model["notion"] == DATASET
+        self.weights = [
+            self.in_means(self.form.terms, row, claim.n, under, weight)
+            for row, under, weight in zip(self.form.rows, self.form.under, claim.weights, strict=True)
+        ]
+        self.columns = sorted({name for row in self.weights for name in row})
+        laws = claim.model.get("laws", {})
+        self.own = {name: ZERO if self.records else number(laws[name][0]["normal"][1]) for name in self.columns}
+
+    def in_means(self, terms: Any, row: Any, n: int, under: int, weight: Fraction) -> dict[str, Decimal]:
+        """The weights of the means of columns in a number of the answer."""
+        found = dict[str, Decimal]()
+        for k, share in row.items():
+            require(terms[k][0] == "steps" and terms[k][2] == 1, "an answer that is not linear in normal columns")
+            name = terms[k][1]
+            found[name] = decimal(share * n * weight / under / self.grid(name))
+        return found
+
+    def grid(self, name: str) -> Fraction:
+        """The distance of neighbouring steps of a column."""
+        column = self.claim.model["columns"][name]
+        return (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
+
+    def rounding(self, moves: Moves) -> Decimal:
+        """By how much grids and doubles can move two answers apart, in scales of the noise."""
+        found = Fraction(0)
+        for row in self.weights:
+            for name, weight in row.items():
+                column, grid = self.claim.model["columns"][name], self.grid(name)
+                largest = max(abs(Fraction(column["lower"])), abs(Fraction(column["upper"])))
+                # half a step each, what is off in the step that is found, and the double that stands for a value
+                moved = grid * (1 + Fraction(8 * column["steps"], 2**53)) + largest / 2**52
+                found += abs(Fraction(weight)) * moved
+        return moves.rounding + decimal(found) / self.claim.scale
+
+    def moved(self, name: str, secret: Any, theta: int) -> Moved:
+        """How a secret moves the answer under a model."""
+        means, covariance = self.nodes.law(theta)
+        weights, constant, n = {name: ONE}, ZERO, self.claim.n
+        if self.records:
+            form = secret["form"]
+            (row,), (shift,) = form["matrix"], form["offset"]
+            found = {int(k): fraction(weight) for k, weight in row}
+            weights = self.in_means(form["terms"], found, n, 1, Fraction(1))
+            lowers = (decimal(Fraction(self.claim.model["columns"][c]["lower"])) * w for c, w in weights.items())
+            constant = decimal(fraction(shift)) - sum(lowers)
+        known = {*self.columns, *weights} <= self.nodes.states.keys()
+        require(known and any(weights.values()), "a column that is no attribute of the network")
+        with localcontext(prec=DIGITS):
+            along = {c: sum(w * covariance[c, each] for each, w in weights.items()) for c in self.columns}
+            variance = sum(w * v * covariance[a, b] for a, w in weights.items() for b, v in weights.items())
+            require(variance > 0, "a secret without variance")
+            slopes = {c: along[c] / variance for c in self.columns}
+            share = n if self.records else 1
+
+            def given(a: str, b: str) -> Decimal:
+                rest = (covariance[a, b] - slopes[a] * along[b]) / share
+                return rest + self.own[a] ** 2 / n if a == b else rest
+
+            rest = [
+                [sum((v * w * given(a, b) for a, v in r.items() for b, w in s.items()), ZERO) for s in self.weights]
+                for r in self.weights
+            ]
+        spread = {c: (covariance[c, c] + self.own[c] ** 2).sqrt() for c in self.columns}
+        return Moved(
+            mean=sum((w * means[c] for c, w in weights.items()), constant),
+            deviation=(variance / share).sqrt(),
+            slopes=[(slopes[c], means[c], spread[c], c) for c in self.columns],
+            gap=[sum((w * slopes[c] for c, w in row.items()), ZERO) for row in self.weights],
+            moves=sum((abs(w * slopes[c]) for row in self.weights for c, w in row.items()), ZERO),
+            rest=rest,
+        )
+
+    def check(self) -> str:
+        """Compare all secrets under all models."""
+        claim, moves = self.claim, Moves(self.claim)
+        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on normal answers")
+        rounding = self.rounding(moves) if claim.scale else ZERO
+        for name, secret in claim.model["protect"].items():
+            for theta in range(self.nodes.models):
+                moved = self.moved(name, secret, theta)
+                for pair in secret_pairs(secret):
+                    claim.spend(2000)
+                    told = LinearPair(claim, moved, pair, rounding)
+                    claim.bounded(f"by the normal distributions of {name} in model {theta}", told.epsilon())
+        return claim.borne("by the normal distributions of the answer, for every model and pair of secrets")
+
+
+@dataclass(frozen=True)
+class LinearPair:
+    """A pair of secrets that move an answer.
+
+    Parameters
+    ----------
+    claim : Claim
+    moved : Moved
+    pair : SecretPair
+    rounding : Decimal
+        In scales of the noise.
+    """
+
+    claim: Claim
+    moved: Moved
+    pair: SecretPair
+    rounding: Decimal
+
+    def epsilon(self) -> Decimal:
+        """What bounds bear: the epsilon of the claim where delta is needed, else the least that is known."""
+        claim = self.claim
+        if not self.moved.moves:
+            return ZERO  # the columns are independent of the secret, clamped or not
+        if not claim.scale:
+            return INFINITE
+        per_unit = self.moved.moves / claim.scale
+        told = per_unit * self.pair.apart + self.rounding
+        if told > claim.epsilon and self.pair.wide:
+            tilt = per_unit * self.moved.deviation
+            low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
+            ratios = (log_mean(high, t) - log_mean(low, t) for t in (tilt, -tilt))
+            told = min(told, max(map(abs, ratios)) + self.rounding + SLACK)
+        if told > claim.epsilon and claim.delta:
+            excess = self.excess()
+            told = claim.epsilon if excess + SLACK <= claim.delta else told
+        return told
+
+    def excess(self) -> Decimal:
+        """A bound on the least delta."""
+        claim, moved = self.claim, self.moved
+        ratio, left = claim.epsilon.exp(), claim.epsilon - self.rounding
+        clamped = (1 + ratio) * self.clamped()
+        if left <= 0 or clamped >= claim.delta:
+            return INFINITE
+        gap = [each * self.apart for each in moved.gap]
+        # move a part of the gap, and leave what is told of the rest
+        whole = left_over(moved.rest, gap).sqrt()
+        part = min(ONE, left / (sum(map(abs, gap)) / claim.scale))
+        found = 2 * below((1 - part) * whole / 2) - 1 if part < 1 else ZERO
+        if len(gap) == 1 and found + clamped > claim.delta:
+            certain = SINGULAR * (moved.gap[0] * moved.deviation) ** 2
+            blurred = Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
+            found = min(found, (self.rounding / 2).exp() * self.curve(blurred, abs(gap[0]), left))
+        return found + clamped
+
+    def curve(self, blurred: Blurred, gap: Decimal, epsilon: Decimal) -> Decimal:
+        """The divergence of one number under the two values that are farthest apart, or under the intervals."""
+        found = blurred.curve(gap, epsilon)
+        if not self.pair.wide or found * (self.rounding / 2).exp() + SLACK <= self.claim.delta:
+            return found
+        self.claim.spend(50_000)
+        unit = abs(self.moved.gap[0]) * self.moved.deviation
+        kernel = Kernel(float(blurred.deviation / unit), float(blurred.scale / unit))
+        return min(found, between(*self.pair.standard(self.moved.mean, self.moved.deviation), kernel, epsilon))
+
+    @property
+    def apart(self) -> Decimal:
+        """How far apart the farthest values are, of an interval without an end but for `CUT_OFF`."""
+        if self.pair.apart < INFINITE:
+            return self.pair.apart
+        if not self.pair.sides:
+            return INFINITE
+        low, high = map(counted, self.pair.standard(self.moved.mean, self.moved.deviation))
+        return (high[1] - low[0]) * self.moved.deviation
+
+    def clamped(self) -> Decimal:
+        """How likely, under a secret of the pair, any record of a queried column is clamped."""
+        claim, moved, found = self.claim, self.moved, ZERO
+        sides, least = [(-REACH - self.pair.apart / moved.deviation, REACH + self.pair.apart / moved.deviation)], ZERO
+        if self.pair.sides:
+            sides = [counted(side) for side in self.pair.standard(moved.mean, moved.deviation)]
+        if self.pair.wide:
+            least = min(normal(*side) if side[0] < side[1] else ZERO for side in sides)
+        for slope, mean, spread, name in moved.slopes:
+            column = claim.model["columns"][name]
+            lower, upper = (decimal(Fraction(column[end])) for end in ("lower", "upper"))
+
+            def outside(away: Decimal) -> Decimal:
+                at = mean + slope * away * moved.deviation  # noqa: B023
+                above, under = (upper - at) / spread, (at - lower) / spread  # noqa: B023
+                return tail(above) + tail(under) if min(above, under) > 0 else ONE
+
+            worst = max(outside(end) for side in sides for end in side) if slope else outside(ZERO)
+            # no more of what happens over all values can happen in one interval
+            found += claim.n * (min(worst, outside(ZERO) / least) if least else worst)
+        return min(ONE, found) + (CUT_OFF if self.pair.apart.is_infinite() else ZERO)
+
+
+# --------------------------------------------------------------------------------------------------
+# Quilts: what the far columns tell is one normal number.
+# --------------------------------------------------------------------------------------------------
+
+
+class NormalMoves(Moves):
+    """Quilts of a claim about normal parameters."""
+
+    def check(self, nodes: NormalNodes) -> str:
+        """Look for columns whose change the noise hides, for every attribute and model."""
+        claim = self.claim
+        known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
+        require(known.issuperset(self.form.reads), "a column of which the model says nothing")
+        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on columns of normal parameters")
+        for name, secret in claim.model["protect"].items():
+            costs, apart = self.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
+            for theta in range(nodes.models):
+                _, covariance = nodes.law(theta)
+                told = min(self.told(nodes, covariance, name, apart, costs))
+                claim.bounded(f"by the best quilt for {name} in model {theta}", told)
+        return claim.borne("by the best quilt for every model and pair of secrets")
+
+    def told(
+        self, nodes: NormalNodes, covariance: Mapping[Any, Decimal], name: str, apart: Decimal, costs: Any
+    ) -> Iterator[Decimal]:
+        """Yield the epsilon that every near set bears; one that passes the claim by delta at most bears the claim."""
+        epsilon, delta = self.claim.epsilon, self.claim.delta
+        for cost, moving in costs:
+            far = nodes.drivers([column for column in self.form.reads if column not in moving])
+            with localcontext(prec=DIGITS):
+                own = covariance[name, name]
+                gap = [covariance[name, each] / own for each in far]
+                both = list(zip(far, gap, strict=True))
+                rest = [[covariance[a, b] - share * covariance[name, b] for b in far] for a, share in both]
+                unit = left_over(rest, gap)
+            mu = apart * unit.sqrt() if unit else ZERO
+            told = INFINITE if mu else cost
+            self.claim.spend(2000)
+            if told > epsilon and delta and max(cost, mu) < INFINITE:
+                told = epsilon if beside_laplace(mu, cost, epsilon) + SLACK <= delta else told
+            yield told
+            if told <= epsilon:
+                return
+
+
+def by_pairs(claim: Claim) -> str:
+    """In words what holds of a claim about pairs of normal distributions of an answer."""
+    require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on a normal answer")
+    sides, weights = claim.model["sides"], list(map(decimal, claim.weights))
+    for k, pair in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+        require(all("normal" in side for side in pair), "a pair of a normal distribution and another")
+        means, rests = ([[list(map(number, row)) for row in side["normal"][part]] for side in pair] for part in PARTS)
+        gap = [w * (b - a) for w, a, b in zip(weights, means[0][0], means[1][0], strict=True)]
+        far = sum(map(abs, gap))
+        if rests[0] != rests[1]:  # of one number: all but a share of both is moved by the gap and what is stretched
+            require(len(gap) == 1 and claim.delta, "normal distributions of unlike covariances")
+            roots = [(rest[0][0]).sqrt() * weights[0] for rest in rests]
+            reach = (claim.epsilon * claim.scale - far) / abs(roots[0] - roots[1])
+            held = reach > 0 and 2 * tail(reach) + SLACK <= claim.delta
+            claim.bounded(f"by the normal distributions of pair {k}", claim.epsilon if held else INFINITE)
+            continue
+        rest = [
+            [v * w * each for w, each in zip(weights, row, strict=True)]
+            for v, row in zip(weights, rests[0], strict=True)
+        ]
+        pair_told = LinearPair(claim, Moved(ZERO, ONE, [], gap, far, rest), SecretPair(ONE), ZERO)
+        told = pair_told.epsilon()
+        if far and not claim.scale and claim.delta:
+            excess = gaussian_curve(left_over(rest, gap).sqrt(), claim.epsilon)
+            told = claim.epsilon if excess + SLACK <= claim.delta else INFINITE
+        claim.bounded(f"by the normal distributions of pair {k}", told)
+    return claim.borne("by the normal distributions of the answer, for every pair")
+
+
+PARTS = ("mean", "covariance")
+
+
+def by_normals(claim: Claim) -> str:
+    """In words what holds of a claim about a linear-Gaussian network, or of normal distributions of an answer."""
+    if "sides" in claim.model:
+        return by_pairs(claim)
+    nodes: Any = NormalNodes(claim.model["normal"])
+    if claim.mechanism == "MarkovQuiltMechanism":
+        claim.network = nodes
+        return NormalMoves(claim).check(nodes)
+    known = claim.mechanism in ("TightMechanism", "WassersteinMechanism")
+    require(known, f"{claim.mechanism!r:.40} with a linear-Gaussian network")
+    return NormalAnswers(claim, nodes).check()
