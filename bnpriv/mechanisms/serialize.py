@@ -33,7 +33,6 @@ from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.services import service
 from bnpriv.text import Json
 
@@ -276,7 +275,7 @@ def _size(facts: object) -> int:
 CALIBRATION_FORMAT = "bnpriv calibration 1"
 
 
-def serialized(calibration: Calibrated) -> Json:
+def serialized(calibration: Calibration) -> Json:
     """Return everything as plain values; weights and parts only for an answer of several parts."""
     shape = calibration.shape
     weights: Json = {}

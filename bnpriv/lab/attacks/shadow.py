@@ -18,8 +18,8 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Schema
 from bnpriv.errors import MissingExtraError, ParameterError
-from bnpriv.lab.attacks.likelihood_ratio import TIE, KnownNoise, known_noise
-from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, strata, values_of
+from bnpriv.lab.attacks.likelihood_ratio import KnownNoise, known_noise
+from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, share_right, strata, values_of
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
@@ -342,9 +342,8 @@ def told_apart(
         for side in learned:
             places, counts = np.unique([noise.place(x) for x in side[:, 0].tolist()], return_counts=True)
             laws.append(counts / len(side) @ (noise.numerators[places] / noise.denominator))
-        first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
-        rights = [float(np.mean(first[np.searchsorted(noise.outputs, side[:, 0])])) for side in released]
-        return (rights[0] + 1 - rights[1]) / 2
+        places = [np.searchsorted(noise.outputs, side[:, 0]) for side in released]
+        return share_right((laws[0][seen], laws[1][seen]) for seen in places)
     if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
         # smoothing and noise become independent and of deviation 1, for answers in rows
         smooth = _widths(learned, NoNoise(noise.dimension))
@@ -353,12 +352,10 @@ def told_apart(
         released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
         noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
-    rights = list[float]()
-    for values in released:
-        one, other = (_log_density(values, side, noise, widths) for side in learned)
-        difference = one - other
-        rights.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
-    return (rights[0] + 1 - rights[1]) / 2
+    first, second = learned
+    return share_right(
+        (_log_density(values, first, noise, widths), _log_density(values, second, noise, widths)) for values in released
+    )
 
 
 def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:
