@@ -360,7 +360,7 @@ def _mechanism(record: Record) -> Mechanism:
     CertificateError
         If it is none of them, or its options are not.
     """
-    for name in mechanisms.__all__:
+    for name in dir(mechanisms):
         getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
     known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
     declared = inner(record, "mechanism")

@@ -355,7 +355,8 @@ def narrowest(calibration: Calibration) -> tuple[float, float, str] | None:
 
 def deciding_error(calibration: Calibration) -> float:
     """Return by how much that output errs at most in 95 % of releases."""
-    return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
+    place: int = calibration.useful.place
+    return calibration.noise.quantiles(LEVEL)[place]
 
 
 def calibration_row(calibration: Calibration) -> Json:

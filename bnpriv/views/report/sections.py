@@ -54,6 +54,7 @@ from bnpriv.text import (
 from bnpriv.views.calibration import TRUST, brief_text, is_weighted, narrowest, next_step, query_facts, short_lines
 from bnpriv.views.cards import (
     MOST_SAID,
+    belief_fact as of_guarantee,
     belief_table,
     even_text,
     fitted,
@@ -62,7 +63,6 @@ from bnpriv.views.cards import (
     protected_fact,
     sureness_fact,
 )
-from bnpriv.views.cards import belief_fact as of_guarantee
 from bnpriv.views.curves import law_drawing
 from bnpriv.views.report.advice import is_costly, least_noise
 from bnpriv.views.report.analysis import leak_path, quilt_calibration
