@@ -97,6 +97,7 @@ SERVICES: dict[str, str] = {
     "table.plan_document": "bnpriv.views.private_table:plan_document",
     # the accountant and its ledger
     "accountant.document": "bnpriv.views.accountant:accountant_document",
+    "accountant.transcript": "bnpriv.mechanisms.serialize:transcript",
     # render
     "render.card": "bnpriv.render.as_html:document_card",
     "render.docx": "bnpriv.render.as_docx:write_docx",

@@ -85,7 +85,8 @@ Qed.
 (** [m] reads of record [j] what [read] tells, and is the mass of one output of a computation that is [eps_d]
     differentially private when single records are replaced. *)
 Definition reads (m : table -> R) := forall y j v v', read v = read v' -> m (change y j v) = m (change y j v').
-Definition private_records eps_d (m : table -> R) := forall y j v v', m (change y j v) <= expR eps_d * m (change y j v').
+Definition private_records eps_d (m : table -> R) :=
+  forall y j v v', m (change y j v) <= expR eps_d * m (change y j v').
 
 (** The total variation is at most [tau]: what one distribution has more than the other, both divided by their sum. *)
 Definition variation_at_most tau b :=

@@ -87,7 +87,8 @@ have -> : val g = n by apply/eqP; rewrite eqn_leq ng -ltnS gn.
 by rewrite subnn expr0 subSnn expr1.
 Qed.
 
-Definition clipped (g : 'I_n.+2) : dist R [finType of 'I_n.+2] := Dist (clipped_ge0 g) (clipped_sum g).
+Definition clipped (g : 'I_n.+2) : dist R [finType of 'I_n.+2] :=
+  @Dist R _ (clipped_mass g) (clipped_ge0 g) (clipped_sum g).
 
 
 (** Everything that is made of the noisy count by a rule that does not know [g]: the pair of the count and the table.
@@ -120,9 +121,9 @@ move=> b0 moved le; rewrite mulrA; apply: ler_wpmul2r; first exact: mass_ge0.
 exact: laplace_vector moved le.
 Qed.
 
-(** Noise on moves: all classes at once, with masses in proportion to [exp (- moves / b)] on the vectors of sum 0. As moves are
-    half the sum of the absolute values, these are the masses of discrete Laplace noise of scale [2 b] on every class, all
-    multiplied by one number [c], and 0 where the sum is not 0. *)
+(** Noise on moves: all classes at once, with masses in proportion to [exp (- moves / b)] on the vectors of sum 0. As
+    moves are half the sum of the absolute values, these are the masses of discrete Laplace noise of scale [2 b] on
+    every class, all multiplied by one number [c], and 0 where the sum is not 0. *)
 Theorem noise_on_moves (R : realType) (m k : nat) (b eps c : R) (g g' w : 'I_m -> int) (U : finType)
     (given : ('I_m -> int) -> dist R U) (u : U) :
   let mass (x : 'I_m -> int) : R := c * (\sum_a (w a - x a) == 0)%:R * \prod_a laplace (2%:R * b) (w a - x a) in

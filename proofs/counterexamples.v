@@ -1,7 +1,10 @@
 (** * What is false
 
     The first rule for trimmed tables took [delta] to be the chance that the noise is beyond [c], not beyond [c - k].
-    One case refutes it: [c = k = 1], [eps = log 4], discrete Laplace noise of scale [k / eps]. *)
+    One case refutes it: [c = k = 1], [eps = log 4], discrete Laplace noise of scale [k / eps].
+
+    A published theorem on normal laws that stand for others (Zhang, Ohrimenko, Cummings, "Attribute Privacy", theorem
+    3) loses a part of delta; two pairs of coins refute it. What holds in its place is [pufferfish.alike_stand_ins]. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import reals sequences exp.
@@ -87,3 +90,65 @@ exists noise, eps, 1%N, 1%N, 0, 1, (fun G => (event G)%:R); split.
 Qed.
 
 End Counterexample.
+
+(** ** Laws that stand for others
+
+    The theorem takes stand-ins [ga], [gb] of the laws [fa], [fb] of the answer. From [(lambda, eta)]-closeness of each
+    law and its stand-in, in both directions, and (eps, delta) of the stand-ins, it concludes [(eps + 2 lambda, exp
+    lambda * delta + eta)] of the laws. Its proof uses nothing else of the laws, so a case with two outputs refutes the
+    step.
+
+    The outputs stand for those of normal laws of which only is told whether they are beyond a bound: N(1/2, 1) is
+    beyond 1.2816 with chance .217, N(0, 1) with chance .1; here 1/5 and 1/10. [fa] is its stand-in, and [fb] is never
+    beyond the bound. Telling less keeps each hypothesis ([post_processing]), so what is lost here was lost before.
+    That the chances are about those of normal laws is not proved here; the theorem does not use it. *)
+Section StandIns.
+Variable R : realType.
+
+(** A coin of a rational chance, which has to lie between 0 and 1. *)
+Definition coin (p : rat) (p01 : 0 <= p <= 1) : dist R bool_finType.
+Proof.
+refine (@Dist R _ (fun b : bool => ratr (if b then p else 1 - p)) _ _).
+- by have /andP[p0 p1] := p01; case; rewrite ler0q // subr_ge0.
+- by rewrite big_bool /= -rmorphD /= addrC subrK rmorph1.
+Defined.
+
+Lemma pr_coin p (p01 : 0 <= p <= 1) B : pr (coin p01) B = ratr ((B true)%:R * p + (B false)%:R * (1 - p)).
+Proof.
+rewrite /pr big_mkcond big_bool /=.
+by case: (B true); case: (B false); rewrite ?mul1r ?mul0r ?addr0 ?add0r ?rmorph0 ?(rmorphD (ratr_rmorphism R)).
+Qed.
+
+(** Four inequalities of rational numbers make coins alike, for every [E] below [exp e]. *)
+Lemma alike_coins (e : R) (E d p q : rat) (p01 : 0 <= p <= 1) (q01 : 0 <= q <= 1) :
+  ratr E <= expR e -> [&& 0 <= d, p <= E * q + d, 1 - p <= E * (1 - q) + d & 1 <= E + d] ->
+  alike e (ratr d) (coin p01) (coin q01).
+Proof.
+move=> Ee /and4P[d0 yes no all_] B; apply: le_trans (_ : ratr E * pr (coin q01) B + ratr d <= _); last first.
+  by rewrite ler_add2r; apply: ler_wpmul2r Ee; exact: pr_ge0.
+rewrite !pr_coin -rmorphM -rmorphD ler_rat.
+by case: (B true); case: (B false); rewrite ?mul1r ?mul0r ?addr0 ?add0r ?mulr0 ?add0r //
+  ?[_ + (1 - _)]addrC ?subrK ?mulr1.
+Qed.
+
+Theorem wrong_stand_ins : exists (eps delta lambda eta : R) (fa fb ga gb : dist R bool_finType),
+  [/\ [/\ 0 < eps, 0 < delta, 0 <= lambda & 0 < eta],
+      [/\ alike lambda eta fa ga, alike lambda eta ga fa, alike lambda eta fb gb & alike lambda eta gb fb],
+      alike eps delta ga gb /\ alike eps delta gb ga &
+      ~ alike (eps + 2%:R * lambda) (expR lambda * delta + eta) fa fb].
+Proof.
+have pa : 0 <= 5%:Q^-1 <= 1 by vm_compute.
+have pb : 0 <= 10%:Q^-1 <= 1 by vm_compute.
+have p0 : 0 <= (0 : rat) <= 1 by vm_compute.
+have E2 : ratr 2%:Q <= expR 1 :> R.
+  by rewrite ratr_nat mulr2n; exact: expR_ge1Dx ler01.
+have E1 : ratr 1 <= expR 0 :> R by rewrite expR0 rmorph1.
+exists 1, (ratr 20%:Q^-1), 0, (ratr 10%:Q^-1), (coin pa), (coin p0), (coin pa), (coin pb); split.
+- by split; rewrite ?ltr01 ?lexx ?ltr0q ?invr_gt0 ?ltr0z.
+- split; apply: alike_coins E1 _; by vm_compute.
+- split; apply: alike_coins E2 _; by vm_compute.
+move=> /(_ id); rewrite !pr_coin /= !mul0r !mul1r !addr0 rmorph0 mulr0 add0r expR0 mul1r.
+by rewrite -(rmorphD (ratr_rmorphism R)) /= ler_rat; vm_compute.
+Qed.
+
+End StandIns.

@@ -5,7 +5,7 @@
     bounds the share of all models that are. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
-From mathcomp Require Import reals sequences exp.
+From mathcomp Require Import topology normedtype derive reals sequences exp.
 From bnpriv Require Import distributions.
 
 Set Implicit Arguments.
@@ -13,7 +13,35 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 
 Import Order.TTheory GRing.Theory Num.Theory.
+Import numFieldNormedType.Exports.
 Local Open Scope ring_scope.
+
+Section Roots.
+Variable R : realType.
+
+Lemma log_ge (t : R) : 0 < t -> t <= 1 -> 1 - t <= ln t^-1.
+Proof.
+move=> t0 t1; pose y := ln t^-1.
+have tE : t = expR (- y) by rewrite /y lnV ?posrE // opprK lnK ?posrE.
+have y0 : 0 <= y by rewrite /y -ler_expR expR0 lnK ?posrE ?invr_gt0 // invf_ge1.
+have y0' : - y <= 0 by rewrite oppr_le0.
+have [|z zin zE] := @MVT_segment R (@expR R) (@expR R) (- y) 0 y0' (fun x _ => is_derive_expR x).
+  by apply: continuous_subspaceT => x; exact: continuous_expR.
+have z0 : z <= 0 by move: zin; rewrite in_itv /= => /andP[].
+move: zE; rewrite expR0 -tE opprK add0r => ->.
+by apply: ler_pimull => //; rewrite -expR0 ler_expR.
+Qed.
+
+(** The root that the limit of [M] draws asks for, [1 - beta^(1/M)], is at most [log (1/beta) / M]; [t] is
+    [beta^(1/M)]. *)
+Theorem root_at_most_log (M : nat) (beta t : R) :
+  (0 < M)%N -> 0 < t -> t <= 1 -> t ^+ M = beta -> 1 - t <= ln beta^-1 / M%:R.
+Proof.
+move=> M0 t0 t1 <-; rewrite ler_pdivl_mulr ?ltr0n // -exprVn lnX ?invr_gt0 // -[ln _ *+ _]mulr_natr.
+by apply: ler_wpmul2r; rewrite ?ler0n // log_ge.
+Qed.
+
+End Roots.
 
 Section HeldOut.
 Variable R : realType.
@@ -44,6 +72,20 @@ Proof.
 move=> t0 <- le; rewrite none_broken; apply: ler_expn2r; rewrite ?nnegrE //.
   by rewrite subr_ge0 pr_le1.
 by rewrite ler_subl_addl addrC -ler_subl_addl.
+Qed.
+
+(** The same limit without a root: enough is a share of [log (1/beta) / M]. *)
+Corollary none_broken_log (broken : pred T) (beta : R) :
+  (0 < M)%N -> 0 < beta -> beta <= 1 -> ln beta^-1 / M%:R <= pr pi broken ->
+  pr draws [pred x : sample | [forall j, ~~ broken (x j)]] <= beta.
+Proof.
+move=> M0 beta0 beta1; set c := ln beta^-1 / M%:R => le.
+have rootE : expR (- c) ^+ M = beta.
+  by rewrite -expRMm mulrN /c mulrCA mulfV ?pnatr_eq0 -?lt0n // mulr1 lnV ?posrE // opprK lnK ?posrE.
+have c0 : 0 <= c by apply: divr_ge0; rewrite ?ler0n // ln_ge0 // invf_ge1.
+apply: (@none_broken_root broken beta (expR (- c)) (ltW (expR_gt0 _)) rootE).
+apply: le_trans le; apply: root_at_most_log => //; rewrite ?expR_gt0 //.
+by rewrite -(@expR0 R) ler_expR oppr_le0.
 Qed.
 
 (** The upper limit of Clopper and Pearson, for any number of broken draws: it is below the share of broken models only

@@ -139,7 +139,8 @@ Proof.
 move=> N1p N2p c1 c2 step S0; rewrite -(ler_pmul2l (mulr_gt0 N1p N2p)).
 have -> : N1 * N2 * (T1 * C2) = S * (N1 * T1 * B) by rewrite mulrACA c2 mulrCA.
 apply: le_trans (ler_wpmul2l S0 step) _; rewrite !mulrDr le_eqVlt; apply/orP; left; apply/eqP; congr (_ + _).
-  by rewrite mulrCA [RHS]mulrCA; congr (_ * _); rewrite [T2 * C1]mulrC [RHS]mulrACA c1 [N2 * T2 * A]mulrC -[RHS]mulrA.
+  rewrite mulrCA [RHS]mulrCA; congr (_ * _).
+  by rewrite [T2 * C1]mulrC [RHS]mulrACA c1 [N2 * T2 * A]mulrC -[RHS]mulrA.
 by rewrite mulrCA [RHS]mulrCA; congr (_ * _); rewrite [RHS]mulrACA c1 c2 [RHS]mulrACA -[RHS]mulrA.
 Qed.
 
@@ -168,8 +169,8 @@ have sets0 c : 0 < (sets c k s)%:R :> R.
 exact: cross_slack (sets0 b) (sets0 (~~ b)) (chanceE b) (chanceE (~~ b)) step S0.
 Qed.
 
-(** A query that is a sum of what its records add: enough are the sums of [k] records on either side, from any value [r] of
-    the rest. [c v] is the chance of the event where the exact answer is [v]. *)
+(** A query that is a sum of what its records add: enough are the sums of [k] records on either side, from any value
+    [r] of the rest. [c v] is the chance of the event where the exact answer is [v]. *)
 Corollary k_fold_sum (Z : zmodType) (f : V -> Z) (c : Z -> R) (b : bool) s k e d :
   let sum J x := \sum_(i in J) f (x i) in
   let drawn J side_ r := \sum_(z : table | all_on J side_ z) weight l z * c (r + sum J z) in

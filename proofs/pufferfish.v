@@ -52,8 +52,8 @@ apply: ler_sum => x _; rewrite mulrCA -mulrDr.
 by apply: ler_wpmul2l; [exact: mass_ge0 | exact: ok].
 Qed.
 
-(** Sets as secrets: mixtures with weights of their own on either side, if every member of the one is alike every member of
-    the other. *)
+(** Sets as secrets: mixtures with weights of their own on either side, if every member of the one is alike every member
+    of the other. *)
 Theorem alike_sets (S T U : finType) e d (v : dist R S) (w : dist R T) (p : S -> dist R U) (q : T -> dist R U) :
   (forall s t, alike e d (p s) (q t)) -> alike e d (bind v p) (bind w q).
 Proof.
@@ -89,14 +89,29 @@ move=> ok B; rewrite !pr_bind; apply: alike_means => // u.
 by rewrite pr_ge0 pr_le1.
 Qed.
 
+(** Laws that stand for others: [ga] and [gb] are (e, d) alike, [fa] is close to [ga], and [gb] to [fb], with a
+    relaxation [l] and a rest [h]. The rest of the second closeness is multiplied by [exp (e + l)]; a published theorem
+    leaves that out ([counterexamples.wrong_stand_ins]). *)
+Theorem alike_stand_ins (U : finType) e d l h (fa ga gb fb : dist R U) :
+  alike l h fa ga -> alike e d ga gb -> alike l h gb fb ->
+  alike (e + 2%:R * l) ((1 + expR (e + l)) * h + expR l * d) fa fb.
+Proof.
+move=> a ab b B; apply: le_trans (a B) _; apply: le_trans (_ : expR l * (expR e * (expR l * pr fb B + h) + d) + h <= _).
+  rewrite ler_add2r ler_pmul2l ?expR_gt0 //; apply: le_trans (ab B) _.
+  by rewrite ler_add2r ler_pmul2l ?expR_gt0 //; exact: b.
+rewrite le_eqVlt; apply/orP; left; apply/eqP; rewrite mulr_natl mulr2n addrA !expRD !mulrDr !mulrDl mul1r.
+rewrite !mulrA [expR l * expR e]mulrC -!addrA; congr (_ + _).
+by rewrite [RHS]addrC -!addrA; congr (_ + _); rewrite addrC.
+Qed.
+
 End Alike.
 
 Section Pufferfish.
 Variable R : realType.
 Variables (M : Type) (T : finType) (S : finType).
 
-(** Each model [m] of the class says how tables are distributed given a secret. [secrets m s] is false where a secret is
-    impossible under the model: nothing is asked there. *)
+(** Each model [m] of the class says how tables are distributed given a secret. [possible m s] is false where a secret
+    is impossible under the model: nothing is asked there. *)
 Variable given : M -> S -> dist R T.
 Variable possible : M -> S -> bool.
 Variable pairs : S -> S -> bool.

@@ -193,7 +193,7 @@ by apply: prodr_gt0 => j _.
 Qed.
 
 (** Secrets one apart, up ([b] true) or down. *)
-Theorem per_record s (b : bool) e m : (s < n)%N -> one_record U b e m -> 
+Theorem per_record s (b : bool) e m : (s < n)%N -> one_record U b e m ->
   total U (b + s) m * chance U (~~ b + s) <= expR e * (total U (~~ b + s) m * chance U (b + s)).
 Proof.
 move=> sn one; have := cross (one_step s one) (chance_step U s b); apply.

@@ -62,7 +62,8 @@ have moveE i : i \in A -> step (move_ i) = step i + (g - g').
   have [|j ji] := @stepE (step i + (g - g')); last by have := none j; rewrite ji eqxx.
   have := leq_add_dist (step i) 0 (g' - g); rewrite opprB subr0 add0r => le.
   by apply: leq_trans le _; rewrite -(subnK kc); apply: leq_add.
-have back i : i \in A -> h (step i) * events (g + step i) <= expR e * (h (step (move_ i)) * events (g' + step (move_ i))).
+have back i : i \in A ->
+    h (step i) * events (g + step i) <= expR e * (h (step (move_ i)) * events (g' + step (move_ i))).
   move=> iA; have -> : g + step i = g' + step (move_ i) by rewrite (moveE _ iA) addrCA [g' + _]addrC subrK addrC.
   rewrite mulrA; apply: ler_wpmul2r; first by have /andP[] := ev (g' + step (move_ i)).
   by apply: noise; rewrite (moveE _ iA) opprD addrA subrr sub0r abszN.
@@ -87,8 +88,8 @@ rewrite ler_addr; apply: mulr_ge0; first exact/ltW/expR_gt0.
 by apply: mulr_ge0; [rewrite subr_ge0 | exact: ler0n].
 Qed.
 
-(** The same with noise that is drawn given that it is at most [c]: there is no empty table, and what is lost lies on one side
-    of zero only, beyond [c - k] towards the other count. *)
+(** The same with noise that is drawn given that it is at most [c]: there is no empty table, and what is lost lies on
+    one side of zero only, beyond [c - k] towards the other count. *)
 Definition beyond (k : nat) (up : bool) : R := \sum_(i | (c%:Z - k%:Z < if up then step i else - step i)) h (step i).
 
 Theorem trim_conditioned (k : nat) (e : R) (g g' : int) (events : int -> R) :
@@ -104,7 +105,8 @@ pose move_ i := odflt i [pick j | step j == step i + (g - g')].
 have moveE i : i \in A -> step (move_ i) = step i + (g - g').
   rewrite inE /move_ => iA; case: pickP => [j /eqP //|none].
   by have [j ji] := stepE iA; have := none j; rewrite ji eqxx.
-have back i : i \in A -> h (step i) * events (g + step i) <= expR e * (h (step (move_ i)) * events (g' + step (move_ i))).
+have back i : i \in A ->
+    h (step i) * events (g + step i) <= expR e * (h (step (move_ i)) * events (g' + step (move_ i))).
   move=> iA; have -> : g + step i = g' + step (move_ i) by rewrite (moveE _ iA) addrCA [g' + _]addrC subrK addrC.
   rewrite mulrA; apply: ler_wpmul2r; first by have /andP[] := ev (g' + step (move_ i)).
   by apply: noise; rewrite ?step_le // (moveE _ iA) opprD addrA subrr sub0r abszN.

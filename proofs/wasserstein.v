@@ -69,7 +69,8 @@ by rewrite ler_addr !mulr_ge0 ?mass_ge0 ?pr_ge0 // ltW ?expR_gt0.
 Qed.
 
 (** With discrete Laplace noise on [n] whole numbers. *)
-Corollary wasserstein_laplace n (F : T -> 'I_n -> int) (W : nat) (b e : R) (c : dist R [finType of T * T]) (w : 'I_n -> int) :
+Corollary wasserstein_laplace n (F : T -> 'I_n -> int) (W : nat) (b e : R) (c : dist R [finType of T * T])
+    (w : 'I_n -> int) :
   0 < b -> coupling c -> moved_far [rel x y | \sum_j `|F x j - F y j| <= W]%N c = 0 -> W%:R <= b * e ->
   \sum_x f x * \prod_j laplace b (w j - F x j) <= expR e * \sum_y g y * \prod_j laplace b (w j - F y j).
 Proof.

@@ -2,7 +2,8 @@
 
 Bounds with a large offset, years, dates, timestamps, decimal weights, masses down to 1e-300 and their products, secrets
 of probability zero, chosen pairs in one order, two protected attributes, several models, delta with every kind of
-noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values.
+noise, numbers of records by which a division rounds, stacks, moments, crosstabs, and columns of a hundred values;
+Markov chains that forget slowly, never, or in turns, baselines.
 
 With ``--share .97`` each is replayed once more with that share of its noise: how often that is told.
 """
@@ -306,6 +307,28 @@ def case(rng: np.random.Generator) -> Case:
     return Case(framework, asked, mechanism(rng, notion), epsilon, delta)
 
 
+def chain_case(rng: np.random.Generator) -> Case:
+    """Draw a Markov chain with hostile transitions, a query of its column and a mechanism."""
+    size = int(rng.choice([1, 2, 2, 3, 3, 4, 6]))
+    declared, names = column(rng, max(2, size))
+    states = [name if isinstance(declared, bp.Categorical) else float(name) for name in names][:size]
+    size = len(states)
+    models, start = int(rng.choice([1, 1, 2])), str(rng.choice(["given", "stationary", "any"]))
+    kept = float(rng.choice([0.0, 0.0, 0.9, 0.99]))
+    rows = np.array([[row(rng, size) for _ in states] for _ in range(models)])
+    rows = kept * np.eye(size) + (1 - kept) * rows if rng.random() < 0.8 else np.eye(size)[:, rng.permutation(size)]
+    initial = np.array([row(rng, size) for _ in range(int(rng.choice([1, models])))]) if start == "given" else start
+    lengths = [int(n) for n in rng.choice([1, 2, 3, 5, 8, 12, 40], size=int(rng.choice([1, 1, 2])))]
+    lengths = [int(rng.choice([300, 3000, 25_000]))] if rng.random() < 0.3 else lengths
+    chain = bp.types.MarkovChain(rows, initial, lengths, states=states)
+    schema = bp.Schema(records=sum(lengths), columns={"u": declared})
+    framework = bp.ValuePrivacy(chain, schema, "u", source="a random draw")
+    epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
+    pool = [bp.mechanisms.MarkovChainMechanism(influence=how) for how in ("exact", "exact", "spectral", "published")]
+    pool += [bp.mechanisms.RecordPrivacyMechanism(), bp.mechanisms.GroupPrivacyMechanism(size=3)]
+    return Case(framework, query(rng, schema.columns, ["u"]), pool[int(rng.integers(len(pool)))], epsilon, 0.0)
+
+
 def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer | bp.Categorical) -> bp.Secret:
     """Draw a property of a column and which of its values must not be told apart."""
     if isinstance(declared, bp.Integer) and rng.random() < 0.2:
@@ -315,6 +338,19 @@ def secret(rng: np.random.Generator, name: str, declared: bp.Real | bp.Integer |
     if chance < 0.4:
         return bp.Secret(hidden)
     return bp.Secret(hidden, pairs=bp.apart(at_most=int(rng.integers(1, 4))) if chance < 0.7 else bp.pairs((1, 0)))
+
+
+def interval_case(rng: np.random.Generator) -> Case:
+    """Draw a network of tables between ends: around a network, or with some rows about which nothing is known."""
+    names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
+    states = {name: [f"s{k}" for k in range(int(rng.integers(2, 4)))] for name in names}
+    inner = network(rng, states, "parameters", int(rng.choice([1, 1, 2])), "random")
+    around = bp.networks.IntervalNetwork.around(inner, float(rng.choice([0.0, 1e-3, 0.02, 0.2])))
+    columns = {name: column(rng, int(rng.integers(2, 4)))[0] for name in names}
+    schema, protected = bp.Schema(records=int(rng.choice(RECORDS)), columns=columns), str(rng.choice(names))
+    protect = {protected: chosen_pairs(rng, states[protected])}
+    framework = bp.DistributionalAttributePrivacy(around, schema, protect, source="a random draw")
+    return Case(framework, query(rng, columns, names), bp.MarkovQuiltMechanism(), float(rng.uniform(0.1, 5.0)), 0.0)
 
 
 def normal_pair(rng: np.random.Generator) -> Case:
@@ -350,10 +386,19 @@ def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     return pool[int(rng.integers(len(pool)))]
 
 
+MAKERS = (*[case] * 7, chain_case)
+"""What draws cases, in turn."""
+
+
+def asked_by(*seed: int) -> Case:
+    """Return the question that a seed stands for."""
+    return MAKERS[seed[-1] % len(MAKERS)](np.random.default_rng(seed))
+
+
 def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.types.Calibration | None:
     """Return a random calibration, by another mechanism if one is given; None where the library refuses."""
     try:
-        asked = case(np.random.default_rng(seed))
+        asked = asked_by(*seed)
         return (instead or asked.mechanism).calibrate(
             asked.framework, asked.query, epsilon=asked.epsilon, delta=asked.delta
         )

@@ -23,6 +23,7 @@ from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import Refusal, SizeError
 from bnpriv.kind import NetworkKind, TableEnds
+from bnpriv.text import Json
 
 # --------------------------------------------------------------------------------------------------
 # Which tables an attribute may have within intervals, as far as the law of what is observed tells them apart.
@@ -584,7 +585,23 @@ def _is_deterministic(network: IntervalNetwork, name: str) -> bool:
     return bool(np.all((low == high) & ((low == 0) | (low == 1))))
 
 
+def _stored(network: IntervalNetwork, names: Iterable[str], most: int) -> Json:
+    """The ends of the tables that some columns and attributes depend on."""
+    asked = set(names)
+    driven = {name: list(above) for name, above in network.reading.columns.items() if name in asked}
+    drivers = {node for name in asked for node in driven.get(name, [name])}.intersection(network.attributes)
+    kept = network.graph.ancestral(tuple(drivers))
+    nodes: dict[str, object] = {}
+    size = 2 * sum(network.upper[name].size for name in kept)
+    for name in sorted(kept) if size <= most else ():
+        ends = {"lower": network.lower[name], "upper": network.upper[name]}
+        told = {end: [float(each).hex() for each in table.ravel()] for end, table in ends.items()}
+        nodes[name] = {"states": list(network.states[name]), "parents": list(network.graph.parents[name]), **told}
+    return {"network": {"models": 1, "ends": True, "driven": driven, "size": size, "nodes": nodes}}
+
+
 INTERVAL_KIND = NetworkKind(
+    stored=_stored,
     by_intervals=True,
     models_text=attrgetter("models_text"),
     influence="bnpriv.kinds.interval:interval_influence",

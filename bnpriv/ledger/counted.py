@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import cast, final
+from typing import Any, cast, final
 
 from bnpriv import checks
 from bnpriv.core.accounting.accountant import Accountant
@@ -21,6 +21,7 @@ from bnpriv.ledger.external import ExternalRelease
 from bnpriv.ledger.ledger import Ledger, name_charge
 from bnpriv.ledger.rules import LOST_TABLE, Admit, is_slip
 from bnpriv.ledger.values import Account, Budget, Charge, Mark, Receipt, Uncopied
+from bnpriv.services import service
 from bnpriv.views.accountant import PRIVATE_TABLE
 
 
@@ -154,6 +155,13 @@ class CountedAccount(Uncopied):
         found = None if key is None else book.keys.get(key)
         charges = book.charges if found is None else book.charges[: found.number - 1]
         return self._counted([charge.entry for charge in charges])
+
+    def transcript(self) -> str:
+        """All rows of the account, with what `bnpriv.verify` needs to recount their totals, as JSON."""
+        rows = self.ledger.rows(self.account)
+        charges = [row["payload"] for row in rows if row["kind"] == "charge"]
+        accountant = self._counted([cast("Mapping[str, Any]", each)["entry"] for each in charges])
+        return service("accountant.transcript")(accountant, self.budget.delta, rows)
 
     @property
     def head(self) -> str:

@@ -448,6 +448,21 @@ class Ledger(Uncopied):
         """
         return "".join(f"{canonical(row.to_json())}\n" for row in self._all()[0])
 
+    def rows(self, account: Account) -> list[Json]:
+        """Return the row that opened an account and all its own, checked.
+
+        Parameters
+        ----------
+        account : Account
+
+        Raises
+        ------
+        LedgerError
+            If the ledger is not whole.
+        """
+        rows = self._all()[0]
+        return [row.to_json() for row in rows if row.hash == account.opening or row.chain == account.number]
+
     def __repr__(self) -> str:
         place = self._store.path or self._store.engine.url.render_as_string(hide_password=True)
         return f"Ledger({str(place)!r})"

@@ -499,6 +499,13 @@ class Session(Uncopied, Shown):
         """The last hash of the account in the ledger."""
         return self._account.head
 
+    def transcript(self) -> str:
+        """All that was charged, and what `bnpriv.verify` needs to recount it apart from this library, as JSON.
+
+        It holds the ledger's rows of this account, with the answers that were stored, and no others.
+        """
+        return self._account.transcript()
+
     @property
     def document(self) -> Document:
         """Return what was asked, what it told about each protected attribute, and what is left."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from bnpriv import checks, mechanisms
+from bnpriv.core.accounting.accountant import Accountant
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import GAP_MARK, Binned, Categorical
 from bnpriv.core.distributions import Atoms, Normal
@@ -384,3 +386,61 @@ def _mechanism(record: Record) -> Mechanism:
         return known[name](**options)
     except ParameterError as error:
         raise CertificateError(error.required, found=error.found, remedy=error.remedy) from error
+
+
+# --------------------------------------------------------------------------------------------------
+# What several releases told together, as plain values that `bnpriv.verify` recounts.
+# --------------------------------------------------------------------------------------------------
+
+TRANSCRIPT_FORMAT = "bnpriv transcript 1"
+
+
+class _Read(NamedTuple):
+    """What some releases read: a model is stored as far as it says something of these columns."""
+
+    columns: frozenset[str]
+
+
+def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = ()) -> str:
+    """Return all releases of an accountant with what a recount of their total at a delta needs, as JSON.
+
+    Parameters
+    ----------
+    accountant : Accountant
+    delta : Fraction
+    rows : sequence of dict
+        Of the ledger that charged them: they then hold the releases and the totals.
+    """
+    framework, entries, total = accountant.framework, accountant.entries, accountant.total_at(delta)
+    model = model_facts(framework, cast(Query, _Read(frozenset[str]().union(*(entry.columns for entry in entries)))))
+    asked = {entry.text: entry.query for entry in entries if entry.query is not None}
+    charges: list[Json] = [{"entry": entry.to_json(), "total": None} for entry in entries]
+    if charges:
+        charges[-1]["total"] = None if total is None else str(total)
+    stored = {
+        "format": TRANSCRIPT_FORMAT,
+        "framework": framework.fingerprint(),
+        "delta": str(delta),
+        "charges": [] if rows else charges,
+        "rows": list(rows),
+        "forms": {text: query_facts(query, framework.schema) for text, query in asked.items()},
+        "model": model,
+        "fixed": _fixed(accountant, delta, "network" in model),
+    }
+    return json.dumps(stored, indent=2, allow_nan=False)
+
+
+def _fixed(accountant: Accountant, delta: Fraction, tables: bool) -> Json | None:
+    """Return what the first release fixed for all others, where the total has a delta."""
+    found = accountant.fixed_at(delta)
+    if found is None:
+        return None
+    columns, fixed, told = found
+    near: Json = {}
+    for name, sets, chosen in fixed.near if fixed and tables else ():
+        near[name] = {
+            "pairs": [_pair(pair) for pair in of_states(accountant.framework.secrets[name])],
+            "sets": [sorted(each) for each in sets],
+            "chosen": chosen.tolist(),
+        }
+    return {"columns": sorted(columns), "told": str(told), "near": near}

@@ -421,18 +421,50 @@ def share_chart(points: Sequence[html.Point], *, across: str, up: str, title: st
     return _chart(points, ends, rows=rows, across=across, up=up, title=title, desc=desc)
 
 
+def bound_chart(
+    points: Sequence[html.Point], claim: tuple[float, str] | None, *, across: str, up: str, title: str, desc: str
+) -> Html:
+    """Return steps over a logarithmic horizontal axis and a vertical one that begins at 0, with a level in words.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        From left to right; the height holds from there on.
+    claim : (float, str), optional
+        A height that is marked by a line across, and what it is.
+    across, up : str
+        What the axes are.
+    title, desc : str
+        What it is, and what it shows in words.
+    """
+    logs = [(math.log10(x), y) for x, y in points]
+    steps = [each for (_, low), (x, y) in pairwise([logs[0], *logs]) for each in ((x, low), (x, y))]
+    high = max([y for _, y in points] + [claim[0] if claim else 0.0]) or 1.0
+    rows = ticks(0.0, 1.1 * high)
+    start, end = math.floor(logs[0][0]), max(math.ceil(logs[-1][0]), math.floor(logs[0][0]) + 1)
+    columns = [(float(decade), f"{10**decade:,}") for decade in range(start, end + 1)]
+    ends = float(start), float(end)
+    rows = [*rows, (1.1 * high, "")]
+    return _chart(steps, ends, rows=rows, columns=columns, level=claim, across=across, up=up, title=title, desc=desc)
+
+
 def _chart(
     points: Sequence[html.Point],
     ends: tuple[float, float],
     *,
     rows: Sequence[tuple[float, str]],
+    columns: Sequence[tuple[float, str]] | None = None,
     marked: tuple[float, str] | None = None,
+    level: tuple[float, str] | None = None,
     across: str,
     up: str,
     title: str,
     desc: str,
 ) -> Html:
-    """A curve between two ends, with labelled lines across at `rows`, the first and the last at its bottom and top."""
+    """A curve between two ends, with labelled lines across at `rows`, the first and the last at its bottom and top.
+
+    `columns` are the numbers below it, round ones by default; `marked` stands upright, and `level` lies across.
+    """
     (start, end), bottom, top = ends, rows[0][0], rows[-1][0]
 
     def place(x: float, y: float) -> html.Point:
@@ -444,7 +476,7 @@ def _chart(
         left, y = place(start, height)
         parts.append(html.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
         parts.append(html.text((LEFT / 2, y + 4), label, "tick"))
-    for mark, label in ticks(start, end):
+    for mark, label in ticks(start, end) if columns is None else columns:
         x, y = place(mark, bottom)
         parts.append(html.text((x, y + 24), label, "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
@@ -454,6 +486,10 @@ def _chart(
         parts.append(html.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
         left = x > FIGURE_WIDTH / 2
         parts.append(html.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
+    if level is not None:
+        x, y = place(start, level[0])
+        parts.append(html.line((x, y), (FIGURE_WIDTH - RIGHT, y), "mark"))
+        parts.append(html.text((x + 8, y - 6), level[1], "panel"))
     parts.append(html.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
     parts.append(html.text((8, ABOVE - 16), up, "panel"))
     return html.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")

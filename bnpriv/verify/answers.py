@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise, product
@@ -95,8 +95,8 @@ class AnswerLaws:
     def given_value(self, name: str, theta: int) -> dict[Any, Law]:
         """The laws given every value of a column in one record."""
         parts, form = defaultdict[Any, Law](summed), self.claim.form
-        for record, state, p in self.records(self.network, theta, form, name):
-            parts[self.network.states[name][state]][form.key(record)] += p
+        for record, (state,), p in self.records(self.network, theta, form, (name,)):
+            parts[state][form.key(record)] += p
         others = self.power(merged(list(parts.values())), self.claim.n - 1)
         return {state: self.convolved(law, others) for state, law in parts.items()}
 
@@ -136,16 +136,19 @@ class AnswerLaws:
         facts = {"terms": own["terms"] + query["terms"], "matrix": own["matrix"] + rows}
         return Form({**facts, "offset": own["offset"] + query["offset"]}, self.model["columns"])
 
-    def records(self, network: Nodes, theta: int, form: Form, name: str = "") -> Iterator[tuple[Any, int, Decimal]]:
-        """Yield records that stand for all, the state of `name` in each, and their masses."""
-        nodes = [*form.reads, *([name] if name and name not in form.reads else [])]
+    def records(
+        self, network: Nodes, theta: int, form: Form, names: Sequence[str] = ()
+    ) -> Iterator[tuple[Any, list[Any], Decimal]]:
+        """Yield records that stand for all, the states of some nodes in each, and their masses."""
+        nodes = [*form.reads, *(name for name in names if name not in form.reads)]
         options: Any = [[self.option(form, n, *s) for s in enumerate(network.states[n])] for n in form.reads]
         for cell, p in network.joint(nodes, theta, self.claim.spend).items():
+            states = [network.states[name][cell[nodes.index(name)]] for name in names]
             for chosen in product(*(values[k] for values, k in zip(options, cell, strict=False))):
                 self.claim.spend(1)
                 record = dict(zip(form.reads, (value for value, _ in chosen), strict=True))
                 mass = math.prod((mass for _, mass in chosen), start=p)
-                yield record, cell[nodes.index(name)] if name else 0, mass
+                yield record, states, mass
 
     def option(self, form: Form, name: str, place: int, state: Any) -> list[tuple[Any, Decimal]]:
         """The values of a column in one state of its node, with their masses."""
@@ -222,6 +225,28 @@ def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -
     return claim.worst <= claim.epsilon
 
 
+def exchanges(
+    answers: AnswerLaws, secret: Any, values: Sequence[tuple[int, ...]]
+) -> tuple[list[tuple[Any, Any]], int] | None:
+    """The classes between which records move from one secret of a pair to the other, and how many do at most.
+
+    None where the property is a sum of many values. A class is what its records add to the property.
+    """
+    both, n = answers.stacked(secret), answers.claim.n
+    if len(secret["form"]["offset"]) > 1:  # one class for every vector: a record may move from any to any other
+        require(not answers.public, "several counts at once in models of public records")
+        return list(combinations(values, 2)), farthest(secret, n, Fraction(0), Fraction(1))
+    # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
+    apart = {b - a for (a,), (b,) in pairwise(values)}
+    if len(values) > 3 or len(apart) > 1:
+        return None
+    if not apart:
+        return [], 0
+    (unit,) = apart
+    least, steps = both.exact([n * values[0][0]])[0], n * (len(values) - 1)
+    return list(pairwise(values)), farthest(secret, steps, least, Fraction(unit, both.under[0]))
+
+
 def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     """What is to be compared; None where the bound is not known for it."""
     found, sides = list[Case](), claim.model.get("sides", [])
@@ -236,20 +261,10 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         parts = defaultdict[tuple[int, ...], Law](summed)
         for key, p in answers.added(both, theta).items():
             parts[key[:numbers]][key[numbers:]] += p
-        values = sorted(parts)
-        if numbers > 1:  # one class for every vector: a record may move from any to any other
-            require(not answers.public, "several counts at once in models of public records")
-            far = farthest(secret, claim.n, Fraction(0), Fraction(1))
-            found += [(parts[a], parts[b], far) for a, b in combinations(values, 2)]
-            continue
-        # of two values, or three that are equally far apart, one record moves for every unit (docs/claims/classes.md)
-        apart = {b - a for (a,), (b,) in pairwise(values)}
-        if len(values) > 3 or len(apart) > 1:
+        ways = exchanges(answers, secret, sorted(parts))
+        if ways is None:
             return None
-        for (unit,) in [apart] if apart else []:
-            least, steps = both.exact([claim.n * values[0][0]])[0], claim.n * (len(values) - 1)
-            far = farthest(secret, steps, least, Fraction(unit, both.under[0]))
-            found += [(parts[a], parts[b], far) for a, b in pairwise(values)]
+        found += [(parts[a], parts[b], ways[1]) for a, b in ways[0]]
     return found
 
 

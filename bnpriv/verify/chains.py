@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, permutations, product
@@ -20,7 +18,7 @@ from typing import Any
 
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.changes import Moves
-from bnpriv.verify.claim import Claim, NoisyPair
+from bnpriv.verify.claim import MOST_WORK, Claim, NoisyPair
 from bnpriv.verify.values import (
     INFINITE,
     ONE,
@@ -47,8 +45,14 @@ SETTLED = Decimal("1e-18")
 PER_PRODUCT = 16
 """Products of decimals in lists that take as long as one of masses."""
 
+MOST_REFUTING = 250_000
+"""Products of masses in search of what refutes a claim that no quilts bear."""
+
 NEAR = 1e-9
 """What is too much by no more than this, as a double in nats, is looked at exactly."""
+
+NOWHERE = (0, 0)
+"""The range of distances of a side without a value."""
 
 Matrix = list[list[Decimal]]
 Mask = frozenset[int]
@@ -59,17 +63,18 @@ Quilt = tuple[int | None, int | None]
 """How many steps before and after the values are that are not hidden; None where there is none on a side."""
 
 
-@dataclass(frozen=True)
 class Steps:
     """Steps of which the same is known: for every ordered pair (x, x') of states P(x') / P(x) at most, 0 for no pair.
 
-    `seen` says which states are possible a number of steps before.
+    `seen` says which states are possible a number of steps before. What was found of them is remembered.
     """
 
-    first: int
-    last: int
-    odds: Told
-    seen: Callable[[int], Mask]
+    def __init__(
+        self, first: int, last: int, odds: Told, seen: Callable[[int], Mask], *, settled: bool = False
+    ) -> None:
+        self.first, self.last, self.odds, self.seen, self.settled = first, last, odds, seen, settled
+        self.kept = tuple(k for k, each in enumerate(odds) if each)
+        self.told, self.before = dict[Quilt, Decimal](), dict[int, list[float]]()
 
 
 class Chain:
@@ -163,8 +168,8 @@ class Chain:
         """Odds of which nothing is known."""
         return [INFINITE if x in mask and y in mask else ZERO for x, y in self.pairs]
 
-    def steps(self, length: int, far: int) -> Iterator[tuple[Steps, bool]]:
-        """Yield what is known of each step, and, beside, of it and all later ones: whether it is the latter.
+    def steps(self, length: int, far: int) -> Iterator[Steps]:
+        """Yield what is known of each step, and now and then of it and all later ones; in the end that is settled.
 
         Values at most `far` steps before one are looked at.
         """
@@ -172,28 +177,31 @@ class Chain:
             require(self.limit, "a stationary distribution, of which there are several")
             law: Any = self.limit
             held = frozenset(x for x, p in enumerate(law) if p)
-            yield Steps(1, length, self.odds(law), lambda _: held), True
-        elif self.start == "any":
-            yield from self.from_any(length)
+            yield Steps(1, length, self.odds(law), lambda _: held, settled=True)
         else:
-            yield from self.from_law(length, far)
+            yield from self.from_any(length) if self.start == "any" else self.from_law(length, far)
 
-    def from_any(self, length: int) -> Iterator[tuple[Steps, bool]]:
+    def from_any(self, length: int) -> Iterator[Steps]:
         """The steps whose start is not known: odds of two states never grow."""
-        odds = self.unordered(self.all)
-        forgets = self.forgets
+        odds, forgets = self.unordered(self.all), self.forgets
         for step in range(1, length + 1):
-            mask = self.reached[min(step, len(self.reached)) - 1]
             if step > 1 and forgets:
-                turned = dict(zip(self.pairs, self.before(step - 1, self.all), strict=True))
-                odds = [turned[y, x] for x, y in self.pairs]
+                odds = self.turned(self.before(step - 1, self.all))
+            mask = self.reached[min(step, len(self.reached)) - 1]
             odds = [o if x in mask and y in mask else ZERO for o, (x, y) in zip(odds, self.pairs, strict=True)]
-            last = step >= len(self.reached) and not forgets
-            if last or step & (step - 1) == 0:
-                yield Steps(step, length, odds, self.led_by_any(step)), True
-            if last:
+            apart = max((o * back for o, back in zip(odds, self.turned(odds), strict=True) if o), default=ONE)
+            settled = step >= len(self.reached) and (not forgets or apart <= 1 + SETTLED)
+            if not settled:
+                yield Steps(step, step, odds, self.led_by_any(step))
+            if settled or step & (step - 1) == 0:
+                yield Steps(step, length, odds, self.led_by_any(step), settled=settled)
+            if settled:
                 return
-            yield Steps(step, step, odds, self.led_by_any(step)), False
+
+    def turned(self, told: Told) -> Told:
+        """The same for every pair the other way round."""
+        known = dict(zip(self.pairs, told, strict=True))
+        return [known[y, x] for x, y in self.pairs]
 
     @property
     def forgets(self) -> bool:
@@ -203,39 +211,39 @@ class Chain:
             masks = [frozenset(z for y in mask for z in masks[y]) for mask in masks]
         return all(mask == self.reached[-1] for mask in masks)
 
-    def from_law(self, length: int, far: int) -> Iterator[tuple[Steps, bool]]:
+    def from_law(self, length: int, far: int) -> Iterator[Steps]:
         """The steps whose start has a given distribution: they come ever closer to the limit, if there is one."""
-        laws, masks, strayed, columns = [self.start], [], -far, list(zip(*self.powers[0], strict=True))
+        law, masks, strayed, columns = self.start, list[Mask](), -far, list(zip(*self.powers[0], strict=True))
         inside = frozenset(x for x, p in enumerate(self.limit or ()) if p)
         for step in range(1, length + 1):
-            law, calm = laws[-1], False
             masks.append(frozenset(x for x, p in enumerate(law) if p))
-            if step > MOST_TOLD_APART:
-                yield Steps(step, length, self.unordered(self.led_by_any(step)(0)), self.led_by_any(step)), True
-                return
             strayed = strayed if masks[-1] == inside else step
-            if self.limit is not None and step - strayed > far:
-                both = [(p, q) for p, q in zip(law, self.limit, strict=True) if p]
-                off = max(max(p / q, q / p) for p, q in both) - 1
-                calm = off <= SETTLED
-                if calm or step & (step - 1) == 0 or step == MOST_TOLD_APART:
-                    yield Steps(step, length, self.odds(self.limit, off), lambda _: inside), True
-            if calm:
+            both = [(p, q) for p, q in zip(law, self.limit or (), strict=False) if p and step - strayed > far]
+            off = max((max(p / q, q / p) for p, q in both), default=INFINITE) - 1
+            settled = off <= SETTLED or (step == MOST_TOLD_APART and off < INFINITE)
+            if not settled and step < MOST_TOLD_APART:
+                yield Steps(step, step, self.odds(law), lambda a, at=step: masks[at - a - 1])
+            if off < INFINITE and (settled or step & (step - 1) == 0):
+                yield Steps(step, length, self.odds(self.limit or law, off), lambda _: inside, settled=settled)
+            elif step == MOST_TOLD_APART:
+                odds = self.unordered(self.led_by_any(step)(0))
+                yield Steps(step, length, odds, self.led_by_any(step), settled=True)
+            if settled or step == MOST_TOLD_APART:
                 return
-            yield Steps(step, step, self.odds(law), lambda a, at=step: masks[at - a - 1]), False
             self.spend(3 * self.k**2)
-            laws[:] = [[sum(map(operator.mul, law, column), ZERO) for column in columns]]
+            law = [sum(map(operator.mul, law, column), ZERO) for column in columns]
 
 
 class ChainQuilts:
-    """The search for values around every step whose change the noise hides, where the others tell no more than is left."""
+    """The search for values around every step whose change noise hides, where the others tell no more than is left."""
 
     def __init__(self, claim: Claim, chain: Chain, length: int, costs: Callable[[int], Decimal]) -> None:
         self.claim, self.chain, self.length, self.cost = claim, chain, length, costs
-        self.left, self.lately = dict[int, Decimal](), Counter[Quilt]()
+        self.left, self.lately, self.alone = dict[int, Decimal](), list[Quilt](), dict[Any, dict[Quilt, Decimal]]()
+        self.after = dict[Any, list[float]]()
         self.most = bisect_right(range(1, length + 1), claim.epsilon, key=costs)
         """How many values noise hides at most."""
-        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, INFINITE
+        self.far, self.worst, self.least = min(self.most, MOST_DISTANCE), ZERO, 0.0
 
     def allowed(self, near: int) -> Decimal:
         """What others may tell, as a ratio, where so many values are hidden; 0 where these are too many."""
@@ -245,17 +253,17 @@ class ChainQuilts:
 
     def bears(self) -> bool:
         """Whether every step has a quilt that the noise bears."""
-        for steps, later in self.chain.steps(self.length, self.far):
+        for steps in self.chain.steps(self.length, self.far):
             if self.served(steps):
                 if steps.last == self.length:
                     return True
-            elif not later:
+            elif steps.first == steps.last:
                 return False
         return False
 
     def served(self, steps: Steps) -> bool:
         """Whether every step of some of which the same is known has a quilt."""
-        if not any(steps.odds):
+        if not steps.kept:
             return True  # no two states are possible
         step = steps.first
         while step <= steps.last:
@@ -278,7 +286,7 @@ class ChainQuilts:
             a, b = sides
             near, told = self.near(step, sides), self.told(steps, a, b)
             if told <= self.allowed(near):
-                self.lately = Counter({sides: 1}) if len(self.lately) > 4 else self.lately + Counter([sides])
+                self.lately = [sides, *(each for each in self.lately if each != sides)][:3]
                 self.worst = max(self.worst, told / self.allowed(near))
                 return sides, told
         return None
@@ -290,59 +298,72 @@ class ChainQuilts:
 
     def told(self, steps: Steps, a: int | None, b: int | None) -> Decimal:
         """What the values so many steps before and after tell together at most, as a ratio."""
-        if a is None and b is None:
-            return ONE
-        sides = [] if a is None else [self.told_before(steps, a)]
-        sides += [] if b is None else [self.chain.after(b)]
-        self.chain.spend(3 * len(steps.odds))
-        counted = (ratios for o, *ratios in zip(steps.odds, *sides, strict=True) if o)
-        return max(ONE, *(math.prod(ratios, start=ONE) for ratios in counted))
+        known = steps.told if a else self.alone.setdefault(steps.kept, {})  # values after alone tell the same of all
+        if (a, b) not in known:
+            self.chain.spend(3 * len(steps.odds))
+            sides = [self.told_before(steps, a)] if a else []
+            sides += [self.chain.after(b)] if b else []
+            ratios = (math.prod((side[k] for side in sides), start=ONE) for k in steps.kept)
+            known[a, b] = max(ONE, *ratios)
+        return known[a, b]
 
     def told_before(self, steps: Steps, a: int) -> Told:
         """What the value so many steps before tells: its own odds turned round, and those of the step."""
         likelier = self.chain.before(a, steps.seen(a))
-        turned = dict(zip(self.chain.pairs, likelier, strict=True))
-        both = zip(self.chain.pairs, likelier, steps.odds, strict=True)
-        return [ratio * min(odds, turned[y, x]) for (x, y), ratio, odds in both]
+        ways = zip(likelier, self.chain.turned(likelier), steps.odds, strict=True)
+        return [ratio * min(turned, odds) if odds else ZERO for ratio, turned, odds in ways]
 
     def candidates(self, steps: Steps, step: int) -> Iterator[Quilt]:
         """Yield quilts that may do: those that did lately, then all that hide no more values than noise can."""
         before, after = min(self.far, step - 1), min(self.far, self.length - step)
+        self.least = float(self.cost(self.length))
         yield None, None
-        for a, b in list(self.lately):
-            a, b = (
-                (None if a is None or not before else min(a, before)),
-                (None if b is None or not after else min(b, after)),
-            )
-            yield from dict.fromkeys(((a, b), (None, b), (a, None)))
-        yield from ((None, b) for b in range(1, min(after, self.most + 1 - step) + 1))
-        yield from ((a, None) for a in range(1, min(before, self.most + step - self.length) + 1))
-        yield from self.of_two_sides(steps, before, after)
+        for a, b in self.lately:
+            a, b = (min(a, before) or None) if a else None, (min(b, after) or None) if b else None
+            yield from ((a, b), (None, b), (a, None))
+        lefts, rights = _ranges(before), _ranges(after)
+        boxes = [*((NOWHERE, right) for right in rights), *((left, NOWHERE) for left in lefts)]
+        if steps.settled or steps.first == steps.last:
+            boxes += sorted(product(lefts, rights), key=lambda box: box[0][0] + box[1][0])
+        todo = boxes[::-1]
+        while todo:
+            (a, most_a), (b, most_b) = todo.pop()
+            # the more distant, the less is told and the more is hidden
+            sides = zip(self.logs_before(steps, most_a), self.logs_after(steps, most_b), strict=True)
+            told = max((left + right for left, right in sides), default=0.0)
+            far = self.cost(self.near(step, (most_a or None, most_b or None)))
+            self.least = min(self.least, told + float(far))
+            if told + float(self.cost(self.near(step, (a or None, b or None)))) > float(self.claim.epsilon) + NEAR:
+                continue
+            if (a, b) == (most_a, most_b):
+                yield a or None, b or None
+            elif most_a - a > most_b - b:
+                middle = (a + most_a) // 2
+                todo += [((middle + 1, most_a), (b, most_b)), ((a, middle), (b, most_b))]
+            else:
+                middle = (b + most_b) // 2
+                todo += [((a, most_a), (middle + 1, most_b)), ((a, most_a), (b, middle))]
 
-    def of_two_sides(self, steps: Steps, before: int, after: int) -> Iterator[Quilt]:
-        """Yield quilts of two values that tell little enough but for rounding, the fewest hidden ones first."""
-        lefts, rights, low, right = list[list[float]](), list[list[float]](), 1, 1
-        kept = [k for k, o in enumerate(steps.odds) if o]
-        for near in range(1, min(self.most, before + after - 1) + 1 if before and after else 1):
-            left = self.claim.epsilon - self.cost(near)
-            most = float(left) + NEAR
-            if near <= before:
-                lefts.append([_log(ratio) for k, ratio in enumerate(self.told_before(steps, near)) if steps.odds[k]])
-            if near <= after:
-                told = self.chain.after(near)
-                rights.append([_log(told[k]) for k in kept])
-            # what one side tells never grows with its distance
-            while low <= len(lefts) and max(lefts[low - 1]) > most:
-                low += 1
-            while right <= len(rights) and max(rights[right - 1]) > most:
-                right += 1
-            ways = range(max(low, near + 1 - len(rights)), min(len(lefts), near + 1 - right) + 1)
-            self.chain.spend(len(ways) * len(kept))
-            for a in ways:
-                told_by_both = max(map(operator.add, lefts[a - 1], rights[near - a]))
-                self.least = min(self.least, Decimal(told_by_both) + self.cost(near))
-                if told_by_both <= most:
-                    yield a, near + 1 - a
+    def logs_before(self, steps: Steps, a: int) -> list[float]:
+        """What the value so many steps before tells of pairs that count, in nats but for rounding; nothing for 0."""
+        if a not in steps.before:
+            told = self.told_before(steps, a) if a else [ONE] * len(steps.odds)
+            steps.before[a] = [_log(told[k]) for k in steps.kept]
+        return steps.before[a]
+
+    def logs_after(self, steps: Steps, b: int) -> list[float]:
+        """What the value so many steps after tells."""
+        if (b, steps.kept) not in self.after:
+            told = self.chain.after(b) if b else [ONE] * len(steps.odds)
+            self.after[b, steps.kept] = [_log(told[k]) for k in steps.kept]
+        self.chain.spend(2 * len(steps.kept))
+        return self.after[b, steps.kept]
+
+
+def _ranges(most: int) -> list[tuple[int, int]]:
+    """Ranges of distances, each twice as far as the last."""
+    starts = [1 << k for k in range(most.bit_length())]
+    return [(start, min(2 * start - 1, most)) for start in starts]
 
 
 def _log(ratio: Decimal) -> float:
@@ -385,7 +406,7 @@ def _law(row: Any, k: int) -> list[Decimal]:
 
 def _refute(claim: Claim, chain: Chain, length: int) -> None:
     """Stop where the distribution of the answer, given two values of some step of one chain, refutes a claim."""
-    claim.work, claim.worst = 0, ZERO
+    claim.work, claim.worst = MOST_WORK - MOST_REFUTING, ZERO
     answers, comparison, facts = AnswerLaws(claim), NoisyPair(claim), claim.model["chain"]
     values = [answers.option(claim.form, facts["column"], x, state)[0][0] for x, state in enumerate(facts["states"])]
     adds = [claim.form.key({facts["column"]: value}) for value in values]
@@ -432,6 +453,7 @@ def _refute(claim: Claim, chain: Chain, length: int) -> None:
 
 def by_chain(claim: Claim) -> str:
     """What holds of a claim about the single values of a chain."""
+    require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise for a chain")
     moves = Moves(claim)
     costs = dict[int, Decimal]()
 
@@ -447,11 +469,8 @@ def by_chain(claim: Claim) -> str:
             if not search.bears():
                 if len(lengths) == 1:
                     _refute(claim, chain, length)
-                raise StopError(
-                    UNSHOWN,
-                    f"epsilon may be {min(search.least, cost(length)):.9g} where {claim.epsilon:.9g} is claimed, by "
-                    f"the values around a step of the chain in model {model}",
-                )
+                found = f"epsilon may be {search.least:.9g} where {claim.epsilon:.9g} is claimed"
+                raise StopError(UNSHOWN, f"{found}, by the values around a step of the chain in model {model}")
             if search.worst:
                 claim.note(claim.epsilon + search.worst.ln() + SLACK)
     return claim.borne("by the best values before and after every step")

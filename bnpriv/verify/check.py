@@ -24,7 +24,9 @@ from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
+from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.normals import by_normals
+from bnpriv.verify.totals import recounted
 from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
@@ -108,7 +110,9 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
             framework is None or isinstance(framework, str | Path), "a framework that is no file: give its file's path"
         )
         with localcontext(ARITHMETIC):
-            text: Any = calibration if isinstance(calibration, str) else getattr(calibration, "to_json")()  # noqa: B009
+            text: Any = calibration
+            if not isinstance(calibration, str):
+                text = (getattr(calibration, "transcript", None) or getattr(calibration, "to_json"))()  # noqa: B009
             found = _checked(
                 json.loads(text), None if framework is None else Path(os.path.expanduser(framework)), trusted
             )
@@ -125,11 +129,17 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
     if record["format"] == "bnpriv report 2" and record["document"] == "private table":
         return _table(record["data"], path, trusted)
+    if record["format"] == "bnpriv transcript 1":
+        return recounted(record, _model(record["model"], path, trusted), trusted, _replayed)
     record = record["calibration"] if record["format"] == "bnpriv release 1" else record
     require(
         record["format"] == "bnpriv calibration 1", "a text that is no calibration, release or private table in JSON"
     )
-    model = record["model"]
+    return _replayed(Claim(record, _model(record["model"], path, trusted)))
+
+
+def _model(model: Any, path: Path | None, trusted: list[str]) -> Any:
+    """The model that is to bear a claim: that of the framework file, if there is one."""
     if path is None:
         trusted.append("that the model in the calibration is the declared one: no framework file was given")
     else:
@@ -140,8 +150,7 @@ def _checked(record: Any, path: Path | None, trusted: list[str]) -> str:
             low, high, steps = column["lower"], column["upper"], column["steps"]
             whole = column["type"] == "real" or low + steps == high
             require(-(2**100) <= low < high <= 2**100 and 1 <= steps <= 2**31 and whole, "the bounds of a column")
-    claim = Claim(record, model)
-    return _replayed(claim)
+    return model
 
 
 def _replayed(claim: Claim) -> str:
@@ -168,6 +177,9 @@ def _replayed(claim: Claim) -> str:
     quilts = claim.mechanism == "MarkovQuiltMechanism"
     known = quilts or claim.mechanism in ("TightMechanism", "WassersteinMechanism", *CHANNELS, *HIDE_RECORDS)
     require(known, f"{claim.mechanism!r:.40}")
+    if isinstance(claim.network, IntervalNodes):
+        require(quilts, f"{claim.mechanism!r:.40} with a network of intervals")
+        return Moves(claim).by_quilts()
     if quilts and claim.model["notion"] != VALUE:
         return by_quilts_unless_refuted(claim)
     answers, comparison = AnswerLaws(claim), NoisyPair(claim)

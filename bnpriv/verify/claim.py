@@ -13,7 +13,7 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 from bnpriv.verify.forms import Form
-from bnpriv.verify.networks import Nodes
+from bnpriv.verify.networks import read_nodes
 from bnpriv.verify.values import INFINITE, ONE, SLACK, UNSHOWN, ZERO, Law, StopError, decimal, number, require, summed
 
 # --------------------------------------------------------------------------------------------------
@@ -176,10 +176,11 @@ HIDE_RECORDS = ("RecordPrivacyMechanism", "GroupPrivacyMechanism")
 class Claim:
     """One claim: the noise, the guarantee, and the model that is to bear it; the largest epsilon that was found."""
 
-    def __init__(self, record: Any, model: Any) -> None:
+    def __init__(self, record: Any, model: Any, most: int = MOST_WORK) -> None:
+        self.most = most
         self.model, self.work, self.worst, self.query = model, 0, ZERO, record["form"]
         self.n: int = model["records"]
-        self.network = Nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
+        self.network = read_nodes(model.get("network", {"models": 1, "nodes": {}, "driven": {}}))
         self.mechanism, self.noise, self.seen = record["mechanism"]["name"], record["noise"]["law"], 0
         self.asked, self.options = record["epsilon"], record["mechanism"]["options"]
         self.joints = dict[Any, Law]()
@@ -207,8 +208,8 @@ class Claim:
     def spend(self, cost: int) -> None:
         """Note products of masses; stop where they are too many."""
         self.work += cost
-        if self.work > MOST_WORK:
-            raise StopError("too large", f"more than {MOST_WORK:,} products of masses")
+        if self.work > self.most:
+            raise StopError("too large", f"more than {self.most:,} products of masses")
 
     def joint(self, *names: str, theta: int) -> Law:
         """The law of some nodes in a model."""

@@ -12,6 +12,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -21,9 +22,21 @@ from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
-from bnpriv.verify.networks import Nodes, bif_nodes, xmlbif_nodes
+from bnpriv.verify.networks import Nodes, bif_nodes, read_nodes, xmlbif_nodes
 from bnpriv.verify.normals import NormalNodes
-from bnpriv.verify.values import DATASET, DISTRIBUTIONAL, VALUE, StopError, alike, require, summed
+from bnpriv.verify.values import (
+    DATASET,
+    DISTRIBUTIONAL,
+    ONE,
+    ROUNDING,
+    VALUE,
+    ZERO,
+    StopError,
+    alike,
+    number,
+    require,
+    summed,
+)
 
 MOST_BYTES = 2**24
 CELLS, SHARE_TEXTS = ("histogram", "crosstab"), ("proportion", "share")
@@ -44,10 +57,16 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
         return _chain(facts, toml, found)
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
         return found
-    require(known and "within" not in network, "a network that is no list of tables")
+    require(known and "missing_rows" not in network, "rows about which nothing is known, in a framework file")
     if "attributes" in network:
         return _normal(toml, facts, found)
-    found["network"] = _network(facts, network["file"], path.parent, trusted)
+    if "within" in network:
+        require(_are_read(network["file"]), "intervals around tables whose file is not read here")
+        around = Nodes(_network({}, network["file"], path.parent, trusted))
+        found["network"] = _within(around, Decimal(network["within"]))
+        _same("left_out" in facts or _same_ends(facts["network"], found["network"]), "tables")
+    else:
+        found["network"] = _network(facts, network["file"], path.parent, trusted)
     found.pop("public_records", None)
     if "records" in network:
         asked = {name: columns[name] for name in facts["columns"]}
@@ -55,7 +74,7 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     if "left_out" not in facts:
         _same(_public(facts, columns) == _public(found, columns), "public records")
     found.pop("left_out", None)  # what the calibration has no room for, the files say
-    states: Any = {name: list(map(str, each)) for name, each in Nodes(found["network"]).states.items()}
+    states: Any = {name: list(map(str, each)) for name, each in read_nodes(found["network"]).states.items()}
     found["protect"] = {n: _secret(each, facts["protect"][n], states[n]) for n, each in toml["protect"].items()}
     _same(facts["protect"].keys() == found["protect"].keys(), "protected columns")
     found["independent"] = [name for name, column in toml["columns"].items() if column.get("independent")]
@@ -74,13 +93,11 @@ def _chain(facts: Any, toml: Any, found: Any) -> Any:
     read: Any = {"column": column, "length": length if isinstance(length, list) else [length]}
     read["states"] = chain.get("states", [str(k) for k in range(len(matrices[0]))])
     read["transition"] = [[[float(p).hex() for p in row] for row in matrix] for matrix in matrices]
-    starts: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
-    read["initial"] = starts if isinstance(starts, str) else [[float(p).hex() for p in row] for row in starts]
+    laws: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]
+    read["initial"] = laws if isinstance(laws, str) else [[float(p).hex() for p in row] for row in laws]
     both = facts.get("chain", read), read
-    words = (
-        (c["column"], *map(str, (*c["states"], *c["length"])), c["initial"] * isinstance(c["initial"], str))
-        for c in both
-    )
+    starts = [c["initial"] if isinstance(c["initial"], str) else "" for c in both]
+    words = [(c["column"], *map(str, (*c["states"], *c["length"], s))) for c, s in zip(both, starts, strict=True)]
     _same(len({*words}) == 1 and alike(*(summed(enumerate(probabilities(c))) for c in both)), "Markov chain")
     return {**{name: fact for name, fact in found.items() if name != "left_out"}, "chain": read}
 
@@ -140,6 +157,33 @@ def _network(facts: Any, named: Any, folder: Path, trusted: list[str]) -> Any:
     if "network" in facts:
         _same_tables(facts["network"], found)
     return found
+
+
+def _within(around: Nodes, width: Decimal) -> Any:
+    """The ends of tables that lie around those of some networks with one graph."""
+    require(not around.parts, "intervals around networks of several graphs")
+    nodes = dict[str, Any]()
+    for name, axes in around.axes.items():
+        cells = list(product(*(range(len(around.states[each])) for each in axes)))
+        masses = [[around.at(name, theta).get(cell, ZERO) for theta in range(around.models)] for cell in cells]
+        ends = {
+            "lower": [max(ZERO, min(p) - width) for p in masses],
+            "upper": [min(ONE, max(p) + width) for p in masses],
+        }
+        nodes[name] = {"states": around.states[name], "parents": list(axes[1:]), **ends}
+    return {"models": 1, "ends": True, "driven": {}, "nodes": nodes}
+
+
+def _same_ends(stored: Any, found: Any) -> bool:
+    """Whether ends are the declared ones but for rounding, which is also that of sums."""
+    for name, node in stored["nodes"].items():
+        read = found["nodes"].get(name, {})
+        if any(list(map(str, read.get(key, []))) != list(map(str, node[key])) for key in ("states", "parents")):
+            return False
+        pairs = zip(node["lower"] + node["upper"], read["lower"] + read["upper"], strict=True)
+        if any(abs(number(a) - b) > ROUNDING for a, b in pairs):
+            return False
+    return bool(stored.get("ends"))
 
 
 def _public_records(section: Any, folder: Path, columns: Any) -> Any:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
@@ -172,6 +172,11 @@ class WeightedRecords:
         (self.records,) = {len(cells) for cells in self.cells.values()}
         require(self.records, "public records, of which there are none")
         self.known = dict[str, list[tuple[int, ...]]]()
+
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what the records hold, in order."""
+        for row in zip(*self.cells.values(), strict=True):
+            yield dict(zip(self.cells, row, strict=True))
 
     @property
     def all(self) -> tuple[int, int, Any]:

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 from xml.parsers import expat
 
-from bnpriv.verify.values import MOST_STORED_MODELS, ONE, Law, number, require, summed
+from bnpriv.verify.values import INFINITE, MOST_STORED_MODELS, ONE, ZERO, Law, number, require, summed, united
 
 # --------------------------------------------------------------------------------------------------
 # The nodes of a BIF file, read for `bnpriv.verify` by code of its own: names may be quoted and hold blanks.
@@ -287,3 +287,209 @@ class Nodes:
             if name not in order:
                 self.above(self.axes[name][1:], order)
                 order.append(name)
+
+
+# --------------------------------------------------------------------------------------------------
+# All networks whose probabilities lie between ends (docs/claims/intervals.md).
+#
+# A column of a table is any distribution between its ends, whatever the others are. What columns tell is the largest
+# at vertices: one choice for both secrets, or one for each, where that is no less.
+# --------------------------------------------------------------------------------------------------
+
+PIECES = 32
+"""Into how many pieces a segment is cut whose columns enter both secrets and their priors."""
+
+OFF = Decimal("1e-9")
+"""By how much a column may miss a sum of one."""
+
+Cell = tuple[int, ...]
+
+
+class IntervalNodes(Nodes):
+    """Networks of tables between ends: for every node the vertices of each column, by its parents' states."""
+
+    def __init__(self, facts: Any) -> None:
+        self.models, self.parts, self.driven, nodes = 1, [], facts["driven"], facts["nodes"]
+        self.states = {name: node["states"] for name, node in nodes.items()}
+        self.axes = {name: (name, *node["parents"]) for name, node in nodes.items()}
+        self.columns = dict[tuple[str, Cell], list[list[Decimal]]]()
+        for name, node in nodes.items():
+            ends = [[number(x) if isinstance(x, str) else x for x in node[end]] for end in ("lower", "upper")]
+            places = list(product(*(range(len(self.states[each])) for each in node["parents"])))
+            size = len(places)
+            require(all(len(each) == size * len(node["states"]) for each in ends), f"the table of {name!r:.80}")
+            for k, place in enumerate(places):
+                self.columns[name, place] = vertices(ends[0][k::size], ends[1][k::size])
+
+    def told(self, name: str, seen: Sequence[str], pair: Any, enough: Decimal, spend: Any) -> Decimal:
+        """A bound on the log ratio over all networks of what is seen given the sides of a pair; below 0 if one is none.
+
+        It is the least that is known, or at most `enough`.
+        """
+        sides = [[k for k, state in enumerate(self.states[name]) if state in side] for side in pair]
+        order = list[str]()
+        self.above([name, *seen], order)
+        families = united({x, *self.axes[x]} - {name} for x in order if {x, *self.axes[x]} - {name})
+        parts = [part for part in families if part & {*seen}]
+        own = list[str]()
+        self.above([name], own)
+        for side in sides:  # a state that no network allows is no constraint
+            if not any(
+                all(max(v[k] for v in self.columns[key]) for key, k in row) for row in self.rows(name, own, side)
+            ):
+                return -ONE
+        told = ZERO
+        for a, b in product(*sides):
+            alone = [part for part in parts if not part & {*self.axes[name][1:]}]
+            found = sum((self.part(name, part, seen, ([a], [b]), INFINITE, spend) for part in alone), ZERO)
+            for part in parts:  # one at most enters the priors too
+                found += ZERO if part in alone else self.part(name, part, seen, ([a], [b]), enough - found, spend)
+            told = max(told, found)
+        if told > enough and max(map(len, sides)) > 1:
+            told = min(told, self.part(name, {*order}, seen, (sides[0], sides[1]), enough, spend))
+        return told
+
+    def rows(self, name: str, names: Sequence[str], side: Sequence[int], fixed: Mapping[str, int] | None = None) -> Any:
+        """Return, for all states of some attributes, the columns whose product is their mass, with the own state."""
+        fixed = fixed or {}
+        options = [side if x == name else [fixed[x]] if x in fixed else range(len(self.states[x])) for x in names]
+        found = list[list[Any]]()
+        for values in product(*options, *([side] if name not in names else [])):
+            known = dict(zip([*names, name], values, strict=False))
+            found.append([((x, tuple(known[each] for each in self.axes[x][1:])), known[x]) for x in names])
+        return found
+
+    def part(
+        self, name: str, inside: set[str], given: Sequence[str], sides: Any, enough: Decimal, spend: Any
+    ) -> Decimal:
+        """The largest log ratio given two sides, of attributes that are independent of all others given the state."""
+        points, order, own = all(len(side) == 1 for side in sides), list[str](), list[str]()
+        self.above([name, *inside], order)
+        self.above([name], own)
+        both = not points or bool(inside & {*self.axes[name][1:]})  # what lies above enters both secrets and priors
+        names = [x for x in order if x in inside or (both and x == name)]
+        priors = [self.rows(name, own, side) for side in sides] if both else [[[]], [[]]]
+        top, seen = ZERO, [x for x in given if x in inside]
+        for values in product(*(range(len(self.states[x])) for x in seen)):
+            fixed = dict(zip(seen, values, strict=True))
+            rows = [self.rows(name, names, side, fixed) for side in sides]
+            ratio = _Extreme(self, name, {*own} if both else set(), points, {*seen}).ratio(
+                rows, priors, enough.exp(), spend
+            )
+            top = max(top, ratio)
+            if top > enough.exp():
+                break
+        return top.ln() if top else ZERO
+
+
+class _Extreme:
+    """The largest ratio of two masses over all choices of the columns that they are made of."""
+
+    def __init__(self, network: IntervalNodes, name: str, above: set[str], points: bool, seen: set[str]) -> None:
+        self.network, self.name, self.lossy, self.points, self.seen = network, name, above, points, seen
+
+    def options(self, key: Any, state: int) -> tuple[Any, list[Any]]:
+        """By what a column is known, and what it may be: its vertices, or two ends where one entry of it counts."""
+        x, columns = key[0], self.network.columns[key]
+        alone = self.points and len(self.network.states[x]) > 2 if x == self.name else x in self.seen - self.lossy
+        if not alone:
+            return key, columns
+        entries = [column[state] for column in columns]
+        return (*key, state), [{state: end} for end in sorted({min(entries), max(entries)})]
+
+    def ratio(self, rows: Any, priors: Any, enough: Decimal, spend: Any) -> Decimal:
+        """The largest mass of one side over the least of the other, each over its prior."""
+        known = dict[Any, list[Any]]()
+
+        def named(table: Any) -> dict[tuple[Any, ...], Decimal]:
+            """Products of columns that vary, with the sum of what does not of all of which they are a part."""
+            found = summed()
+            for row in table:
+                pairs = [(*self.options(key, state), state) for key, state in row]
+                known.update((var, options) for var, options, _ in pairs)
+                share = math.prod((options[0][state] for _, options, state in pairs if len(options) == 1), start=ONE)
+                found[tuple((var, state) for var, options, state in pairs if len(options) > 1)] += share
+            return {factors: share for factors, share in found.items() if share}
+
+        sides = [(named(own), named(prior)) for own, prior in zip(rows, priors, strict=True)]
+        free = [var for var in known if len(known[var]) > 1]
+        cut = [var for var in free if var[0] in self.lossy and len(var) == 2 and len(known[var]) == 2]
+        joint = [var for var in free if var[0] not in self.lossy | {self.name} and self.name not in self.above(var[0])]
+        used = [{var for table in side for factors in table for var, _ in factors} for side in sides]
+        apart = [[var for var in free if var not in cut and var not in joint and var in each] for each in used]
+        chosen, top = {var: options[0] for var, options in known.items()}, ZERO
+
+        def extreme(k: int, best: Any) -> Decimal | None:
+            found = list[Decimal]()
+            for each in product(*(known[var] for var in apart[k])):
+                chosen.update(zip(apart[k], each, strict=True))
+                spend(sum(1 + len(factors) for table in sides[k] for factors in table))
+                own, prior = (
+                    sum((math.prod((chosen[v][j] for v, j in factors), start=p) for factors, p in table.items()), ZERO)
+                    for table in sides[k]
+                )
+                found += [own / prior] if prior else []
+            return best(found) if found else None
+
+        for each in product(*(known[var] for var in joint)):
+            chosen.update(zip(joint, each, strict=True))
+            seen = dict[Any, Any]()
+            todo = [((0,) * len(cut), (PIECES,) * len(cut))]
+            while todo:
+                low, high = todo.pop()
+                corners = list(product(*zip(low, high, strict=True)))
+                for place in corners:
+                    if place not in seen:
+                        ends = (
+                            (var, _between(*known[var], Decimal(k) / PIECES)) for var, k in zip(cut, place, strict=True)
+                        )
+                        chosen.update(ends)
+                        seen[place] = extreme(0, max), extreme(1, min)
+                above, below = ([seen[c][k] for c in corners if seen[c][k] is not None] for k in (0, 1))
+                if not above or not below or not max(above):
+                    continue
+                found, wide = (
+                    max(above) / min(below) if min(below) else INFINITE,
+                    [b - a for a, b in zip(low, high, strict=True)],
+                )
+                if found <= enough or max(wide, default=1) == 1:
+                    top = max(top, found)
+                    if top > enough:
+                        return top
+                    continue
+                k = wide.index(max(wide))
+                middle = (low[k] + high[k]) // 2
+                todo += [(low, (*high[:k], middle, *high[k + 1 :])), ((*low[:k], middle, *low[k + 1 :]), high)]
+        return top
+
+    def above(self, name: str) -> tuple[str, ...]:
+        """The parents of a node."""
+        return self.network.axes[name][1:]
+
+
+def _between(first: Sequence[Decimal], second: Sequence[Decimal], share: Decimal) -> list[Decimal]:
+    return [a + share * (b - a) for a, b in zip(first, second, strict=True)]
+
+
+def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[Decimal]]:
+    """The vertices of all distributions between ends; ends that miss a sum of one by rounding are divided by theirs."""
+    require(all(0 <= a <= b <= 1 for a, b in zip(lower, upper, strict=True)), "ends of probabilities")
+    for ends in (lower, upper):
+        if abs(sum(ends) - 1) <= OFF:
+            return [[each / sum(ends) for each in ends]]
+    require(sum(lower) < 1 < sum(upper), "ends between which no distribution lies")
+    found = list[list[Decimal]]()
+    for k in range(len(lower)):
+        others = [j for j in range(len(lower)) if j != k]
+        for sides in product((0, 1), repeat=len(others)):
+            chosen = {j: (lower, upper)[side][j] for j, side in zip(others, sides, strict=True)}
+            rest = 1 - sum(chosen.values())
+            column = [chosen.get(j, rest) for j in range(len(lower))]
+            if lower[k] <= rest <= upper[k] and column not in found:
+                found.append(column)
+    return found
+
+
+def read_nodes(facts: Any) -> Nodes:
+    """The networks that a calibration stores: of tables, or of ends of tables."""
+    return (IntervalNodes if facts.get("ends") else Nodes)(facts)

@@ -82,6 +82,15 @@ def merged(laws: Sequence[Law]) -> Law:
     return {key: mass / total for key, mass in found.items() if mass}
 
 
+def united(sets: Iterable[set[Any]]) -> list[set[Any]]:
+    """Return unions of sets that share something, so that no two unions do."""
+    found = list[set[Any]]()
+    for each in sets:
+        met = [old for old in found if old & each]
+        found = [*(old for old in found if not old & each), each.union(*met)]
+    return found
+
+
 def alike(stored: Mapping[Any, Decimal], declared: Mapping[Any, Decimal]) -> bool:
     """Whether two laws are the same but for rounding."""
     cells = stored.keys() | declared.keys()

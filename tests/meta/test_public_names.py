@@ -45,8 +45,9 @@ PROMISED_BELOW = frozenset(
 ROOMS = ("errors", "laws", "mechanisms", "noise", "types")
 """The modules on top, on purpose."""
 
-MOST = 73
-"""Names on top: what a user types; one reader for each library that models are written in (the 73rd is pyAgrum's). What
+MOST = 74
+"""Names on top: what a user types; one reader for each library that models are written in (the 73rd is pyAgrum's), and
+one verb for each thing that people do (the 74th is `audit`). What
 is met without typing its name lies below: `types.GaussianNetwork`, which `from_pgmpy` makes, and
 `mechanisms.MarkovChainMechanism`, which `plan` tries by itself."""
 

@@ -445,6 +445,26 @@ class Accountant(Shown):
         free = self.columns is not None or first.record is not None
         return alone < math.inf and (free or alone <= WORTH_SETS * float(first.epsilon))
 
+    def fixed_at(self, delta: Fraction) -> tuple[frozenset[str], FixedSets | None, Fraction] | None:
+        """The columns, near sets and part of a delta that the first release fixes; None where it fixes none."""
+        if not self._by_theorem(delta):
+            return None
+        if self._counted is None:
+            return self.modelled[0].columns.union(self.columns or ()), None, Fraction(0)
+        fixed = self._counted.fixed
+        return fixed.columns, fixed, fixed.told(delta / (self._tally.growth or 1))
+
+    def transcript(self, delta: float = 0.0) -> str:
+        """All that `bnpriv.verify` needs to recount the total at a delta, as JSON.
+
+        Parameters
+        ----------
+        delta : float
+            At least 0 and below 1.
+        """
+        checks.delta(delta)
+        return service("accountant.transcript")(self, typed(delta))
+
     @property
     def _known(self) -> _Counted:
         return cast(_Counted, self._counted)

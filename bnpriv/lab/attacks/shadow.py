@@ -344,18 +344,23 @@ def told_apart(
             laws.append(counts / len(side) @ (noise.numerators[places] / noise.denominator))
         places = [np.searchsorted(noise.outputs, side[:, 0]) for side in released]
         return share_right((laws[0][seen], laws[1][seen]) for seen in places)
+    return share_right((log_ratios(values, learned, noise), np.zeros(len(values))) for values in released)
+
+
+def log_ratios(
+    values: FloatArray, learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace | ShapedNoise
+) -> FloatArray:
+    """Return the log ratios of the learned densities of released answers, of shape (draws,); see `told_apart`."""
     if isinstance(noise, (CorrelatedGaussian, DirectionalLaplace)):
         # smoothing and noise become independent and of deviation 1, for answers in rows
         smooth = _widths(learned, NoNoise(noise.dimension))
         factor = np.linalg.cholesky(noise.covariance + np.diag(np.square(smooth)))
         whiten = np.asarray(np.linalg.inv(factor).T, dtype=np.float64)
-        released, learned = (released[0] @ whiten, released[1] @ whiten), (learned[0] @ whiten, learned[1] @ whiten)
+        values, learned = values @ whiten, (learned[0] @ whiten, learned[1] @ whiten)
         noise = Gaussian(1.0, noise.dimension)
     widths = _widths(learned, noise)
-    first, second = learned
-    return share_right(
-        (_log_density(values, first, noise, widths), _log_density(values, second, noise, widths)) for values in released
-    )
+    one, other = (_log_density(values, side, noise, widths) for side in learned)
+    return one - other
 
 
 def _widths(learned: AnswersOfBoth, noise: KnownNoise | DiscreteLaplace) -> FloatArray:

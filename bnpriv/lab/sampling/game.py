@@ -26,9 +26,11 @@ from bnpriv.core.networks.base import Network, forward_of
 from bnpriv.core.networks.discrete import no_tables
 from bnpriv.core.noise import Noise
 from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.contribution import cleaned
+from bnpriv.core.queries.contribution import answers, cleaned
+from bnpriv.core.queries.normal_form import normal_form
+from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.schema import Column, Schema, has_gaps, is_whole
-from bnpriv.core.secrets import BETWEEN, Pair, SecretPair
+from bnpriv.core.secrets import BETWEEN, Apart, IntervalPair, Pair, SecretPair
 from bnpriv.errors import FrameworkError, ParameterError, Refusal, SecretError
 from bnpriv.kind import kind_of, loaded, notion_of
 from bnpriv.kinds.draws.answers import drawn_from
@@ -230,6 +232,8 @@ class AttackGame:
         where it knows none for such noise.
     require : callable
         Refuses noise that the guesser does not know.
+    approximate : callable
+        Which numbers of the answers that were drawn so far were drawn from a distribution that is only nearly theirs.
     """
 
     protected: str
@@ -238,6 +242,7 @@ class AttackGame:
     sides: tuple[Draw, Draw]
     formula: Callable[[FloatArray, FloatArray, Noise], Guessed | None] = lambda first, second, noise: None
     require: Callable[[Noise], object] = learnable
+    approximate: Callable[[], Sequence[str]] = tuple
 
     def guessed(self, first: FloatArray, second: FloatArray, noise: Noise, random: np.random.Generator) -> Guessed:
         """Who has no formula learns both laws from other made-up answers."""
@@ -365,6 +370,26 @@ class NotionSampler:
         """
         raise _undrawn(framework, "a rehearsal")
 
+    def two_secrets(self, framework: Any, random: np.random.Generator) -> tuple[Assumed, Assumed]:
+        """The first pair of secrets that a framework hides, each as `table` takes it.
+
+        Raises
+        ------
+        SecretError
+            If it hides values by their distance.
+        """
+        name, pairs = next(iter(framework.secrets.items()))
+        pair = next(iter(pairs), None)
+        if isinstance(pair, SecretPair):
+            return {name: pair.first}, {name: pair.second}
+        if isinstance(pair, IntervalPair):
+            return {name: (pair.first.low, pair.first.high)}, {name: (pair.second.low, pair.second.high)}
+        raise SecretError(
+            "two secrets must be named where a framework hides values by their distance",
+            found=f"none of {name!r}",
+            remedy=f'Write secrets=({{"{name}": ...}}, {{"{name}": ...}}), no further apart than is hidden.',
+        )
+
 
 def _undrawn(framework: object, what: str) -> FrameworkError:
     return FrameworkError(
@@ -456,6 +481,21 @@ class PropertySampler(NotionSampler):
             return game_of_draws(evidence, calibration)
         return kind_sampler(framework.network).game_of_property(framework, calibration)
 
+    def two_secrets(self, framework: DatasetAttributePrivacy, random: np.random.Generator) -> tuple[Assumed, Assumed]:
+        """Of values that are hidden by their distance: that of one made-up table, and one so far away."""
+        name, secret = next(iter(framework.protect.items()))
+        if not isinstance(secret.pairs, Apart) or secret.of_cells:
+            return super().two_secrets(framework, random)
+        schema = framework.schema
+        asked = SimulationRequest(records=schema.records, secret={}, model=0, random=random)
+        columns = self.table(framework, asked).columns
+        form = normal_form(secret.property, schema)
+        (usual,) = answers(form, {each: columns[each][np.newaxis] for each in secret.property.columns}).ravel()
+        (low,), (high,) = answer_range(secret.property, schema)
+        far = secret.pairs.at_most
+        other = usual + far if usual + far <= high else max(usual - far, low)
+        return {name: float(usual)}, {name: float(other)}
+
 
 class PairSampler(NotionSampler):
     """Tables and answers of declared distributions: record networks, models of whole tables, or laws of an answer."""
@@ -497,3 +537,9 @@ class PairSampler(NotionSampler):
             for network in framework.pairs[constraint.model]
         )
         return AttackGame(protected=constraint.protected, pair=pair, model=constraint.model, sides=(first, second))
+
+    def two_secrets(self, framework: DistributionPrivacy, random: np.random.Generator) -> tuple[Assumed, Assumed]:
+        """The first pair of distributions."""
+        ((name, pairs),) = framework.secrets.items()
+        first, second = pairs[0].sides
+        return {name: first}, {name: second}

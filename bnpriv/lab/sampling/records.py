@@ -316,6 +316,7 @@ class TablesSampler(KindSampler):
             sides=(partial(drawn, chances.first), partial(drawn, chances.second)),
             formula=by_weight,
             require=lambda noise: isinstance(noise, Channel) or known_noise(noise),
+            approximate=lambda: known.approximate,
         )
 
     def game_of_values(self, framework: ValuePrivacy, calibration: Calibration) -> AttackGame:
