@@ -261,7 +261,7 @@ def normal_case(rng: np.random.Generator) -> Case:
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
     if rng.random() < SHARE_NORMAL:
-        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
+        return [normal_case, normal_case, normal_pair, interval_case][int(rng.integers(4))](rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))
@@ -300,8 +300,11 @@ def case(rng: np.random.Generator) -> Case:
     elif rng.random() < 0.5:
         other = network(rng, states, level, 1, shape)
         framework = bp.DistributionPrivacy([(model, other)], schema=schema, source=source)
-    else:
+    elif rng.random() < 0.5:
         framework, asked = bp.DistributionPrivacy([(atoms(rng), atoms(rng))], source=source), None
+    else:
+        notion, asked = "normal", None
+        framework = bp.DistributionPrivacy(normals(rng), source=source)
     epsilon = float(rng.choice([0.1, 0.5, 1.0, 2.0, 5.0])) * float(rng.uniform(0.9, 1.1))
     delta = float(rng.choice([0.0, 0.0, 1e-9, 1e-3, 0.05, 0.3]))
     return Case(framework, asked, mechanism(rng, notion), epsilon, delta)
@@ -371,8 +374,38 @@ def atoms(rng: np.random.Generator) -> Atoms:
     return Atoms(points if rng.random() < 0.6 else 0.3 + points * 2.0**-54, row(rng, size))
 
 
+def normals(rng: np.random.Generator) -> list[tuple[Normal, Normal]]:
+    """Draw pairs of normal laws of one covariance, or of one direction; sometimes of two variances."""
+    size, found, direction = int(rng.choice([1, 1, 2, 3])), [], rng.normal(size=3)
+    shared = bool(rng.random() < 0.6)
+    root = rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-2, 2)
+    for _ in range(int(rng.choice([1, 1, 2]))):
+        root = root if shared else rng.normal(size=(size, size)) * 10.0 ** rng.uniform(-2, 2)
+        covariance = root @ root.T + 1e-6 * np.trace(root @ root.T) * np.eye(size)
+        covariance = (covariance + covariance.T) / 2
+        gap = (direction[:size] if shared else rng.normal(size=size)) * 10.0 ** rng.uniform(-2, 2)
+        mean = np.round(rng.normal(size=size) * float(rng.choice([1, 2.0**40])))
+        other = covariance * float(rng.uniform(0.9, 1.1)) if size == 1 and rng.random() < 0.2 else covariance
+        found.append((Normal(mean, covariance), Normal(mean + gap, other)))
+    return found
+
+
 def mechanism(rng: np.random.Generator, notion: str) -> bp.types.Mechanism:
     """Draw a mechanism that may suit the notion."""
+    if notion == "normal":
+        noise = str(rng.choice(["laplace", "gaussian"]))
+        names = ["OptimalGaussian", "Eigenvector", "DirectionalUncertainty", "AttributeGaussian"]
+        relaxed = {"relaxation": float(rng.choice([0.01, 0.1]))} if rng.random() < 0.3 else {}
+        known = [getattr(bp.mechanisms, f"{each}Mechanism")(large_delta=True, **relaxed) for each in names]
+        known.append(bp.mechanisms.ExpectedValueMechanism(noise=noise, large_delta=True))
+        known += [each(noise=noise, large_delta=True) for each in (bp.TightMechanism, bp.WassersteinMechanism)]
+        return known[int(rng.integers(len(known)))]
+    if rng.random() < 0.3:
+        normal = {"noise": "gaussian", "large_delta": True}
+        structural = [bp.MarkovQuiltMechanism(**normal), bp.ColumnMechanism(**normal)]
+        pool = [bp.TightMechanism(**normal), bp.WassersteinMechanism(**normal), *structural]
+        pool = structural if notion == "value" else pool if notion == "parameters" else [*pool[:2], structural[1]]
+        return pool[int(rng.integers(len(pool)))]
     structural = [
         bp.MarkovQuiltMechanism(common_quilt=bool(rng.random() < 0.3), large_delta=True),
         bp.ColumnMechanism(),
@@ -409,8 +442,12 @@ def calibrated(*seed: int, instead: bp.types.Mechanism | None = None) -> bp.type
 def lowered(text: str, share: float) -> str:
     """Return the JSON of a calibration with a share of its noise."""
     record = json.loads(text)
-    scale = share * float.fromhex(record["noise"]["exact_scale"])
-    record["noise"].update(scale=scale, exact_scale=scale.hex())
+    noise = record["noise"]
+    scale = share * float.fromhex(noise["exact_scale"])
+    noise.update(scale=scale, exact_scale=scale.hex())
+    if "covariance" in noise:
+        noise["covariance"] = [[share * share * x for x in row] for row in noise["covariance"]]
+        noise["dithers"] = [share * x for x in noise["dithers"]]
     return json.dumps(record)
 
 

@@ -16,6 +16,7 @@ from bnpriv.verify.claim import Claim, NoisyPair, farthest, pairs_of, shown
 from bnpriv.verify.columns import column_values
 from bnpriv.verify.forms import UNCOUNTED, Form, WeightedRecords, gaps
 from bnpriv.verify.networks import Nodes
+from bnpriv.verify.normal import TAIL_WORK, curve, exceeding
 from bnpriv.verify.values import (
     DATASET,
     ONE,
@@ -208,8 +209,8 @@ class AnswerLaws:
 # A bound where the law of all records is too large: the law of one, for every record that may change.
 # --------------------------------------------------------------------------------------------------
 
-Case = tuple[Law, Law, int]
-"""The laws of what a record adds given each of two secrets, and how many records may change."""
+Case = tuple[Law, Law, int, bool]
+"""Laws of what a record adds given each of two secrets, how many may change, and whether no record is anything else."""
 
 
 def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -> bool:
@@ -218,11 +219,63 @@ def borne_by_records(claim: Claim, answers: AnswerLaws, comparison: NoisyPair) -
     if cases is None:
         return False
     rounding = Moves(claim).rounding
-    for first, second, records in cases:
+    if claim.normal:
+        return _borne_by_sums(claim, answers, comparison, cases, rounding)
+    for first, second, records, _ in cases:
         laws = [{tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (first, second)]
         ratio, _ = comparison.largest(merged([laws[0]]), merged([laws[1]]))
         claim.note(records * (ratio.ln() + SLACK) + rounding)
-    return claim.worst <= claim.epsilon
+    if claim.worst <= claim.epsilon or not claim.delta:
+        return claim.worst <= claim.epsilon
+    claim.worst = ZERO
+    return _borne_by_sums(claim, answers, comparison, cases, rounding)
+
+
+def _borne_by_sums(
+    claim: Claim, answers: AnswerLaws, comparison: NoisyPair, cases: Sequence[Case], rounding: Decimal
+) -> bool:
+    """Whether the records that change bear the claim together, but for delta: docs/claims/k_fold.md."""
+    # rounded answers are apart by epsilon behind Laplace noise, in total variation behind normal noise
+    level = claim.epsilon - (ZERO if claim.normal else rounding)
+    left = claim.delta * (1 - SLACK) - (1 + claim.epsilon.exp()) * rounding / 4 * claim.normal
+    if level <= 0 or left <= 0:
+        return False
+    for one, other, records, two_classes in cases:
+        first, second = ({tuple(map(Fraction, k, claim.form.under)): p for k, p in law.items()} for law in (one, other))
+        first, second = merged([first]), merged([second])
+        if not two_classes:
+            return False
+        if _coupled(claim, comparison, (first, second), records, level, left):
+            continue
+        for j in range(1, records + 1):
+            sums = [answers.power(law, j) for law in (first, second)]
+            if rounding * (not claim.normal) or max(comparison.excess(*both)[1] for both in (sums, sums[::-1])) > left:
+                return False
+    claim.bounded("by the records that change", claim.epsilon)
+    return True
+
+
+def _coupled(
+    claim: Claim, comparison: NoisyPair, laws: tuple[Law, Law], records: int, level: Decimal, left: Decimal
+) -> bool:
+    """Whether it is enough that most of the records that change add the same under both secrets."""
+    first, second = exceeding(*laws), exceeding(*laws[::-1])
+    part = min(ONE, sum(first.values(), SLACK))
+    claim.spend(len(first) * len(second))
+    far = max((comparison.apart(x, y) for x in first for y in second), default=ZERO)
+
+    def told_by(m: int) -> Decimal:
+        claim.spend(2 * TAIL_WORK)
+        return curve(m * far, level) if claim.normal else Decimal(m * far > level)
+
+    same, told, rest = ONE - part, ZERO, ONE
+    mass = same**records if same else ZERO
+    for m in range(records) if same else ():
+        told, rest = told + mass * told_by(m), rest - mass
+        if told > left or rest <= left * SLACK:
+            break
+        mass *= part * (records - m) / ((m + 1) * same)
+    return told + max(ZERO, rest) * told_by(records) + SLACK * left <= left
 
 
 def exchanges(
@@ -253,7 +306,7 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
     if any("network" not in side for side in sides):
         return None
     for first, second in zip(sides[::2], sides[1::2], strict=True):
-        found.append((answers.one_record(first), answers.one_record(second), claim.n))
+        found.append((answers.one_record(first), answers.one_record(second), claim.n, True))
     for secret, theta in product(claim.model.get("protect", {}).values(), range(answers.models)):
         if claim.model["notion"] != DATASET:
             return None
@@ -264,7 +317,7 @@ def _cases(claim: Claim, answers: AnswerLaws) -> list[Case] | None:
         ways = exchanges(answers, secret, sorted(parts))
         if ways is None:
             return None
-        found += [(parts[a], parts[b], ways[1]) for a, b in ways[0]]
+        found += [(parts[a], parts[b], ways[1], len(parts) == 2) for a, b in ways[0]]
     return found
 
 

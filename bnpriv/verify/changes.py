@@ -12,9 +12,10 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from bnpriv.verify.claim import Claim, shown
+from bnpriv.verify.claim import Claim, NoisyPair, shown
 from bnpriv.verify.forms import UNCOUNTED, UNDER_ALL, Form, columns_of
 from bnpriv.verify.networks import IntervalNodes
+from bnpriv.verify.normal import TAIL_WORK, curve, root_above
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
@@ -41,6 +42,9 @@ from bnpriv.verify.values import (
 APART = operator.itemgetter(0)
 """How far the two records of a reach are apart."""
 
+MOST_JOINED = 2000
+"""Records of several parts that are compared together in the 2-norm."""
+
 MOST_SIGNED = 12
 """Numbers whose signs are all tried where several parts move them together."""
 
@@ -56,28 +60,34 @@ WidestChange = tuple[Fraction, ValuesOfOne, ValuesOfOne]
 
 
 class Changes:
-    """How far changes of columns move the weighted answer to a query about n records, in the 1-norm."""
+    """How far changes of columns move the weighted answer to a query about n records, in the 1-norm or the 2-norm."""
 
-    def __init__(self, form: Form, weights: Sequence[Fraction], n: int, spend: Callable[[int], None]) -> None:
-        self.form, self.weights, self.n, self.spend = form, weights, n, spend
+    def __init__(
+        self, form: Form, weights: Sequence[Fraction], n: int, spend: Callable[[int], None], norm: int = 1
+    ) -> None:
+        self.form, self.weights, self.n, self.spend, self.norm = form, weights, n, spend, norm
         self.all = tuple(range(len(form.rows)))
-        self.ranges, self.feeds = dict[int, tuple[Fraction, Fraction]](), dict[Any, set[int]]()
+        self.ranges, self.feeds = dict[int, tuple[Fraction, ...]](), dict[Any, set[int]]()
         self.reaches = dict[Any, WidestChange]()
         self.read = [{name for term in row for name in columns_of(form.terms[term])} for row in form.rows]
 
     def bound(self, moving: Collection[str], records: int) -> Fraction:
         """What no change of some columns in so many records exceeds: of the doubles, by all numbers together."""
-        return sum((self.together(numbers, moving, records) for numbers in self.tied(moving)), Fraction(0))
+        return self.sized(self.together(numbers, moving, records) for numbers in self.tied(moving))
+
+    def sized(self, gaps: Iterable[Fraction]) -> Fraction:
+        """How long a change is that moves numbers, or groups of them, so far: rounded up."""
+        return sum(gaps, Fraction(0)) if self.norm == 1 else root_above(sum((gap * gap for gap in gaps), Fraction(0)))
 
     def together(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
         """A bound for numbers that may be tied to each other: jointly, or each within its range."""
-        apart = sum((min(self.exceeded_by((k,), moving, records), self.limits(k)[0]) for k in numbers), Fraction(0))
+        apart = self.sized(min(self.exceeded_by((k,), moving, records), self.limits(k)[0]) for k in numbers)
         return apart if len(numbers) == 1 else min(apart, self.exceeded_by(numbers, moving, records))
 
     def exceeded_by(self, numbers: tuple[int, ...], moving: Collection[str], records: int) -> Fraction:
         """How far numbers move together, and what their rounding adds."""
         far = self.widest(numbers, moving)[0]
-        return records * far + sum((self.limits(k)[1] for k in numbers), Fraction(0)) if far else far
+        return records * far + self.sized(self.limits(k)[1] for k in numbers) if far else far
 
     def shown(self, moved: int) -> tuple[Fraction, ValuesOfOne, ValuesOfOne]:
         """How far apart the doubles of a table of equal records and of one with some of them changed are, and these."""
@@ -92,10 +102,10 @@ class Changes:
         ]
         doubles = [[Fraction(float(each)) for each in self.form.exact(each)] for each in sums]
         gaps = (abs(a - b) for a, b in zip(*doubles, strict=True))
-        return sum(map(operator.mul, self.weights, gaps), Fraction(0)), records[0], records[1]
+        return self.sized(map(operator.mul, self.weights, gaps)), records[0], records[1]
 
-    def limits(self, number: int) -> tuple[Fraction, Fraction]:
-        """For a number, weighted, how wide its doubles range, and how far rounding can move two apart."""
+    def limits(self, number: int) -> tuple[Fraction, ...]:
+        """For a number, weighted, how wide its doubles range, how far rounding can move two apart, and its size."""
         if number not in self.ranges:
             shift, under, low, high = self.form.offset[number], self.form.under[number], 0, 0
             for part in self.parts((number,), self.form.reads):
@@ -107,18 +117,24 @@ class Changes:
             doubles = whole & (whole - 1) == 0 and largest * whole <= 2**53
             ulp = Fraction(0 if doubles else math.ulp(float(largest)))
             wide = Fraction(float(ends[1])) - Fraction(float(ends[0]))
-            self.ranges[number] = self.weights[number] * wide, self.weights[number] * ulp
+            self.ranges[number] = tuple(self.weights[number] * each for each in (wide, ulp, largest))
         return self.ranges[number]
 
     def widest(self, numbers: tuple[int, ...], moving: Collection[str]) -> WidestChange:
         """How far one record moves some numbers together, weighted, and two records that show it."""
         key = numbers, frozenset(moving) & set().union(*(self.read[k] for k in numbers))
         if key not in self.reaches:
-            parts = [self.points(part, numbers, moving) for part in self.parts(numbers, moving)]
-            size, points = len(numbers), sum(len(group) for groups in parts for group in groups)
+            size, sets = len(numbers), self.parts(numbers, moving)
+            if self.norm == 2 and size > 1:
+                sets = self.joined(sets, numbers)
+            parts = [self.points(part, numbers, moving) for part in sets]
+            points = sum(len(group) for groups in parts for group in groups)
             pairs = sum(len(group) ** 2 for groups in parts for group in groups) // 2
             signed = points << min(size - 1, 64)
-            if signed <= pairs or (len(parts) > 1 and size <= MOST_SIGNED):
+            if self.norm == 2 and size > 1:
+                self.spend(pairs * size // INTEGERS_PER_PRODUCT)
+                found = added(by_pair(groups, 2) for groups in parts)
+            elif signed <= pairs or (len(parts) > 1 and size <= MOST_SIGNED):
                 self.spend(signed * size // INTEGERS_PER_PRODUCT)
                 signs = product((1, -1), repeat=size - 1)
                 found = max((added(by_sign(each, (1, *sign)) for each in parts) for sign in signs), key=APART)
@@ -154,7 +170,7 @@ class Changes:
         """What records add to some numbers through a part, for every choice of what its other columns hold."""
         names, unit = sorted(part), self.scaled(numbers)
         kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
-        choices = [self.form.extremes(name, kept) for name in names]
+        choices = [self.choices(name, kept, numbers) for name in names]
         terms = sorted(t for t in {t for k in numbers for t in self.form.rows[k]} if self.moved(t, part, moving))
         rows = [[(j, self.form.rows[k][t]) for j, t in enumerate(terms) if t in self.form.rows[k]] for k in numbers]
         factors = [int(unit * self.weights[k] / self.form.under[k]) for k in numbers]
@@ -167,6 +183,28 @@ class Changes:
             resting = tuple(value for name, value in record.items() if name not in moving)
             groups[resting].setdefault(tuple(map(operator.mul, sums, factors)), record)
         return list(groups.values())
+
+    def choices(self, name: str, weights: Sequence[Fraction], numbers: tuple[int, ...]) -> list[Any]:
+        """The values of a column of which two move some numbers as far as any: in the 2-norm, of squares, all."""
+        found, column = self.form.extremes(name, weights), self.form.columns[name]
+        squared = any(t[0] == "steps" and t[1:] == [name, 2] for k in numbers for t in self.terms_of(k))
+        if self.norm == 1 or len(numbers) == 1 or not squared:
+            return found
+        self.spend(column["steps"])
+        grid = (Fraction(column["upper"]) - Fraction(column["lower"])) / column["steps"]
+        steps = (self.form.around(column, column["lower"] + k * grid) for k in range(column["steps"] + 1))
+        return sorted(set(found).union(*steps))
+
+    def terms_of(self, number: int) -> list[Any]:
+        """The terms that a number of the answer sums."""
+        return [self.form.terms[t] for t in self.form.rows[number]]
+
+    def joined(self, sets: list[set[str]], numbers: tuple[int, ...]) -> list[set[str]]:
+        """Parts as one where their choices are few: lengths of changes do not add in the 2-norm."""
+        kept = [self.weights[k] if k in numbers else Fraction(0) for k in self.all]
+        every = set[str]().union(*sets)
+        few = math.prod(len(self.choices(name, kept, numbers)) for name in every) <= MOST_JOINED
+        return [every] if few and every else sets
 
     def moved(self, term: int, part: set[str], moving: Collection[str]) -> bool:
         """Whether a term reads columns of a part, one of which moves."""
@@ -191,14 +229,14 @@ def by_sign(groups: list[AddedPoints], signs: Sequence[int]) -> Any:
     return max(found, key=APART)
 
 
-def by_pair(groups: list[AddedPoints]) -> Any:
-    """How far records are apart in the 1-norm, where their resting columns agree."""
+def by_pair(groups: list[AddedPoints], norm: int = 1) -> Any:
+    """How far records are apart in a norm, where their resting columns agree."""
     best = 0, *[next(iter(groups[0].values()))] * 2
     for group in groups:
         for (p, first), (q, second) in combinations(group.items(), 2):
-            far = sum(map(abs, map(operator.sub, p, q)))
+            far = sum(abs(a - b) ** norm for a, b in zip(p, q, strict=True))
             best = max(best, (far, first, second), key=APART)
-    return best
+    return best if norm == 1 else (root_above(Fraction(best[0])), *best[1:])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -207,13 +245,19 @@ def by_pair(groups: list[AddedPoints]) -> Any:
 
 Costs = Sequence[tuple[Decimal, set[str]]]
 
+LONG_DRAWS = Decimal(2) ** -40
+"""The share of delta for draws that are so long that rounding moves them further."""
+
 
 class Moves:
     """How far changes of columns move the answer of a claim, in scales of its noise."""
 
     def __init__(self, claim: Claim) -> None:
-        self.claim, self.form = claim, claim.form
-        self.changes = Changes(claim.form, claim.weights, claim.n, claim.spend)
+        self.claim = claim
+        if "left_out" in claim.query:
+            return
+        self.form = claim.form
+        self.changes = Changes(claim.form, claim.weights, claim.n, claim.spend, 2 if claim.normal else 1)
 
     def scales(self, far: Fraction) -> Decimal:
         """A distance in scales of the noise; without noise any distance is infinite."""
@@ -225,10 +269,28 @@ class Moves:
     def rounding(self) -> Decimal:
         """How far rounding can move two answers apart; 0 without noise."""
         units = (self.changes.limits(k)[1] for k in self.changes.all)
-        return self.scales(sum(units, Fraction(0))) if self.claim.scale else ZERO
+        return self.scales(self.changes.sized(units)) if self.claim.scale else ZERO
+
+    def before_the_last_noise(self) -> list[Decimal]:
+        """How far rounding can move two answers apart in each number before the last noise is drawn.
+
+        docs/claims/noise_with_a_covariance.md: rounded are the answer and, where the noise has a covariance, its first
+        part and the sum. An answer without a query is never released.
+        """
+        claim, known = self.claim, "left_out" not in self.claim.query
+        found = list[Decimal]()
+        for k, weight in enumerate(claim.weights):
+            limits = self.changes.limits(k) if known else (Fraction(0),) * 3
+            ulp, size = (decimal(each / weight) for each in limits[1:])
+            if row := claim.covariance[k][k] if claim.covariance else ZERO:
+                count = Decimal(len(claim.weights))
+                longest = count.sqrt() + (2 * (claim.epsilon - (claim.delta * LONG_DRAWS / 2).ln())).sqrt()
+                ulp += 2 * ((size + 2 * longest * row.sqrt()) * Decimal(2) ** -53 + Decimal(2) ** -1074)
+            found.append(ulp)
+        return found
 
     def cost(self, moving: set[str], records: int) -> Decimal:
-        """What changes of columns in so many records do not exceed, in the 1-norm of the weighted answer."""
+        """What changes of columns in so many records do not exceed, in a norm of the weighted answer."""
         return self.scales(self.changes.bound(moving, records))
 
     def by_columns(self, moved: int | None = None) -> str:
@@ -237,9 +299,26 @@ class Moves:
         far, first, second = self.changes.shown(moved)
         held = [{name: UNCOUNTED if v == UNDER_ALL else v for name, v in each.items()} for each in (first, second)]
         records = (", ".join(f"{name} {value!r:.40}" for name, value in each.items()) for each in held)
+        shown = f"shown by {moved:,} records of {' against those of '.join(records)}"
+        cost = self.cost(set(self.form.reads), moved)
+        if self.claim.normal:
+            low, high = (curve(each, self.claim.epsilon) for each in (self.scales(far) * (1 - SLACK), cost))
+            NoisyPair(self.claim).passes(shown, (low * (1 - SLACK), high * (1 + SLACK)))
+            return self.claim.bounded("whatever the model is", self.claim.epsilon)
         if not self.claim.delta:
-            self.claim.held(f"shown by {moved:,} records of {' against those of '.join(records)}", self.scales(far))
-        return self.claim.bounded("whatever the model is", self.cost(set(self.form.reads), moved))
+            self.claim.held(shown, self.scales(far))
+        return self.claim.bounded("whatever the model is", cost)
+
+    def by_independence(self) -> str:
+        """Without distributions: what holds whatever they are, or by ancestors in common; empty if nothing does."""
+        model, told = self.claim.model, ZERO
+        above, driven = model.get("above", {}), model.get("driven", {})
+        for name in model["protect"] if above else ("",):
+            # parameters that have no ancestor in common with a protected one tell nothing of it, all together
+            alone = {each for each in above if not {*above[each]} & {*above[name]}}
+            moving = {column for column in self.form.reads if not alone.issuperset(driven.get(column, [column]))}
+            told = max(told, self.cost(moving, self.claim.n))
+        return self.claim.bounded("whatever the distributions are", told) if told <= self.claim.epsilon else ""
 
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
@@ -279,14 +358,22 @@ class Moves:
             if not a or not b:
                 yield -ONE
                 return
-            told = max(p / b[q] if q in b else INFINITE for q, p in a.items()).ln() + cost
+            told = max(p / b[q] if q in b else INFINITE for q, p in a.items()).ln()
+            told = told + cost if cost == 0 or not self.claim.normal else INFINITE
             if told > self.claim.epsilon and self.claim.delta and cost < INFINITE:
                 left = {q: self.claim.epsilon - (p / b[q]).ln() if q in b else -INFINITE for q, p in a.items()}
-                passed = (p * max(ZERO, 1 - left[q].exp(), 1 - ((left[q] - cost) / 2).exp()) for q, p in a.items())
+                passed = (p * self.excess(cost, left[q]) for q, p in a.items())
                 told = self.claim.epsilon if sum(passed) + SLACK <= self.claim.delta else told
             yield told
             if told <= self.claim.epsilon:
                 return
+
+    def excess(self, cost: Decimal, level: Decimal) -> Decimal:
+        """The hockey-stick divergence of two answers so many scales of the noise apart, at a level of either sign."""
+        if self.claim.normal:
+            self.claim.spend(2 * TAIL_WORK)
+            return curve(cost, level)
+        return max(ZERO, 1 - level.exp(), 1 - ((level - cost) / 2).exp())
 
     def far_laws(self, name: str, theta: int, pair: tuple[Any, Any], moving: set[str]) -> tuple[Law, Law]:
         """The laws, given each secret of a pair, of the nodes of the columns that are not near."""

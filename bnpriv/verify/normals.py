@@ -6,15 +6,17 @@ Nothing of the rest of bnpriv is imported. docs/claims/gaussian_network.md, norm
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
-from bnpriv.verify.changes import Moves
-from bnpriv.verify.claim import Claim
+from bnpriv.verify.changes import LONG_DRAWS, Moves
+from bnpriv.verify.claim import Claim, NoisyPair
 from bnpriv.verify.columns import normal, tail
+from bnpriv.verify.normal import curve, length, of_two_variances, plus
 from bnpriv.verify.values import (
     DATASET,
     INFINITE,
@@ -207,7 +209,7 @@ def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-
     for step in range(200):
         before, middle = value, (low * b - high * a) / (b - a) if step % 4 < 3 else (low + high) / 2
         value = ratio(middle)
-        if abs(value) < near:
+        if abs(value) < near or middle in (low, high):
             break
         # an end that stays for a second time counts half (the Illinois rule)
         if value > 0:
@@ -461,7 +463,7 @@ class Intervals:
                 return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
             # the coarse cells say where the fine ones fall by what is too much
             shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
-            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-12)  # noqa: B023
+            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-9)  # noqa: B023
         return 1.0
 
 
@@ -536,15 +538,22 @@ class NormalAnswers:
 
     def rounding(self, moves: Moves) -> Decimal:
         """By how much grids and doubles can move two answers apart, in scales of the noise."""
+        return moves.rounding + sum(self.by_grids(), ZERO) / self.claim.scale
+
+    def by_grids(self) -> list[Decimal]:
+        """By how much grids can move each number of two answers apart, weighted."""
+        return [self.by_grid(row) for row in self.weights]
+
+    def by_grid(self, row: Mapping[str, Decimal]) -> Decimal:
+        """The same, of one number."""
         found = Fraction(0)
-        for row in self.weights:
-            for name, weight in row.items():
-                column, grid = self.claim.model["columns"][name], self.grid(name)
-                largest = max(abs(Fraction(column["lower"])), abs(Fraction(column["upper"])))
-                # half a step each, what is off in the step that is found, and the double that stands for a value
-                moved = grid * (1 + Fraction(8 * column["steps"], 2**53)) + largest / 2**52
-                found += abs(Fraction(weight)) * moved
-        return moves.rounding + decimal(found) / self.claim.scale
+        for name, weight in row.items():
+            column, grid = self.claim.model["columns"][name], self.grid(name)
+            largest = max(abs(Fraction(column["lower"])), abs(Fraction(column["upper"])))
+            # half a step each, what is off in the step that is found, and the double that stands for a value
+            moved = grid * (1 + Fraction(8 * column["steps"], 2**53)) + largest / 2**52
+            found += abs(Fraction(weight)) * moved
+        return decimal(found)
 
     def moved(self, name: str, secret: Any, theta: int) -> Moved:
         """How a secret moves the answer under a model."""
@@ -587,15 +596,23 @@ class NormalAnswers:
     def check(self) -> str:
         """Compare all secrets under all models."""
         claim, moves = self.claim, Moves(self.claim)
-        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on normal answers")
-        rounding = self.rounding(moves) if claim.scale else ZERO
+        rounding, comparison = self.rounding(moves) if claim.scale else ZERO, NoisyPair(claim)
+        if claim.normal:
+            units = zip(moves.before_the_last_noise(), self.by_grids(), claim.weights, strict=True)
+            comparison.moved = [before + grid / decimal(weight) for before, grid, weight in units]
         for name, secret in claim.model["protect"].items():
             for theta in range(self.nodes.models):
                 moved = self.moved(name, secret, theta)
                 for pair in secret_pairs(secret):
                     claim.spend(2000)
                     told = LinearPair(claim, moved, pair, rounding)
-                    claim.bounded(f"by the normal distributions of {name} in model {theta}", told.epsilon())
+                    by = f"by the normal distributions of {name} in model {theta}"
+                    if claim.normal and moved.moves:
+                        excess = told.behind_normal(comparison)
+                        require(excess <= claim.delta or not pair.wide, "ranges of values behind normal noise")
+                        comparison.passes(by, (ZERO, excess))
+                        told = replace(told, moved=replace(moved, moves=ZERO))
+                    claim.bounded(by, told.epsilon())
         return claim.borne("by the normal distributions of the answer, for every model and pair of secrets")
 
 
@@ -635,6 +652,20 @@ class LinearPair:
             excess = self.excess()
             told = claim.epsilon if excess + SLACK <= claim.delta else told
         return told
+
+    def behind_normal(self, comparison: NoisyPair) -> Decimal:
+        """A bound on the least delta behind normal noise."""
+        claim, weights = self.claim, list(map(decimal, self.claim.weights))
+        if self.apart.is_infinite():
+            return ONE
+        gap = [each * self.apart / w for each, w in zip(self.moved.gap, weights, strict=True)]
+        rest = [
+            [x / v / w for w, x in zip(weights, row, strict=True)]
+            for v, row in zip(weights, self.moved.rest, strict=True)
+        ]
+        told = curve(comparison.deviations(gap, with_noise(rest, claim.covariance)), claim.epsilon)
+        spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
+        return (told + spent + (1 + claim.epsilon.exp()) * self.clamped()) * (1 + SLACK)
 
     def excess(self) -> Decimal:
         """A bound on the least delta."""
@@ -710,7 +741,6 @@ class NormalMoves(Moves):
         claim = self.claim
         known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
         require(known.issuperset(self.form.reads), "a column of which the model says nothing")
-        require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on columns of normal parameters")
         for name, secret in claim.model["protect"].items():
             costs, apart = self.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
             for theta in range(nodes.models):
@@ -733,45 +763,111 @@ class NormalMoves(Moves):
                 rest = [[covariance[a, b] - share * covariance[name, b] for b in far] for a, share in both]
                 unit = left_over(rest, gap)
             mu = apart * unit.sqrt() if unit else ZERO
-            told = INFINITE if mu else cost
+            told = INFINITE if mu or (cost and self.claim.normal) else cost
             self.claim.spend(2000)
             if told > epsilon and delta and max(cost, mu) < INFINITE:
-                told = epsilon if beside_laplace(mu, cost, epsilon) + SLACK <= delta else told
+                both = (mu * mu + cost * cost).sqrt()
+                excess = curve(both, epsilon) if self.claim.normal else beside_laplace(mu, cost, epsilon)
+                told = epsilon if excess + SLACK * min(ONE, delta) <= delta else told
             yield told
             if told <= epsilon:
                 return
 
 
-def by_pairs(claim: Claim) -> str:
-    """In words what holds of a claim about pairs of normal distributions of an answer."""
-    require(claim.noise in ("Laplace", "NoNoise"), f"{claim.noise!r:.40} noise on a normal answer")
-    sides, weights = claim.model["sides"], list(map(decimal, claim.weights))
-    for k, pair in enumerate(zip(sides[::2], sides[1::2], strict=True)):
-        require(all("normal" in side for side in pair), "a pair of a normal distribution and another")
-        means, rests = ([[list(map(number, row)) for row in side["normal"][part]] for side in pair] for part in PARTS)
-        gap = [w * (b - a) for w, a, b in zip(weights, means[0][0], means[1][0], strict=True)]
-        far = sum(map(abs, gap))
-        if rests[0] != rests[1]:  # of one number: all but a share of both is moved by the gap and what is stretched
-            require(len(gap) == 1 and claim.delta, "normal distributions of unlike covariances")
-            roots = [(rest[0][0]).sqrt() * weights[0] for rest in rests]
-            reach = (claim.epsilon * claim.scale - far) / abs(roots[0] - roots[1])
-            held = reach > 0 and 2 * tail(reach) + SLACK <= claim.delta
-            claim.bounded(f"by the normal distributions of pair {k}", claim.epsilon if held else INFINITE)
-            continue
-        rest = [
-            [v * w * each for w, each in zip(weights, row, strict=True)]
-            for v, row in zip(weights, rests[0], strict=True)
-        ]
-        pair_told = LinearPair(claim, Moved(ZERO, ONE, [], gap, far, rest), SecretPair(ONE), ZERO)
-        told = pair_told.epsilon()
-        if far and not claim.scale and claim.delta:
-            excess = gaussian_curve(left_over(rest, gap).sqrt(), claim.epsilon)
-            told = claim.epsilon if excess + SLACK <= claim.delta else INFINITE
-        claim.bounded(f"by the normal distributions of pair {k}", told)
-    return claim.borne("by the normal distributions of the answer, for every pair")
-
+# --------------------------------------------------------------------------------------------------
+# Pairs of normal laws of the answer, by closed forms.
+# --------------------------------------------------------------------------------------------------
 
 PARTS = ("mean", "covariance")
+
+FAILS = Decimal("1e-9")
+"""By what share more than is claimed refutes a claim about normal laws: answers are rounded."""
+
+
+def by_pairs(claim: Claim) -> str:
+    """What holds where normal laws of the answer were declared."""
+    sides, comparison = claim.model["sides"], NoisyPair(claim)
+    comparison.moved = Moves(claim).before_the_last_noise() if claim.scale else comparison.moved
+    for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
+        require("normal" in first and "normal" in second, "a pair of a normal distribution and another")
+        sides_of = [each["normal"] for each in (first, second)]
+        means, both = ([[list(map(number, row)) for row in side[part]] for side in sides_of] for part in PARTS)
+        gap = [a - b for a, b in zip(means[0][0], means[1][0], strict=True)]
+        shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
+        require(shape == {len(claim.weights)}, "normal distributions of another shape")
+        claim.spend(len(gap) ** 3)
+        if both[0] != both[1]:
+            _two_covariances(claim, comparison, f"pair {k}", gap, both)
+        elif claim.normal or (claim.delta and not claim.scale):
+            _one_covariance(claim, comparison, f"pair {k}", gap, both[0])
+        else:
+            _behind_laplace(claim, comparison, f"pair {k}", gap, both[0])
+    return claim.borne("by the declared normal distributions")
+
+
+def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+    """Compare two normal laws of one covariance after normal noise, or without any."""
+    drawn = with_noise(covariance, claim.covariance)
+    least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
+    told = comparison.deviations(gap, drawn)
+    # draws that are longer than is counted on cost a share of delta
+    spent = LONG_DRAWS * claim.delta if claim.covariance else ZERO
+    low, high = (curve(each, claim.epsilon) for each in (least, told))
+    comparison.passes(f"shown by {label}", (low * (1 - SLACK), (high + spent) * (1 + SLACK)))
+    claim.note(claim.epsilon)
+
+
+def with_noise(covariance: Matrix, noise: Matrix) -> Matrix:
+    """The covariance of an answer with noise, which may have none."""
+    rows = zip(covariance, noise, strict=True) if noise else ()
+    return [list(map(operator.add, *both)) for both in rows] or covariance
+
+
+def _two_covariances(
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[Matrix]
+) -> None:
+    """Compare two normal laws of one number and two variances."""
+    require(len(gap) == 1 and claim.delta, "normal distributions of two covariances of several numbers")
+    if claim.scale and not claim.normal:
+        # all but a share of one is moved inside the other, as far as its gap and what is stretched
+        scale = claim.scale / decimal(claim.weights[0])
+        stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
+        most = (claim.epsilon * scale - comparison.moved[0]) / stretched
+        left = sum(tail(max(ZERO, most + sign * gap[0] / stretched)) for sign in (1, -1))
+        comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
+        claim.note(claim.epsilon)
+        return
+    first, second = (each[0][0] + claim.last[0] for each in both)
+    require(first > 0 and second > 0, "a normal distribution without a variance")
+    sides = (gap[0], first, second), (-gap[0], second, first)
+    found = max(of_two_variances(*side, claim.epsilon) for side in sides)
+    moved = comparison.moved[0] / claim.last[0].sqrt() / 4 if claim.scale else ZERO
+    high = found + (1 + claim.epsilon.exp()) * moved
+    comparison.passes(f"shown by {label}", (found * (1 - FAILS), high * (1 + SLACK) + SLACK * claim.delta))
+    claim.note(claim.epsilon)
+
+
+def _behind_laplace(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+    """Compare two normal laws of one covariance after Laplace noise: far out it shows the whole gap."""
+    if not claim.scale:
+        claim.held(f"shown by {label}", INFINITE if any(gap) else ZERO)
+        return
+    scales = [claim.scale / decimal(weight) for weight in claim.weights]
+    told = sum((abs(d) / b for d, b in zip(gap, scales, strict=True)), ZERO)
+    rounding = sum((m / b for m, b in zip(comparison.moved, scales, strict=True)), ZERO)
+    if told + rounding <= claim.epsilon or not claim.delta:
+        claim.held(f"shown by {label}", told)
+        claim.note(told + rounding)
+        return
+    level, low = claim.epsilon - rounding, ZERO
+    if len(gap) == 1:
+        blurred = Blurred(covariance[0][0].sqrt(), scales[0])
+        low = blurred.curve(abs(gap[0]), claim.epsilon) * (1 - FAILS)
+        high = blurred.curve(abs(gap[0]), level) * (rounding / 2).exp()
+    else:  # part of the gap is hidden by the noise; what is left is told in total variation
+        high = curve(length(gap, covariance) * max(ZERO, 1 - level / told), ZERO)
+    comparison.passes(f"shown by {label}", (low, high * (1 + SLACK)))
+    claim.note(claim.epsilon)
 
 
 def by_normals(claim: Claim) -> str:
@@ -782,6 +878,4 @@ def by_normals(claim: Claim) -> str:
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
         return NormalMoves(claim).check(nodes)
-    known = claim.mechanism in ("TightMechanism", "WassersteinMechanism")
-    require(known, f"{claim.mechanism!r:.40} with a linear-Gaussian network")
     return NormalAnswers(claim, nodes).check()

@@ -21,6 +21,7 @@ import bnpriv.kinds.chain.search as chain_search_module
 import bnpriv.kinds.chain.steps as steps_module
 import bnpriv.mechanisms.baselines as baselines_module
 import bnpriv.mechanisms.chain as chain_module
+import bnpriv.mechanisms.gaussian.covariance as covariance_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
 import bnpriv.mechanisms.optimal.program as table_module
 import bnpriv.mechanisms.optimal.supports as repair_module
@@ -65,6 +66,19 @@ def test_tight_scale_ten_percent_low(monkeypatch) -> None:
     real = search_module.least_scale
     monkeypatch.setattr(tight_module, "least_scale", lambda *args: 0.9 * real(*args))
     assert killed("TightMechanism")
+
+
+def test_normal_noise_of_columns_ten_percent_low(monkeypatch) -> None:
+    real = column_module.gaussian_mu
+    monkeypatch.setattr(column_module, "gaussian_mu", lambda *args: 1.1 * real(*args))
+    assert killed("ColumnMechanism")
+
+
+def test_the_gap_of_normal_laws_a_tenth_short(monkeypatch) -> None:
+    real = covariance_module._gaps
+    short = lambda pairs: [replace(each, gap=0.9 * each.gap) for each in real(pairs)]  # noqa: E731
+    monkeypatch.setattr(covariance_module, "_gaps", short)
+    assert killed("OptimalGaussianMechanism")
 
 
 def test_quilt_scale_ten_percent_low(monkeypatch) -> None:

@@ -121,9 +121,10 @@ class WassersteinMechanism(Mechanism):
         theorem = f"{approximate} mechanism"
         certificate = law_certificate(framework, query, evidence, decisions, theorem=theorem, claim=self.claim)
         scale = decisions[0].scale
-        # closeness ignores mass even where the distance is 0; the rule for records is pure
-        close = self.noise == "laplace" and any(decision.rule != RECORD_DISTANCE_RULE for decision in decisions)
-        spent = delta if close or (self.noise == "gaussian" and scale > 0) else 0.0
+        # closeness ignores mass even where no noise is needed, and so do records that hardly ever differ
+        rules = {decision.rule for decision in decisions}
+        pure = {RECORD_DISTANCE_RULE} >= rules if self.noise == "laplace" else scale == 0 and COUPLED_RULE not in rules
+        spent = 0.0 if pure else delta
         noise = noise_of(self.noise, found_scale(scale, epsilon, delta), evidence.dimension)
         return Found(noise, certificate, spent)
 

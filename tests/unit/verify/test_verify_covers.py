@@ -27,76 +27,21 @@ def listed(text: str) -> dict[str, str]:
 
 NOT_YET = listed(
     """
-discrete ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-graphs ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-interval MarkovQuiltMechanism(): not covered: a IntervalNetwork
-interval MarkovQuiltMechanism() with delta: not covered: a IntervalNetwork
-interval ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-gaussian ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 density MarkovQuiltMechanism(): not covered: a DensityNetwork
 density MarkovQuiltMechanism() with delta: not covered: a DensityNetwork
 density MarkovQuiltMechanism(noise='gaussian') with delta: not covered: a DensityNetwork
-density ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-chain ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-records ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal AttributeGaussianMechanism() with delta: not covered: 'Gaussian' noise
-normal DirectionalUncertaintyMechanism() with delta: not covered: 'Gaussian' noise
-normal OptimalGaussianMechanism() with delta: not covered: 'Gaussian' noise
-normal ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-normal EigenvectorMechanism() with delta: not covered: 'Gaussian' noise
-normal ExpectedValueMechanism(): not covered: 'ExpectedValueMechanism' wi
-normal ExpectedValueMechanism() with delta: not covered: 'ExpectedValueMechanism' wi
-laws TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-laws WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-laws ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-networks WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-networks ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 tables TightMechanism(): not covered: distributions that are lear
 tables TightMechanism() with delta: not covered: distributions that are lear
-tables TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+tables TightMechanism(noise='gaussian') with delta: not covered: distributions that are lear
 tables WassersteinMechanism(): not covered: distributions that are lear
 tables WassersteinMechanism() with delta: not covered: distributions that are lear
-tables WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-tables ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+tables WassersteinMechanism(noise='gaussian') with delta: not covered: distributions that are lear
 models TightMechanism(): not covered: distributions that are lear
 models TightMechanism() with delta: not covered: distributions that are lear
-models TightMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
+models TightMechanism(noise='gaussian') with delta: not covered: distributions that are lear
 models WassersteinMechanism(): not covered: distributions that are lear
 models WassersteinMechanism() with delta: not covered: distributions that are lear
-models WassersteinMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-models ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-schools mean_effect MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools mean_effect TightMechanism(): not covered: a DensityNetwork
-schools mean_effect WassersteinMechanism(): not covered: a DensityNetwork
-schools gains MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools gains TightMechanism(): not covered: a DensityNetwork
-schools gains WassersteinMechanism(): not covered: a DensityNetwork
-schools large MarkovQuiltMechanism(): not covered: a DensityNetwork
-schools large TightMechanism(): not covered: a DensityNetwork
-schools large WassersteinMechanism(): not covered: a DensityNetwork
-counties mean_radon MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties mean_radon TightMechanism(): not covered: a DensityNetwork
-counties mean_radon WassersteinMechanism(): not covered: a DensityNetwork
-counties high_radon MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties high_radon TightMechanism(): not covered: a DensityNetwork
-counties high_radon WassersteinMechanism(): not covered: a DensityNetwork
-counties fans MarkovQuiltMechanism(): not covered: a DensityNetwork
-counties fans TightMechanism(): not covered: a DensityNetwork
-counties fans WassersteinMechanism(): not covered: a DensityNetwork
-admissions admitted MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions admitted TightMechanism(): not covered: a GaussianNetwork
-admissions admitted WassersteinMechanism(): not covered: a GaussianNetwork
-admissions all_men MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions all_men TightMechanism(): not covered: a GaussianNetwork
-admissions all_men WassersteinMechanism(): not covered: a GaussianNetwork
-admissions all_women MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions all_women TightMechanism(): not covered: a GaussianNetwork
-admissions all_women WassersteinMechanism(): not covered: a GaussianNetwork
-admissions difference MarkovQuiltMechanism(): not covered: a GaussianNetwork
-admissions difference TightMechanism(): not covered: a GaussianNetwork
-admissions difference WassersteinMechanism(): not covered: a GaussianNetwork
+models WassersteinMechanism(noise='gaussian') with delta: not covered: distributions that are lear
 """
 )
 """By kind or example, mechanism and whether delta is above 0: why the checker does not say that it holds."""

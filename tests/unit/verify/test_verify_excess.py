@@ -24,6 +24,8 @@ def claim_of(noise: str, scale: float, epsilon: float, delta: float = 0.0) -> An
         weights=[1],
         epsilon=Decimal(epsilon),
         delta=Decimal(delta),
+        normal=False,
+        covariance=[],
         spend=lambda cost: None,
         held=lambda how, told: told,
     )
@@ -60,7 +62,7 @@ def integral(first: dict[float, float], second: dict[float, float], scale: float
 
 def excess(noise: str, scale: float, epsilon: float, first: dict[float, float], second: dict[float, float]) -> float:
     with localcontext(ARITHMETIC):
-        return float(NoisyPair(claim_of(noise, scale, epsilon)).excess(exactly(first), exactly(second)))
+        return float(NoisyPair(claim_of(noise, scale, epsilon)).laplace_excess(exactly(first), exactly(second)))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -110,8 +112,8 @@ def test_of_hundreds_of_answers_each_one_counts(noise: str, place: int) -> None:
         assert float(ratio) == pytest.approx(8, rel=1e-6)
         assert float(comparison.largest(second, first)[0]) == pytest.approx(8, rel=1e-6)
         expected = (1 - math.e / 8) / size
-        assert float(comparison.excess(first, second)) == pytest.approx(expected, rel=0.02)
-        assert comparison.excess(second, first) == ZERO
+        assert float(comparison.laplace_excess(first, second)) == pytest.approx(expected, rel=0.02)
+        assert comparison.laplace_excess(second, first) == ZERO
 
 
 def test_a_ratio_on_the_edge_is_neither_called_false_nor_true() -> None:
@@ -132,8 +134,8 @@ def test_delta_is_that_of_the_worse_direction(noise: str) -> None:
     scale = 0.0 if noise == "NoNoise" else 0.02
     with localcontext(ARITHMETIC):
         comparison = NoisyPair(claim_of(noise, scale, 1.0, 0.05))
-        assert comparison.excess(often, rarely) > comparison.claim.delta
-        assert comparison.excess(rarely, often) < comparison.claim.delta
+        assert comparison.laplace_excess(often, rarely) > comparison.claim.delta
+        assert comparison.laplace_excess(rarely, often) < comparison.claim.delta
         for pair in ((often, rarely), (rarely, often)):
             with pytest.raises(StopError) as told:
                 comparison.compare("a pair", *pair)
