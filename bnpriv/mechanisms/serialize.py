@@ -36,7 +36,6 @@ from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.services import service
 from bnpriv.text import Json
 
@@ -279,7 +278,7 @@ def _size(facts: object) -> int:
 CALIBRATION_FORMAT = "bnpriv calibration 1"
 
 
-def serialized(calibration: Calibrated) -> Json:
+def serialized(calibration: Calibration) -> Json:
     """Return everything as plain values; weights and parts only for an answer of several parts."""
     shape = calibration.shape
     weights: Json = {}
@@ -403,7 +402,7 @@ def _mechanism(record: Record) -> Mechanism:
     CertificateError
         If it is none of them, or its options are not.
     """
-    for name in mechanisms.__all__:
+    for name in dir(mechanisms):
         getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
     known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
     declared = inner(record, "mechanism")
