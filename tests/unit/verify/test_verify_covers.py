@@ -29,8 +29,6 @@ NOT_YET = listed(
     """
 discrete ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 graphs ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
-interval MarkovQuiltMechanism(): not covered: a IntervalNetwork
-interval MarkovQuiltMechanism() with delta: not covered: a IntervalNetwork
 interval ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 gaussian ColumnMechanism(noise='gaussian') with delta: not covered: 'Gaussian' noise
 density MarkovQuiltMechanism(): not covered: a DensityNetwork
