@@ -419,17 +419,30 @@ def verify_ledger(
 def export(
     ledger: LedgerArgument,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")] = None,
+    framework: Annotated[
+        Path | None, typer.Option("--framework", metavar="FILE", help="Only its account, for `bnpriv verify`.")
+    ] = None,
+    account: AccountName = "data",
 ) -> None:
-    """Print all rows of a ledger as JSON lines: the charges, and the answers that were released."""
+    """Print all rows of a ledger as JSON lines: the charges, and the answers that were released.
+
+    With a framework file, those of one account with all that a recount of its totals needs, as one JSON.
+    """
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.ledger.counted import CountedAccount
     from bnpriv.ledger.ledger import Ledger
 
-    with outputs(output, reading=_ledger_files(ledger)) as out:
-        rows = Ledger.open(ledger).export()
+    reading = [*_ledger_files(ledger), *(framework_files(framework) if framework else ())]
+    with outputs(output, reading=reading) as out:
+        if framework is None:
+            rows = Ledger.open(ledger).export()
+        else:
+            rows = CountedAccount.opened(read_framework(framework), ledger, None, account).transcript() + "\n"
         if output is None:
             _print(rows.removesuffix("\n"))
         else:
             out.put(output, rows)
-            _print(f"{rows.count(chr(10)):,} rows written to {output}")
+            _print(f"{rows.count(chr(10)):,} {'rows' if framework is None else 'lines'} written to {output}")
 
 
 @app.command(epilog="Example: bnpriv simulate framework.toml --records 1000 -o made-up.parquet")
@@ -458,12 +471,14 @@ def simulate(
 def verify(
     calibration: Annotated[
         Path,
-        typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json, or release or table --json wrote."),
+        typer.Argument(
+            metavar="CALIBRATION.json", help="What to_json, release or table --json, or ledger export wrote."
+        ),
     ],
     framework: Annotated[Path | None, typer.Option("--framework", metavar="FILE", help="The framework file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Replay a calibration or a private table by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
+    """Replay a calibration, private table or ledger by other code; exit 0 it holds, 1 it fails, 2 neither is shown."""
     from bnpriv.io.networks.files import read_text
     from bnpriv.verify.check import verify as replay
     from bnpriv.verify.declared import MOST_BYTES

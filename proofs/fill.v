@@ -79,23 +79,26 @@ have only : (fun i' => s i' == Some j) =1 pred1 i.
 by rewrite [RHS](big_pred1 _ only); under eq_bigr do rewrite (big_pred1 _ only); exact: sum_delta.
 Qed.
 
+Lemma filled_eq (s : plan) (x : {ffun 'I_g -> V}) (y z : {ffun 'I_G -> V}) : (y == filled s x z)%:R =
+  (\prod_i if s i is Some j then (y i == x j)%:R else 1) *
+  (\prod_i if s i is Some _ then 1 else (y i == z i)%:R) :> R.
+Proof.
+rewrite -big_split /=; case: eqP => [->|ne].
+  by rewrite big1 // => i _; rewrite ffunE; case: (s i) => [j|]; rewrite eqxx mulr1.
+case: (pickP [pred i | y i != filled s x z i]) => [i /= ni|all]; last first.
+  by case: ne; apply/ffunP => i; have /negbFE/eqP := all i.
+rewrite (bigD1 i) //=; move: ni; rewrite ffunE.
+by case: (s i) => [j|] /negbTE->; rewrite ?mulr0 ?mul0r.
+Qed.
+
 Lemma filled_plan (s : plan) : once s ->
   bind (independent l g) (fun x => image (filled s x) (independent l G)) =1 independent l G.
 Proof.
 move=> once_s y /=.
-have eqE (x : {ffun 'I_g -> V}) (z : {ffun 'I_G -> V}) : (y == filled s x z)%:R =
-    (\prod_i if s i is Some j then (y i == x j)%:R else 1) *
-    (\prod_i if s i is Some _ then 1 else (y i == z i)%:R) :> R.
-  rewrite -big_split /=; case: eqP => [->|ne].
-    by rewrite big1 // => i _; rewrite ffunE; case: (s i) => [j|]; rewrite eqxx mulr1.
-  case: (pickP [pred i | y i != filled s x z i]) => [i /= ni|all]; last first.
-    by case: ne; apply/ffunP => i; have /negbFE/eqP := all i.
-  rewrite (bigD1 i) //=; move: ni; rewrite ffunE.
-  by case: (s i) => [j|] /negbTE->; rewrite ?mulr0 ?mul0r.
 have inner (x : {ffun 'I_g -> V}) : \sum_(z : {ffun 'I_G -> V}) (\prod_i l (z i)) * (y == filled s x z)%:R =
     (\prod_i if s i is Some j then (y i == x j)%:R else 1) * (\prod_i if s i is Some _ then 1 else l (y i)).
   rewrite -(fresh s y) mulr_sumr; apply: eq_bigr => z _.
-  by rewrite eqE mulrCA.
+  by rewrite filled_eq mulrCA.
 under eq_bigr do rewrite inner mulrA.
 rewrite -mulr_suml kept // -big_split /=; apply: eq_bigr => i _.
 by case: (s i) => [j|]; rewrite ?mulr1 ?mul1r.

@@ -74,7 +74,7 @@ def column(rng: np.random.Generator, size: int) -> tuple[bp.Real | bp.Integer | 
         low, width = float(rng.choice([0.1, 0.3, 1 / 3])), float(rng.choice([0.1, 0.6, 1.1]))
     else:
         low = 2.0 ** int(rng.integers(40, 61))
-        width = low * 2.0**-52 * float(rng.choice([2, 6, 510]))
+        width = low * 2.0**-52 * max(size, float(rng.choice([2, 6, 510])))
     values = [low + width * k / (size - 1) for k in range(size)]
     return bp.Real(low, max(values), steps=int(rng.choice([size - 1, 2 * size, 7]))), [repr(value) for value in values]
 
@@ -261,7 +261,7 @@ def normal_case(rng: np.random.Generator) -> Case:
 def case(rng: np.random.Generator) -> Case:
     """Draw a framework of any notion, a query and a mechanism."""
     if rng.random() < SHARE_NORMAL:
-        return normal_case(rng) if rng.random() < 0.8 else normal_pair(rng)
+        return [normal_case, normal_case, normal_pair, interval_case][int(rng.integers(4))](rng)
     notion = str(rng.choice(NOTIONS, p=[0.4, 0.25, 0.2, 0.15]))
     names = ["u", "v", "w", "x"][: int(rng.integers(2, 5))]
     shape = str(rng.choice(list(SHAPES), p=list(SHAPES.values())))

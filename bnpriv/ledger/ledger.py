@@ -44,6 +44,7 @@ from bnpriv.ledger.values import (
     is_key,
     total_text,
 )
+from bnpriv.text import Json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -13,6 +13,7 @@ import numpy as np
 
 from bnpriv import checks, mechanisms
 from bnpriv.core.accounting.accountant import Accountant
+from bnpriv.core.accounting.total import FixedSets
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw
 from bnpriv.core.columns import GAP_MARK, Binned, Categorical
 from bnpriv.core.distributions import Atoms, Normal
@@ -48,7 +49,7 @@ from bnpriv.text import Json
 MOST_STORED_NUMBERS = 2**13
 """Numbers in the tables of a model, or weights in a query, that are stored; what is larger is left out."""
 
-DRAWN = "not covered: distributions that are learned from draws"
+DRAWN = "not covered: an estimate, or a bound with a confidence, from draws that only the code of the model makes again"
 
 
 def query_facts(query: Query, schema: Schema) -> Json:
@@ -104,7 +105,7 @@ def stored_network(framework: AttributeFramework, query: Query) -> Json:
     else:
         told = kind.stored(network, names, MOST_STORED_NUMBERS)
     if not {"network", "normal"} & told.keys():
-        return told
+        return {**told, "protect": sorted(framework.protected)} if "above" in told else told
     if not network.states:
         forms = {name: _form(secret, framework.schema) for name, secret in properties.items()}
         protected: Json = {n: {**forms.get(n, {}), **_values(pairs)} for n, pairs in framework.secrets.items()}
@@ -254,7 +255,7 @@ def _side(side: PairLaw, query: Query) -> Json:
         law = {"mean": side.mean, "covariance": side.covariance}
         return {"normal": {name: [[float(x).hex() for x in row] for row in np.atleast_2d(law[name])] for name in law}}
     if not isinstance(side, Atoms):
-        return {"left_out": "not covered: tables that a model draws as a whole"}
+        return {"left_out": DRAWN}
     if side.points.size > MOST_STORED_NUMBERS:
         return {"size": int(side.points.size)}
     points = [[float(x).hex() for x in point] for point in side.points]
@@ -413,7 +414,9 @@ def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = (
         Of the ledger that charged them: they then hold the releases and the totals.
     """
     framework, entries, total = accountant.framework, accountant.entries, accountant.total_at(delta)
-    model = model_facts(framework, cast(Query, _Read(frozenset[str]().union(*(entry.columns for entry in entries)))))
+    fixed = accountant.fixed_at(delta)
+    read = frozenset[str]().union(*(entry.columns for entry in entries), fixed[0] if fixed else ())
+    model = model_facts(framework, cast(Query, _Read(read)))
     asked = {entry.text: entry.query for entry in entries if entry.query is not None}
     charges: list[Json] = [{"entry": entry.to_json(), "total": None} for entry in entries]
     if charges:
@@ -426,22 +429,20 @@ def transcript(accountant: Accountant, delta: Fraction, rows: Sequence[Json] = (
         "rows": list(rows),
         "forms": {text: query_facts(query, framework.schema) for text, query in asked.items()},
         "model": model,
-        "fixed": _fixed(accountant, delta, "network" in model),
+        "fixed": None if fixed is None else _fixed(framework, *fixed, tables="network" in model),
     }
     return json.dumps(stored, indent=2, allow_nan=False)
 
 
-def _fixed(accountant: Accountant, delta: Fraction, tables: bool) -> Json | None:
+def _fixed(
+    framework: Framework, columns: Iterable[str], sets: FixedSets | None, told: Fraction, *, tables: bool
+) -> Json:
     """Return what the first release fixed for all others, where the total has a delta."""
-    found = accountant.fixed_at(delta)
-    if found is None:
-        return None
-    columns, fixed, told = found
     near: Json = {}
-    for name, sets, chosen in fixed.near if fixed and tables else ():
+    for name, each, chosen in sets.near if sets and tables else ():
         near[name] = {
-            "pairs": [_pair(pair) for pair in of_states(accountant.framework.secrets[name])],
-            "sets": [sorted(each) for each in sets],
+            "pairs": [_pair(pair) for pair in of_states(cast(AttributeFramework, framework).secrets[name])],
+            "sets": [sorted(names) for names in each],
             "chosen": chosen.tolist(),
         }
     return {"columns": sorted(columns), "told": str(told), "near": near}

@@ -84,7 +84,11 @@ class Chain:
         self.k, self.start = len(matrix), start
         self.all, self.pairs = frozenset(range(self.k)), list(permutations(range(self.k), 2))
         self.powers, self.known = [matrix], dict[Any, Told]()
-        self.spend = lambda cost: spend(cost // PER_PRODUCT + 1)
+        self.spent = spend
+
+    def spend(self, cost: int) -> None:
+        """Note products of decimals in lists."""
+        self.spent(cost // PER_PRODUCT + 1)
 
     def power(self, distance: int) -> Matrix:
         """The transitions over a number of steps."""
@@ -208,7 +212,7 @@ class Chain:
         """Whether every start leads, after some time, to the same states at any one step."""
         masks = [self.led_to(frozenset([x])) for x in range(self.k)]
         for _ in range(2 * self.k.bit_length()):  # after more than the square of their number it shows
-            masks = [frozenset(z for y in mask for z in masks[y]) for mask in masks]
+            masks = [Mask().union(*(masks[y] for y in mask)) for mask in masks]
         return all(mask == self.reached[-1] for mask in masks)
 
     def from_law(self, length: int, far: int) -> Iterator[Steps]:
@@ -391,8 +395,9 @@ def chains_of(claim: Claim) -> tuple[list[Chain], list[int]]:
 
 def probabilities(facts: Any) -> Iterator[Any]:
     """The probabilities of all transitions and starts that are given, in their order."""
-    starts = facts["initial"]
-    rows = [row for matrix in (*facts["transition"], [] if isinstance(starts, str) else starts) for row in matrix]
+    starts: Any = facts["initial"]
+    tables: Any = (*facts["transition"], [] if isinstance(starts, str) else starts)
+    rows: list[Any] = [row for matrix in tables for row in matrix]
     return (p for row in rows for p in _law(row, len(facts["states"])))
 
 

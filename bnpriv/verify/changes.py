@@ -309,6 +309,17 @@ class Moves:
             self.claim.held(shown, self.scales(far))
         return self.claim.bounded("whatever the model is", cost)
 
+    def by_independence(self) -> str:
+        """Without distributions: what holds whatever they are, or by ancestors in common; empty if nothing does."""
+        model, told = self.claim.model, ZERO
+        above, driven = model.get("above", {}), model.get("driven", {})
+        for name in model["protect"] if above else ("",):
+            # parameters that have no ancestor in common with a protected one tell nothing of it, all together
+            alone = {each for each in above if not {*above[each]} & {*above[name]}}
+            moving = {column for column in self.form.reads if not alone.issuperset(driven.get(column, [column]))}
+            told = max(told, self.cost(moving, self.claim.n))
+        return self.claim.bounded("whatever the distributions are", told) if told <= self.claim.epsilon else ""
+
     def by_quilts(self) -> str:
         """Look for every attribute, model and ordered pair for columns whose change the noise hides: the near ones."""
         claim, network = self.claim, self.claim.network

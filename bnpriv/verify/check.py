@@ -26,8 +26,9 @@ from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
 from bnpriv.verify.declared import declared, declared_moves
 from bnpriv.verify.networks import IntervalNodes
 from bnpriv.verify.normals import by_normals
+from bnpriv.verify.one_record import OneRecord, swapped
 from bnpriv.verify.totals import recounted
-from bnpriv.verify.values import SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
+from bnpriv.verify.values import DATASET, SLACK, UNSHOWN, VALUE, ZERO, MovedRecords, StopError, decimal, refuse, require
 
 Status = Literal["holds", "fails", "cannot be shown", "too large", "not covered"]
 
@@ -93,8 +94,8 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
 
     Parameters
     ----------
-    calibration : Calibration, PrivateTable or str
-        A calibration or a private table, or the JSON text that its `to_json` returns, or that of a release.
+    calibration : Calibration, PrivateTable, Accountant, Session or str
+        What is to be checked, or the JSON text that its `to_json` or `transcript` returns, or that of a release.
     framework : str or path, optional
         The framework file: it is then what counts, and what the calibration says of the model is compared with it.
 
@@ -127,7 +128,7 @@ def verify(calibration: object, framework: str | Path | None = None) -> Verdict:
     except StopError as stop:
         return Verdict(status=stop.args[0], text=stop.args[1], trusted=tuple(trusted))
     except json.JSONDecodeError:
-        text = "the text is no JSON: give the file that Calibration.to_json or release --json wrote"
+        text = "the text is no JSON: give what Calibration.to_json, release --json or ledger export --framework wrote"
         return Verdict(status="not covered", text=text)
     except MALFORMED as broken:
         return Verdict(status="not covered", text=f"a calibration or file that is not well formed ({broken!r:.80})")
@@ -167,7 +168,8 @@ def _replayed(claim: Claim) -> str:
     if claim.mechanism in HIDE_RECORDS and (held := hiding_records(claim)):
         return held
     if "left_out" in claim.model:
-        refuse(claim.model["left_out"])
+        held = not claim.channel and Moves(claim).by_independence()
+        return held or refuse(claim.model["left_out"])
     if "normal" in claim.model or any("normal" in side for side in claim.model.get("sides", ())):
         return by_normals(claim)
     if claim.mechanism == "MarkovChainMechanism":
@@ -205,13 +207,19 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_quilts()
     if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the distribution of one record, for every record that may change")
-    if (
-        refused.args[:1] == (UNSHOWN,)
-        and claim.normal
-        and len(claim.weights) > 1
-        and claim.mechanism == "TightMechanism"
-    ):
+    composed = claim.normal and len(claim.weights) > 1 and claim.mechanism == "TightMechanism"
+    if refused.args[:1] == (UNSHOWN,) and composed:
         raise StopError("too large", COMPOSED)
+    counted = claim.model["notion"] == DATASET and "public_records" not in claim.model and claim.noise == "Laplace"
+    if claim.mechanism in HIDE_RECORDS and counted:
+        # a baseline says what the accountant says of it alone (theorem 4 of docs/claims/accountant.md)
+        claim.work, left = 0, claim.epsilon - Moves(claim).rounding
+        units = zip(claim.weights, claim.form.under, strict=True)
+        numbers = [(k, weight / Fraction(claim.scale) / under) for k, (weight, under) in enumerate(units)]
+        for secret in claim.model["protect"].values():
+            swapped([OneRecord(claim, numbers, (), Fraction(0))], secret, left, ZERO)
+        claim.note(claim.epsilon)
+        return claim.borne("by what the answer tells of one record, for every record that may change")
     raise refused
 
 

@@ -90,7 +90,7 @@ def _chain(facts: Any, toml: Any, found: Any) -> Any:
     chain, (column,) = toml["chain"], toml["protect"]
     rows, first, length = chain["transition"], chain["initial"], chain["length"]
     matrices: Any = [rows] if isinstance(rows[0][0], int | float) else rows
-    read: Any = {"column": column, "length": length if isinstance(length, list) else [length]}
+    read: dict[str, Any] = {"column": column, "length": length if isinstance(length, list) else [length]}
     read["states"] = chain.get("states", [str(k) for k in range(len(matrices[0]))])
     read["transition"] = [[[float(p).hex() for p in row] for row in matrix] for matrix in matrices]
     laws: Any = first if isinstance(first, str) or isinstance(first[0], list) else [first]

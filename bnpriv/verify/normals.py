@@ -209,7 +209,7 @@ def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-
     for step in range(200):
         before, middle = value, (low * b - high * a) / (b - a) if step % 4 < 3 else (low + high) / 2
         value = ratio(middle)
-        if abs(value) < near:
+        if abs(value) < near or middle in (low, high):
             break
         # an end that stays for a second time counts half (the Illinois rule)
         if value > 0:
@@ -463,7 +463,7 @@ class Intervals:
                 return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
             # the coarse cells say where the fine ones fall by what is too much
             shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
-            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-12)  # noqa: B023
+            place, _ = crossing(lambda at: aimed(at) - shift, begin, place, 1e-9)  # noqa: B023
         return 1.0
 
 

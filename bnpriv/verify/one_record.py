@@ -230,7 +230,7 @@ class Weights:
     def largest(self, exchange: Exchange, factor: Decimal, floor: Decimal) -> Decimal:
         """The largest log ratio of the sums of two distributions, weighted; `floor` if that is larger."""
         best = floor
-        for bare in {self.sort[atom][1] for atom in exchange.first}:
+        for bare in {self.sort[atom][1] for atom in (*exchange.first, *exchange.possible[0])}:
             sides = [
                 {atom: p for atom, p in law.items() if self.sort[atom][1] == bare}
                 for law in (exchange.first, exchange.second)
@@ -239,16 +239,19 @@ class Weights:
             whole = len(possible[1]) == len(exchange.possible[1])  # a further record elsewhere has no weight
             ends = exchange.ends[0] if possible[0] else ZERO, exchange.ends[1] if whole else ZERO
             case = Exchange(*sides, ends, (possible[0], possible[1]))
-            boxes: list[Box] = [[(0, len(axis.steps)) for axis in self.axes]]
+            everything: Box = [(0, len(axis.steps)) for axis in self.axes]
+            boxes = [(INFINITE, everything)]
             while boxes and best < INFINITE:
-                box = boxes.pop()
+                bound, box = boxes.pop(max(range(len(boxes)), key=lambda k: boxes[k][0]))
+                if bound <= best:
+                    break
                 if math.prod(high - low + 1 for low, high in box) <= MOST_POINTS:
                     found, point = self.on_grid(case, factor, box)
                     if found > best:
                         ends = all(k in (0, len(axis.steps)) for k, axis in zip(point, self.axes, strict=True))
                         best, self.corner = found, ends and not self.bare
-                elif self.bound(case, factor, box) > best:
-                    boxes += self.halves(box)
+                else:
+                    boxes += [(self.bound(case, factor, half), half) for half in self.halves(box)]
         return best
 
     def halves(self, box: Box) -> list[Box]:
@@ -284,7 +287,7 @@ class Weights:
                 found = found * width + k
             return found
 
-        bands: list[Any] = sorted({self.sort[atom][0] for atom in (*case.first, *case.second)}, key=repr)
+        bands: list[Any] = sorted({self.sort[atom][0] for atom in (*case.first, *case.second)}, key=repr) or [None]
         self.spend(2 * size * max(1, len(sizes)) * len(bands))
         grids = [[[ZERO] * size for _ in bands] for _ in range(2)]
         for grid, law in zip(grids, case[:2], strict=True):
@@ -352,7 +355,7 @@ class Weights:
             for atom, p in law.items():
                 cells[self.sort[atom][0]][side] += p * (sign * reach[atom]).exp()
         grown = ends[0] * far.exp(), ends[1] * (-far).exp()
-        loose = most_of(*zip(*cells.values(), strict=True), factor, *grown).ln()
+        loose = most_of(*zip(*cells.values() or [(ZERO, ZERO)], strict=True), factor, *grown).ln()
         if not sums[1]:
             return INFINITE
         gains, square = ZERO, ends[0] / sums[0] * far**2

@@ -18,6 +18,7 @@ from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
+from bnpriv.verify.networks import Nodes
 from bnpriv.verify.normals import NormalNodes
 from bnpriv.verify.one_record import Number, OneRecord, swapped
 from bnpriv.verify.values import (
@@ -66,6 +67,7 @@ def recounted(record: Any, model: Any, trusted: list[str], replayed: Callable[[C
     trusted[0] = WORDS
     if record["rows"]:
         charges, told = chained(record["rows"], delta)
+        _intact(record["rows"][0]["payload"]["framework"] == record["framework"], "an account of another framework")
         trusted.append(LATER)
     require(charges, "a transcript without a release")
     together = _Together(record, model, [each["entry"] for each in charges], trusted, replayed)
@@ -120,7 +122,7 @@ def chained(rows: Sequence[Any], delta: Fraction) -> tuple[list[Any], str]:
     _intact(len(keys) == len(set(keys)), "a key that was used twice")
     _intact(fraction(account["delta"]) == delta, "another delta than that of the budget")
     budget = float(fraction(account["epsilon"]))
-    ends = f"the {len(rows):,} rows of its account follow from each other, up to {rows[-1]['hash'][:16]}"
+    ends = f"the {len(rows):,} rows of its account follow from each other, up to {rows[-1]['hash']}"
     return list(charges.values()), f", within a budget of {budget:.9g}; {ends}"
 
 
@@ -161,8 +163,8 @@ class _Release:
         self.weights = list(map(Fraction, self.written)) or [Fraction(1)] * (len(self.form.rows) if self.form else 1)
         known = self.family in FAMILIES and self.noise in LAWS and (self.noise is None or self.scale > 0)
         require(known and min(self.weights) > 0 <= self.epsilon and 0 <= self.delta < 1, "a release out of range")
-        if self.form and (not self.form.reads or set(self.form.reads) != self.columns):
-            raise StopError("fails", f"a query that reads other columns than it says: {entry['query']!r:.80}")
+        if self.form and (set(self.form.reads) != self.columns or len(self.weights) != len(self.form.rows)):
+            raise StopError("fails", f"a query with other columns or numbers than it says: {entry['query']!r:.80}")
 
     @property
     def named(self) -> str:
@@ -175,6 +177,7 @@ class _Release:
         law = LAWS[self.noise]
         name, _, options = self.entry["mechanism"].partition("(")
         name = "TightMechanism" if name in HIDE_RECORDS else name  # what it promises of the secrets alone
+        name = "ColumnMechanism" if self.family == "column" else name
         return _calibration(
             self.facts,
             name,
@@ -232,7 +235,7 @@ class _Together:
         if pure and families != {"own law"}:
             theorem = self.by_quilts if families == {"quilt"} else self.by_records
             ways.append(lambda: theorem(modelled, rest))
-        if self.fixed and delta:
+        if self.fixed and delta and (families == {"quilt"} or not columns):
             counted = self.by_fixed_quilts if families == {"quilt"} else self.by_records_with_delta
             ways.append(lambda: counted(modelled, rest, delta, room, grown))
         # with delta either the first release by itself counts or what it fixed, whatever follows
@@ -243,7 +246,7 @@ class _Together:
             try:
                 return way()
             except StopError as stop:
-                if stop.args[0] != UNSHOWN:
+                if stop.args[0] == "fails":
                     raise
         return ways[-1]()
 
@@ -329,7 +332,7 @@ class _Together:
     def is_seen(self, columns: set[str]) -> bool:
         """Whether the distribution of what others read is known: by states, and of public records by categories."""
         if "public_records" not in self.model:
-            return columns <= self.model["network"]["nodes"].keys()
+            return columns <= Nodes(self.model["network"]).states.keys()
         laws, facts = self.model.get("laws", {}), self.model["columns"]
         return all(facts[name]["type"] == "categorical" and name not in laws for name in columns)
 
@@ -400,7 +403,7 @@ class _Together:
         return "by a coupling of one record on all columns that may be read"
 
     def shift(self, release: _Release, moving: set[str], records: int) -> Decimal:
-        """How far changes of some columns move an answer, in scales of its noise; of a custom query by what is stored."""
+        """How far changes of some columns move an answer, in scales of its noise."""
         moving = moving & release.columns
         if release.form is None:
             self.trust(f"how far a change of its columns moves the answer to {release.entry['query']!r:.60}")
@@ -429,7 +432,8 @@ class _Together:
         _bear(all(each.columns <= fixed for each in releases), "other columns are read than the first release fixed")
         moves, records = _Costs(self, releases), 1 if self.model["notion"] == VALUE else self.n
         moves.form.reads = sorted(fixed)
-        network = moves.claim.network
+        network, free = moves.claim.network, self.model.get("independent", ())
+        require(fixed <= {*network.states, *network.driven, *free}, "a column of which the model says nothing")
         for name, pairs in self.model["protect"].items():
             given: Any = self.fixed["near"][name]
             both = [[*way] for pair in pairs for way in (pair, pair[::-1])]

@@ -268,7 +268,7 @@ TABLE = table_of(
     calibration.to_html      works    works    works    works    works    works    works    works    works    works    works    works    works
     calibration._repr_html_  works    works    works    works    works    works    works    works    works    works    works    works    works
     calibration.misspecified works    works    works    delta    delta    other    works    other    other    other    other    other    other
-    verify                   works    works    covered  covered  covered  covered  works    works    covered  works    works    covered  covered
+    verify                   works    works    works    works    covered  works    works    works    works    works    works    covered  covered
     release                  works    works    works    works    works    works    works    works    works    works    works    works    works
     str(release)             works    works    works    works    works    works    works    works    works    works    works    works    works
     release.to_json          works    works    works    works    works    works    works    works    works    works    works    works    works

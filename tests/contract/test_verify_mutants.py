@@ -16,6 +16,11 @@ import bnpriv.core.mechanisms.tight as tight_module
 import bnpriv.core.mechanisms.wasserstein as wasserstein_module
 import bnpriv.core.privacy_curves as laplace_module
 import bnpriv.core.secrets as secrets_module
+import bnpriv.kinds.chain.column as column_of_chain_module
+import bnpriv.kinds.chain.search as chain_search_module
+import bnpriv.kinds.chain.steps as steps_module
+import bnpriv.mechanisms.baselines as baselines_module
+import bnpriv.mechanisms.chain as chain_module
 import bnpriv.mechanisms.gaussian.covariance as covariance_module
 import bnpriv.mechanisms.optimal.laws as table_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
@@ -220,3 +225,52 @@ def test_optimal_rows_that_may_tell_a_tenth_more(monkeypatch) -> None:
 @pytest.mark.parametrize("mechanism", [OPTIMAL, bp.mechanisms.QuantizationMechanism()])
 def test_sound_channels_survive(mechanism: bp.types.Mechanism) -> None:
     assert not channel_killed(mechanism, tried=100)
+
+
+def chain_told(*, tried: int = TRIED) -> bool:
+    """Return whether the checker finds a calibration of a chain that does not hold."""
+    for k in range(tried):
+        calibration = replay.calibrated(20261125, len(replay.MAKERS) * k + replay.MAKERS.index(replay.chain_case))
+        if calibration is not None and bp.verify(calibration).status in UNTRUE:
+            return True
+    return False
+
+
+def test_chain_scale_a_hundredth_low(monkeypatch) -> None:
+    real = chain_module.chain_scale
+    monkeypatch.setattr(chain_module, "chain_scale", lambda *a: (q := real(*a)) and replace(q, score=0.99 * q.score))
+    assert chain_told()
+
+
+def test_chain_odds_of_a_step_left_out(monkeypatch) -> None:
+    real = steps_module._odds
+    monkeypatch.setattr(steps_module, "_odds", lambda *a: np.minimum(real(*a), 0.0))
+    assert chain_told()
+
+
+def test_chain_values_before_left_out(monkeypatch) -> None:
+    real = chain_search_module.ExactInfluence.left
+    monkeypatch.setattr(chain_search_module.ExactInfluence, "left", lambda *a: np.minimum(real(*a), 0.0))
+    assert chain_told()
+
+
+def test_chain_one_near_value_too_few(monkeypatch) -> None:
+    real = chain_search_module._StepSearch._score
+    monkeypatch.setattr(
+        chain_search_module._StepSearch, "_score", lambda self, near, told: real(self, max(1, near - 1), told)
+    )
+    assert chain_told()
+
+
+def test_chain_spectrum_squared(monkeypatch) -> None:
+    real = column_of_chain_module._second
+    monkeypatch.setattr(column_of_chain_module, "_second", lambda *a: real(*a) ** 4)
+    assert chain_told()
+
+
+def test_baseline_one_record_less(monkeypatch) -> None:
+    real = baselines_module.group_sensitivity
+    monkeypatch.setattr(
+        baselines_module, "group_sensitivity", lambda q, s, size, norm: real(q, s, max(1, size // 2), norm)
+    )
+    assert chain_told()

@@ -225,31 +225,29 @@ def test_comments_are_nested_and_lines_keep_their_numbers() -> None:
     ]
 
 
-PRINTED = """== a.one
-Axioms:
+PRINTED = """Axioms:
 boolp.propositional_extensionality : forall P Q : Prop, P <-> Q -> P = Q
 boolp.functional_extensionality_dep
   : forall (A : Type) (B : A -> Type) (f g : forall x : A, B x),
     (forall x : A, f x = g x) -> f = g
 a.easy : False
-== a.two
-Closed under the global context
 """
 
 
 def test_what_coq_prints_is_read() -> None:
-    found = reader().axioms(PRINTED)
-    assert found["a.one"] - reader().AXIOMS == {"a.easy"}
-    assert found["a.two"] == set()
+    assert reader().axioms(PRINTED) - reader().AXIOMS == {"a.easy"}
+    assert reader().axioms("Closed under the global context\n") == set()
 
 
-WITH_COQ = pytest.mark.skipif(shutil.which("coqc") is None, reason="Coq is not installed")
 COQC = ("coqc", "-Q", ".", "bnpriv", "-w", "none")
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the proofs, of which those are compiled that others below take."""
+    library = ("coqtop", "-batch", "-require-import-from", "mathcomp", "exp")
+    if shutil.which("coqc") is None or subprocess.run(library, capture_output=True, check=False).returncode:
+        pytest.skip("Coq and its library of analysis are not installed")
     folder = tmp_path_factory.mktemp("compiled")
     for path in (*FOLDER.glob("*.v"), *FOLDER.glob("*.vo"), FOLDER / "Makefile", FOLDER / "check.py"):
         shutil.copy2(path, folder)  # with its time: what is compiled and not older stays
@@ -294,7 +292,6 @@ PLANTS = {
 
 
 @pytest.mark.slow
-@WITH_COQ
 @pytest.mark.parametrize("plant", PLANTS)
 def test_coq_refuses_a_wrong_hypothesis(compiled: Path, tmp_path: Path, plant: str) -> None:
     """It stops in the proof, where the right hypothesis was used: at what was planted, not at how it is written."""
@@ -308,7 +305,6 @@ def test_coq_refuses_a_wrong_hypothesis(compiled: Path, tmp_path: Path, plant: s
 
 
 @pytest.mark.slow
-@WITH_COQ
 def test_what_is_assumed_or_left_open_is_told(compiled: Path, tmp_path: Path) -> None:
     for name in ("distributions.v", "distributions.vo", "check.py"):
         shutil.copy2(compiled / name, tmp_path)
@@ -321,12 +317,12 @@ def test_what_is_assumed_or_left_open_is_told(compiled: Path, tmp_path: Path) ->
     command = [sys.executable, "check.py", *COQC]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stdout.startswith(
-        "pufferfish.alike_sets: pufferfish.alike_sets\n"
-        "pufferfish.post_processing: pufferfish.easy\n"
-        "pufferfish.pufferfish_post_processing: pufferfish.easy\n"
-        "2 files,"
-    )
+    assert {
+        "pufferfish.alike_sets: pufferfish.alike_sets",
+        "pufferfish.post_processing: pufferfish.easy",
+        "pufferfish.pufferfish_post_processing: pufferfish.easy",
+        "pufferfish.alike_stand_ins: proved",
+    } <= set(done.stdout.splitlines())
     assert re.search(r"^  pufferfish\.v:\d+: Axiom$", done.stderr, re.MULTILINE)
     assert re.search(r"^  pufferfish\.v:\d+: Admitted$", done.stderr, re.MULTILINE)
     assert "  pufferfish.alike_sets rests on pufferfish.alike_sets\n" in done.stderr

@@ -47,12 +47,12 @@ def _stored(chain: MarkovChain, names: Iterable[str], most: int) -> Mapping[str,
     if size > most:
         return {"chain": {"size": size}}
     facts = {"column": chain.column, "states": list(chain.state_space), "length": list(chain.length)}
-    initial = _hex(chain.initial.tolist()) if chain.start == "given" else chain.start
-    return {"chain": {**facts, "transition": _hex(chain.transition.tolist()), "initial": initial}}
+    initial = _hex(chain.initial) if chain.start == "given" else chain.start
+    return {"chain": {**facts, "transition": _hex(chain.transition), "initial": initial}}
 
 
-def _hex(numbers: Any) -> Any:
-    return list(map(_hex, numbers)) if isinstance(numbers, list) else numbers.hex()
+def _hex(laws: FloatArray) -> list[Any]:
+    return [float(p).hex() for p in laws] if laws.ndim == 1 else list(map(_hex, laws))
 
 
 CHAIN_KIND = NetworkKind(

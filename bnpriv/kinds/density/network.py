@@ -728,7 +728,20 @@ def _some(network: DensityNetwork, models: Sequence[int]) -> DensityNetwork:
     return network if network.drawn is None else replace(network, drawn=network.drawn.some(models))
 
 
+BY_QUADRATURE = "not covered: an estimate: integrals over densities, of which no error is proved"
+
+
+def _stored(network: DensityNetwork, names: Iterable[str], most: int) -> Mapping[str, object]:
+    """What a checker may know without densities: which parameters have an ancestor in common."""
+    asked = set(names)
+    driven = {name: list(above) for name, above in network.reading.columns.items() if name in asked}
+    drivers = {node for name in asked for node in driven.get(name, [name])}.intersection(network.graph.nodes)
+    above = {name: sorted(network.graph.ancestral((name,))) for name in sorted(drivers)}
+    return {"left_out": BY_QUADRATURE, "driven": driven, "above": above}
+
+
 DENSITY_KIND = NetworkKind(
+    stored=_stored,
     some=_some,
     forward=attrgetter("forward"),
     unfixed=DensityNetwork.protecting,
