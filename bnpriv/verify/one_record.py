@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise, product
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from bnpriv.verify.answers import AnswerLaws, exchanges
@@ -49,7 +50,9 @@ class Exchange(NamedTuple):
 
     def turned(self, way: int) -> Exchange:
         """It in one direction or the other."""
-        return Exchange(*self[:2][::way], self.ends[::way], self.possible[::way])
+        ends, possible = self.ends, self.possible
+        turned = Exchange(self.second, self.first, (ends[1], ends[0]), (possible[1], possible[0]))
+        return self if way > 0 else turned
 
     def apart(self) -> Iterator[Decimal]:
         """Yield the total variation of both, seen from either."""
@@ -100,7 +103,7 @@ class OneRecord:
                 masses = [sum(each[v].values()) + end for v, end in zip((a, b), more, strict=True)]
                 laws = [{k: p / whole for k, p in each[v].items()} for v, whole in zip((a, b), masses, strict=True)]
                 shares = more[0] / masses[0], more[1] / masses[1]
-                found[theta, (a, b)] = Exchange(*laws, shares, (sorted(possible[a]), sorted(possible[b])))
+                found[theta, (a, b)] = Exchange(laws[0], laws[1], shares, (sorted(possible[a]), sorted(possible[b])))
                 far[theta, (a, b)] = most
         return found, far
 
@@ -137,10 +140,7 @@ class OneRecord:
         """The same of the sums of so many records, of which nothing else is seen."""
         laws = [summed((numbers, p) for (_, numbers), p in law.items()) for law in exchange[:2]]
         sums = [{((), key): p for key, p in self.answers.power(law, records).items()} for law in laws]
-        return self.told(Exchange(*sums, *NOTHING_FURTHER), ZERO)
-
-
-NOTHING_FURTHER: Any = (ZERO, ZERO), ((), ())
+        return self.told(Exchange(sums[0], sums[1], (ZERO, ZERO), ((), ())), ZERO)
 
 
 def swapped(parts: Sequence[OneRecord], secret: Any, target: Decimal, beside: Decimal) -> None:
@@ -238,11 +238,12 @@ class Weights:
             possible = [[atom for atom in each if self.sort[atom][1] == bare] for each in exchange.possible]
             whole = len(possible[1]) == len(exchange.possible[1])  # a further record elsewhere has no weight
             ends = exchange.ends[0] if possible[0] else ZERO, exchange.ends[1] if whole else ZERO
-            case = Exchange(*sides, ends, (possible[0], possible[1]))
+            case = Exchange(sides[0], sides[1], ends, (possible[0], possible[1]))
             everything: Box = [(0, len(axis.steps)) for axis in self.axes]
-            boxes = [(INFINITE, everything)]
+            boxes: list[tuple[Decimal, Box]] = [(INFINITE, everything)]
             while boxes and best < INFINITE:
-                bound, box = boxes.pop(max(range(len(boxes)), key=lambda k: boxes[k][0]))
+                boxes.sort(key=itemgetter(0))
+                bound, box = boxes.pop()
                 if bound <= best:
                     break
                 if math.prod(high - low + 1 for low, high in box) <= MOST_POINTS:
@@ -355,7 +356,8 @@ class Weights:
             for atom, p in law.items():
                 cells[self.sort[atom][0]][side] += p * (sign * reach[atom]).exp()
         grown = ends[0] * far.exp(), ends[1] * (-far).exp()
-        loose = most_of(*zip(*cells.values() or [(ZERO, ZERO)], strict=True), factor, *grown).ln()
+        sides = [[each[side] for each in cells.values()] for side in range(2)]
+        loose = most_of(sides[0], sides[1], factor, grown[0], grown[1]).ln()
         if not sums[1]:
             return INFINITE
         gains, square = ZERO, ends[0] / sums[0] * far**2

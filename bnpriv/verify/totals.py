@@ -447,8 +447,9 @@ class _Together:
                     (gaussian_epsilon(self.shift(e, near, records), decimal(e.delta)) for e in gaussian), ZERO
                 )
                 costs.append(moves.cost(near, records) + by_noise)
-            for theta, (k, (first, second)) in product(range(network.models), enumerate(given["pairs"])):
-                chosen = given["chosen"][theta][k]
+            ordered: list[Any] = given["pairs"]
+            for theta, (k, (first, second)) in product(range(network.models), enumerate(ordered)):
+                chosen: int = given["chosen"][theta][k]
                 a, b = moves.far_laws(name, theta, (first, second), set(given["sets"][chosen]))
                 if not a or not b:
                     continue
