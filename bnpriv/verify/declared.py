@@ -11,7 +11,7 @@ import io
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
@@ -216,15 +216,15 @@ def _cell(column: Any, text: str) -> Any:
     return float(text) if text else None
 
 
-def _listed(named: Any) -> list[str]:
-    return [named] if isinstance(named, str) else list(named)
+def _listed(named: Any) -> list[Any]:
+    return list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named]
 
 
 def _normal(toml: Any, facts: Any, found: Any) -> Any:
     """What a file declares of a linear-Gaussian network, its secrets and how records lie about their parameters."""
 
     def listed(numbers: Any) -> list[str]:
-        return [float(each).hex() for each in (numbers if isinstance(numbers, list) else [numbers])]
+        return [float(each).hex() for each in _listed(numbers)]
 
     rows: Any = {
         name: {
