@@ -196,8 +196,8 @@ End FillClasses.
 
 (** ** Which law to make records up from
 
-    Of all laws [f] of one class, the one in proportion to the largest of the models' masses needs the least [exp e]: the
-    sum of these largest masses. *)
+    Of all laws [f] of one class, the one in proportion to the largest of the models' masses needs the least [exp e]:
+    the sum of these largest masses. *)
 Section LeastRatio.
 Variable R : realType.
 Variables (V Theta : finType) (l : Theta -> dist R V) (theta0 : Theta).
