@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = {
     "limit": "benchmarks/limit.py examples",
+    "audit": "-m benchmarks.audit",
     "misspecified": "benchmarks/misspecified.py",
     "tight": "benchmarks/tight.py",
     "chain": "benchmarks/chain.py",

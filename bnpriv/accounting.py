@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
-    from bnpriv.core.accounting.accountant import Accountant
-    from bnpriv.core.accounting.entries import rounded_up, typed
-    from bnpriv.ledger.ledger import Ledger
-    from bnpriv.ledger.values import Account, Budget, Receipt
+    from bnpriv.core.accounting.accountant import Accountant as Accountant
+    from bnpriv.core.accounting.entries import rounded_up as rounded_up, typed as typed
+    from bnpriv.ledger.ledger import Ledger as Ledger
+    from bnpriv.ledger.values import Account as Account, Budget as Budget, Receipt as Receipt
 
-__all__ = ["Account", "Accountant", "Budget", "Ledger", "Receipt", "rounded_up", "typed"]
 
 __getattr__, __dir__ = lazily(__name__)

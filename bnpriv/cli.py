@@ -489,6 +489,35 @@ def verify(
     raise typer.Exit(verdict.code)
 
 
+@app.command(epilog="Example: bnpriv audit calibration.json --framework framework.toml --runs 100000")
+def audit(
+    calibration: Annotated[Path, typer.Argument(metavar="CALIBRATION.json", help="What Calibration.to_json wrote.")],
+    framework: Annotated[Path, typer.Option("--framework", metavar="FILE", help="The framework file.")],
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Outputs that are drawn.", min=1)] = 20_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of made-up answers; noise has none.", min=0)] = 0,
+    html: HtmlFile = None,
+    json: JsonFile = None,
+    full: Full = False,
+    quiet: Quiet = False,
+) -> None:
+    """Bound epsilon from below by outputs alone, made up under two secrets; exit 1 if the bound exceeds the claim."""
+    from bnpriv.io.framework_file import framework_files, read_framework
+    from bnpriv.io.networks.files import read_text
+    from bnpriv.lab.audit import audit as bet
+    from bnpriv.mechanisms.serialize import claimed_calibration
+    from bnpriv.verify.declared import MOST_BYTES
+
+    with outputs(html, _file(json), reading=[*framework_files(framework), calibration]) as out:
+        with working("auditing"):
+            stored = read_text(calibration, MOST_BYTES)
+            claimed, epsilon, delta = claimed_calibration(stored, read_framework(framework))
+            found = bet(claimed, epsilon=epsilon, delta=delta, runs=runs, seed=seed)
+        if html is not None:
+            out.put(html, found.to_html())
+        _show(_printed(found, full=full, quiet=quiet), found.to_json, json, out)
+    raise typer.Exit(1 if found.exceeds else STOPPED if found.stopped else 0)
+
+
 @app.command(epilog="Example: bnpriv check framework.toml table.parquet")
 def check(
     framework: FrameworkFile,

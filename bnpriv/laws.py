@@ -5,26 +5,21 @@ from typing import TYPE_CHECKING
 from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
-    from bnpriv.core.distributions import Atoms, ExactLaw, Normal, log_mixture
-    from bnpriv.core.draws import Draws
-    from bnpriv.core.whole_numbers import WholeLaw, nearest_doubles, summed, sums_bound
-    from bnpriv.kinds.pairs_of_laws import add, mixture, n_fold
-    from bnpriv.lab.laws_by_property import laws_by_property
+    from bnpriv.core.distributions import (
+        Atoms as Atoms,
+        ExactLaw as ExactLaw,
+        Normal as Normal,
+        log_mixture as log_mixture,
+    )
+    from bnpriv.core.draws import Draws as Draws
+    from bnpriv.core.whole_numbers import (
+        WholeLaw as WholeLaw,
+        nearest_doubles as nearest_doubles,
+        summed as summed,
+        sums_bound as sums_bound,
+    )
+    from bnpriv.kinds.pairs_of_laws import add as add, mixture as mixture, n_fold as n_fold
+    from bnpriv.lab.laws_by_property import laws_by_property as laws_by_property
 
-__all__ = [
-    "Atoms",
-    "Draws",
-    "ExactLaw",
-    "Normal",
-    "WholeLaw",
-    "add",
-    "laws_by_property",
-    "log_mixture",
-    "mixture",
-    "n_fold",
-    "nearest_doubles",
-    "summed",
-    "sums_bound",
-]
 
 __getattr__, __dir__ = lazily(__name__)

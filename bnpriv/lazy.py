@@ -10,16 +10,18 @@ from importlib import import_module
 from types import ModuleType
 
 
-def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def lazily(package: str, beside: tuple[str, ...] = ()) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package whose imports stand under ``if TYPE_CHECKING:``.
 
     The imports are read from the package's own source, so that type checkers, readers and the interpreter all go by
-    the same lines.
+    the same lines: each is written ``name as name``, which hands it on, and ``__all__`` is made of them.
 
     Parameters
     ----------
     package : str
         The ``__name__`` of the package.
+    beside : tuple of str
+        Names that it gives to those who ask, and does not list in its ``__all__``.
 
     Returns
     -------
@@ -29,6 +31,7 @@ def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str
     where = dict(_imports(package))
     face = sys.modules[package]
     face.__dict__["_offered"] = frozenset(name for name, (module, _) in where.items() if module != package)
+    face.__dict__["__all__"] = sorted(where.keys() - set(beside))
     face.__class__ = _Face
 
     def load(name: str) -> object:
@@ -40,9 +43,8 @@ def lazily(package: str) -> tuple[Callable[[str], object], Callable[[], list[str
         return value
 
     def names() -> list[str]:
-        loaded = vars(sys.modules[package])
-        offered: list[str] = loaded.get("__all__", list(where))
-        return sorted({*offered, *(name for name in loaded if name.startswith("__"))})
+        loaded = vars(face)
+        return sorted({*loaded["__all__"], *(name for name in loaded if name.startswith("__"))})
 
     return load, names
 

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING
 from bnpriv.lazy import lazily
 
 if TYPE_CHECKING:
-    from bnpriv.core.release import Release, release, release_many
-    from bnpriv.tables.evaluate import Answer, evaluate, evaluate_many, try_sensitivity
+    from bnpriv.core.release import Release as Release, release as release, release_many as release_many
+    from bnpriv.tables.evaluate import (
+        Answer as Answer,
+        evaluate as evaluate,
+        evaluate_many as evaluate_many,
+        try_sensitivity as try_sensitivity,
+    )
 
-__all__ = ["Answer", "Release", "evaluate", "evaluate_many", "release", "release_many", "try_sensitivity"]
 
 __getattr__, __dir__ = lazily(__name__)

@@ -1,96 +1,50 @@
 """Types for annotations: networks, queries, influences, calibrations, releases, reports."""
 
-from bnpriv.bound import Bound
-from bnpriv.core.frameworks.guarantee import Guarantee
-from bnpriv.core.frameworks.question import Framework
-from bnpriv.core.influence.base import Influence
-from bnpriv.core.influence.quilts import MarkovQuilt, MarkovQuilts
-from bnpriv.core.mechanisms.base import Calibration, Mechanism
-from bnpriv.core.mechanisms.certificate import Certificate
-from bnpriv.core.networks.base import Network, Posterior
-from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
-from bnpriv.core.queries.base import Query
-from bnpriv.core.queries.predicates import Predicate
-from bnpriv.core.release import Release
-from bnpriv.core.secrets import SecretPair
-from bnpriv.kinds.chain.network import MarkovChain
-from bnpriv.kinds.density.network import DensityNetwork
-from bnpriv.kinds.gaussian.network import GaussianNetwork
-from bnpriv.lab.attacks.result import Attack
-from bnpriv.lab.check_model import ModelCheck
-from bnpriv.lab.compare import FrameworkComparison
-from bnpriv.lab.leaks import Leaks
-from bnpriv.lab.matrix import InfluenceMatrix
-from bnpriv.lab.public_comparison import PublicComparison
-from bnpriv.lab.rehearse import Rehearsal
-from bnpriv.lab.tradeoff import Tradeoff
-from bnpriv.ledger.external import ExternalRelease, ExternalReport
-from bnpriv.ledger.history import History
-from bnpriv.ledger.prices import Price
-from bnpriv.ledger.split import BudgetSplit
-from bnpriv.ledger.values import Budget
-from bnpriv.ledger.workload import Workload, WorkloadAnswer
-from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss
-from bnpriv.mechanisms.misspecified import Misspecified
-from bnpriv.mechanisms.plan import Plan
-from bnpriv.mechanisms.usefulness import Usefulness
-from bnpriv.tables.private_table.hidden import HiddenAnswer, HiddenTable
-from bnpriv.tables.private_table.open_columns import OpenColumns, OpenTable
-from bnpriv.tables.private_table.plan import TablePlan
-from bnpriv.tables.private_table.private_table import PrivateTable
-from bnpriv.tables.readings import Dialect
-from bnpriv.views.report.network import RankedQuilts
-from bnpriv.views.report.report import InfluenceReport
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Attack",
-    "Bound",
-    "Budget",
-    "BudgetSplit",
-    "Calibration",
-    "Certificate",
-    "DensityNetwork",
-    "Dialect",
-    "DiscreteNetwork",
-    "ExternalRelease",
-    "ExternalReport",
-    "Framework",
-    "FrameworkComparison",
-    "GaussianNetwork",
-    "Guarantee",
-    "HiddenAnswer",
-    "HiddenTable",
-    "History",
-    "Influence",
-    "InfluenceMatrix",
-    "InfluenceReport",
-    "IntervalNetwork",
-    "Leaks",
-    "MarkovChain",
-    "MarkovQuilt",
-    "MarkovQuilts",
-    "Mechanism",
-    "Misspecified",
-    "ModelCheck",
-    "Network",
-    "OpenColumns",
-    "OpenTable",
-    "Plan",
-    "Posterior",
-    "Predicate",
-    "Price",
-    "PrivacyCurve",
-    "PrivacyLoss",
-    "PrivateTable",
-    "PublicComparison",
-    "Query",
-    "RankedQuilts",
-    "Rehearsal",
-    "Release",
-    "SecretPair",
-    "TablePlan",
-    "Tradeoff",
-    "Usefulness",
-    "Workload",
-    "WorkloadAnswer",
-]
+from bnpriv.lazy import lazily
+
+if TYPE_CHECKING:
+    from bnpriv.bound import Bound as Bound
+    from bnpriv.core.frameworks.guarantee import Guarantee as Guarantee
+    from bnpriv.core.frameworks.question import Framework as Framework
+    from bnpriv.core.influence.base import Influence as Influence
+    from bnpriv.core.influence.quilts import MarkovQuilt as MarkovQuilt, MarkovQuilts as MarkovQuilts
+    from bnpriv.core.mechanisms.base import Calibration as Calibration, Mechanism as Mechanism
+    from bnpriv.core.mechanisms.certificate import Certificate as Certificate
+    from bnpriv.core.networks.base import Network as Network, Posterior as Posterior
+    from bnpriv.core.networks.discrete import DiscreteNetwork as DiscreteNetwork, IntervalNetwork as IntervalNetwork
+    from bnpriv.core.queries.base import Query as Query
+    from bnpriv.core.queries.predicates import Predicate as Predicate
+    from bnpriv.core.release import Release as Release
+    from bnpriv.core.secrets import SecretPair as SecretPair
+    from bnpriv.kinds.chain.network import MarkovChain as MarkovChain
+    from bnpriv.kinds.density.network import DensityNetwork as DensityNetwork
+    from bnpriv.kinds.gaussian.network import GaussianNetwork as GaussianNetwork
+    from bnpriv.lab.attacks.result import Attack as Attack
+    from bnpriv.lab.check_model import ModelCheck as ModelCheck
+    from bnpriv.lab.compare import FrameworkComparison as FrameworkComparison
+    from bnpriv.lab.leaks import Leaks as Leaks
+    from bnpriv.lab.matrix import InfluenceMatrix as InfluenceMatrix
+    from bnpriv.lab.public_comparison import PublicComparison as PublicComparison
+    from bnpriv.lab.rehearse import Rehearsal as Rehearsal
+    from bnpriv.lab.tradeoff import Tradeoff as Tradeoff
+    from bnpriv.ledger.external import ExternalRelease as ExternalRelease, ExternalReport as ExternalReport
+    from bnpriv.ledger.history import History as History
+    from bnpriv.ledger.prices import Price as Price
+    from bnpriv.ledger.split import BudgetSplit as BudgetSplit
+    from bnpriv.ledger.values import Budget as Budget
+    from bnpriv.ledger.workload import Workload as Workload, WorkloadAnswer as WorkloadAnswer
+    from bnpriv.loss.loss import PrivacyCurve as PrivacyCurve, PrivacyLoss as PrivacyLoss
+    from bnpriv.mechanisms.misspecified import Misspecified as Misspecified
+    from bnpriv.mechanisms.plan import Plan as Plan
+    from bnpriv.mechanisms.usefulness import Usefulness as Usefulness
+    from bnpriv.tables.private_table.hidden import HiddenAnswer as HiddenAnswer, HiddenTable as HiddenTable
+    from bnpriv.tables.private_table.open_columns import OpenColumns as OpenColumns, OpenTable as OpenTable
+    from bnpriv.tables.private_table.plan import TablePlan as TablePlan
+    from bnpriv.tables.private_table.private_table import PrivateTable as PrivateTable
+    from bnpriv.tables.readings import Dialect as Dialect
+    from bnpriv.views.report.network import RankedQuilts as RankedQuilts
+    from bnpriv.views.report.report import InfluenceReport as InfluenceReport
+
+__getattr__, __dir__ = lazily(__name__)

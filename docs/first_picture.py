@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import bnpriv as bp
-from bnpriv.render.html import Html, element, join
-from bnpriv.render.svg import line, rect, text
+from bnpriv.render.html import Html, element, join, line, rect, text
 
 IMAGES = Path(__file__).resolve().parent / "images"
 QUERY = "count(age_group == 'old')"

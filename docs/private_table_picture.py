@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 
 import bnpriv as bp
-from bnpriv.render.html import Html, element, join
-from bnpriv.render.svg import line, rect, text
+from bnpriv.render.html import Html, element, join, line, rect, text
 from bnpriv.tables.evaluate import evaluate
 
 DOCS = Path(__file__).resolve().parent

@@ -15,49 +15,24 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-(** What one starts with is 1. A round multiplies it by [factor h o], where [h] are the outcomes before and [o] is the
-    new one: what is staked is chosen after [h] and before [o]. *)
-Section Betting.
+(** The chance of an outcome [o] in a round may depend on all outcomes [h] before it. [W h] is the wealth after [h]: it
+    starts with at most 1, is never negative, and no round is expected to raise it (a supermartingale). *)
+Section Ville.
 Variable R : realType.
 Variable O : finType.
 Variable round : seq O -> dist R O.
-Variable factor : seq O -> O -> R.
-
-Fixpoint wealth_after (h w : seq O) : R :=
-  if w is o :: w' then factor h o * wealth_after (rcons h o) w' else 1.
-Definition wealth := wealth_after [::].
 
 (** All outcomes up to [T] rounds. *)
 Definition rounds T : dist R [finType of T.-tuple O] := run (fun h (_ : unit) => round h) T tt.
+Definition supermartingale (W : seq O -> R) :=
+  [/\ W [::] <= 1, forall h, 0 <= W h & forall h, \sum_o round h o * W (rcons h o) <= W h].
 
-Hypothesis factor_ge0 : forall h o, 0 <= factor h o.
-Hypothesis factor_mean : forall h, \sum_o round h o * factor h o <= 1.
-
-Lemma wealth_rcons w o : wealth (rcons w o) = wealth w * factor w o.
-Proof.
-have gen : forall h, wealth_after h (rcons w o) = wealth_after h w * factor (h ++ w) o.
-  elim: w => [|u w IH] h /=; first by rewrite cats0 mulr1 mul1r.
-  by rewrite IH cat_rcons mulrA.
-exact: gen.
-Qed.
-
-Lemma wealth_ge0 w : 0 <= wealth w.
-Proof.
-by elim/last_ind: w => [|w o IH]; [exact: ler01 | rewrite wealth_rcons mulr_ge0].
-Qed.
-
-(** A supermartingale: whatever was seen, the next round is not expected to win. *)
-Theorem wealth_supermartingale h : \sum_o round h o * wealth (rcons h o) <= wealth h.
-Proof.
-rewrite (eq_bigr (fun o => wealth h * (round h o * factor h o))); last first.
-  by move=> o _; rewrite wealth_rcons mulrCA.
-by rewrite -mulr_sumr; apply: ler_pimulr; [exact: wealth_ge0 | exact: factor_mean].
-Qed.
+Variable W : seq O -> R.
 
 (** The wealth is [a] or more now, or was at any time before. *)
-Definition reached a w := has (fun t => a <= wealth (take t w)) (iota 0 (size w).+1).
+Definition reached a w := has (fun t => a <= W (take t w)) (iota 0 (size w).+1).
 
-Lemma reached_rcons a w o : reached a (rcons w o) = reached a w || (a <= wealth (rcons w o)).
+Lemma reached_rcons a w o : reached a (rcons w o) = reached a w || (a <= W (rcons w o)).
 Proof.
 rewrite /reached size_rcons -[in LHS]addn1 iotaD has_cat add0n has_seq1; congr (_ || _).
   apply: eq_in_has => t; rewrite mem_iota /= add0n ltnS => tw.
@@ -74,19 +49,19 @@ by rewrite size_take; case: ltnP => // /ltnW.
 Qed.
 
 (** Ville's inequality, for any number [T] of rounds. *)
-Theorem ville T (alpha : R) : 0 < alpha -> pr (rounds T) [pred w : T.-tuple O | reached alpha^-1 w] <= alpha.
+Theorem ville T (alpha : R) :
+  supermartingale W -> 0 < alpha -> pr (rounds T) [pred w : T.-tuple O | reached alpha^-1 w] <= alpha.
 Proof.
-move=> alpha0; pose a := alpha^-1; have a0 : 0 < a by rewrite invr_gt0.
-pose value w := if reached a w then a else wealth w.
+move=> [start W0 super] alpha0; pose a := alpha^-1; have a0 : 0 < a by rewrite invr_gt0.
+pose value w := if reached a w then a else W w.
 have mean : \sum_w rounds T w * value w <= 1.
   elim: T => [|T IH].
     rewrite (bigD1 [tuple]) //= big1 => [|w /eqP wn]; last by case: wn; exact: tuple0.
-    by rewrite mul1r addr0 /value /reached /= orbF; case: ifP.
+    by rewrite mul1r addr0 /value /reached /= orbF; case: ifP => // /le_trans; apply.
   apply: le_trans IH; rewrite /rounds /=.
   have -> : \sum_w bind (run (fun h (_ : unit) => round h) T tt)
       (fun w => image (fun o => [tuple of rcons w o]) (round w)) w * value w =
       \sum_(w : T.-tuple O) rounds T w * \sum_o round w o * value (rcons w o).
-    under eq_bigl do [].
     rewrite /= (eq_bigr (fun v : T.+1.-tuple O => \sum_(w : T.-tuple O) rounds T w *
       (\sum_o round w o * (v == [tuple of rcons w o])%:R * value v))) => [|v _]; last first.
       by rewrite mulr_suml; apply: eq_bigr => w _; rewrite -mulrA mulr_suml.
@@ -98,19 +73,53 @@ have mean : \sum_w rounds T w * value w <= 1.
   rewrite {2}/value; case: ifP => [hit|no].
     rewrite (eq_bigr (fun o => round w o * a)) => [|o _]; last by rewrite /value reached_rcons hit.
     by rewrite -mulr_suml mass_sum mul1r.
-  apply: le_trans (wealth_supermartingale w); apply: ler_sum => o _; apply: ler_wpmul2l; first exact: mass_ge0.
+  apply: le_trans (super w); apply: ler_sum => o _; apply: ler_wpmul2l; first exact: mass_ge0.
   by rewrite /value reached_rcons no /=; case: ifP.
 rewrite -[X in _ <= X]mulr1 -ler_pdivr_mull //; apply: le_trans mean.
 rewrite /pr mulr_sumr big_mkcond /=; apply: ler_sum => w _; rewrite /value.
 case: ifP => _; first by rewrite mulrC.
-by apply: mulr_ge0; [exact: mass_ge0 | exact: wealth_ge0].
+by apply: mulr_ge0; [exact: mass_ge0 | exact: W0].
 Qed.
 
-End Betting.
+End Ville.
+
+(** Several bettors [i], each with the share [share i] of what there is at the start, and nothing is moved between them.
+    A round multiplies what a bettor has by [factor i h o]: what is staked is chosen after [h] and before [o]. *)
+Section Bettors.
+Variable R : realType.
+Variables (O I : finType) (round : seq O -> dist R O) (share : dist R I) (factor : I -> seq O -> O -> R).
+
+Fixpoint wealth_after i (h w : seq O) : R :=
+  if w is o :: w' then factor i h o * wealth_after i (rcons h o) w' else 1.
+Definition wealth w : R := \sum_i share i * wealth_after i [::] w.
+
+Theorem wealth_supermartingale :
+  (forall i h o, 0 <= factor i h o) -> (forall i h, \sum_o round h o * factor i h o <= 1) ->
+  supermartingale round wealth.
+Proof.
+move=> factor0 mean.
+have step i w o : wealth_after i [::] (rcons w o) = wealth_after i [::] w * factor i w o.
+  have gen : forall h, wealth_after i h (rcons w o) = wealth_after i h w * factor i (h ++ w) o.
+    elim: w => [|u w IH] h /=; first by rewrite cats0 mulr1 mul1r.
+    by rewrite IH cat_rcons mulrA.
+  exact: gen.
+have one0 i w : 0 <= wealth_after i [::] w.
+  by elim/last_ind: w => [|w o IH]; [exact: ler01 | rewrite step mulr_ge0].
+split=> [|h|h].
+- by rewrite /wealth /=; under eq_bigr do rewrite mulr1; rewrite mass_sum.
+- by apply: sumr_ge0 => i _; rewrite mulr_ge0 ?mass_ge0.
+rewrite /wealth; under eq_bigr do rewrite mulr_sumr.
+rewrite exchange_big /=; apply: ler_sum => i _.
+rewrite (eq_bigr (fun o => share i * wealth_after i [::] h * (round h o * factor i h o))); last first.
+  by move=> o _; rewrite step mulrCA mulrA mulrACA mulrA.
+by rewrite -mulr_sumr; apply: ler_pimulr; [rewrite mulr_ge0 ?mass_ge0 | exact: mean].
+Qed.
+
+End Bettors.
 
 Section Audit.
 Variable R : realType.
-Variable Y : finType.
+Variables Y I : finType.
 Notation outcome := [finType of bool * Y].
 
 Definition fair : dist R bool_finType.
@@ -139,78 +148,78 @@ have massE s y : toss h (s, y) = 2%:R^-1 * mechanism h s y.
 by congr (_ + _); rewrite mulr_sumr; apply: eq_bigr => y _; rewrite massE -mulrA.
 Qed.
 
-(** A bet against (e, d): [c h] is the secret that is said to show, [f h y] between 0 and 1 how much the output [y]
-    speaks for it, [l h] the stake. *)
-Variables (c : R -> seq outcome -> bool) (f : R -> seq outcome -> Y -> R) (l : R -> seq outcome -> R) (d : R).
+(** Bets against (e, d), of bettor [i] after the outcomes [h]: [u y] is how much the output [y] is said to speak for the
+    first secret ([true]), [v y] for the other, at most [su] and [sv]. *)
+Variables (d : R) (share : dist R I) (u v : R -> I -> seq outcome -> Y -> R) (su sv : R -> I -> seq outcome -> R).
+Hypothesis u_bounds : forall e i h y, 0 <= u e i h y <= su e i h.
+Hypothesis v_bounds : forall e i h y, 0 <= v e i h y <= sv e i h.
 
-Definition gain e h (o : outcome) : R :=
-  2%:R * (o.1 == c e h)%:R * f e h o.2 - 2%:R * expR e * (o.1 != c e h)%:R * f e h o.2 - d.
-Definition bet e h o : R := 1 + l e h * gain e h o.
+Definition bet e i h (o : outcome) : R :=
+  1 + 2%:R * ((if o.1 then u e i h o.2 else v e i h o.2) - expR e * (if o.1 then v e i h o.2 else u e i h o.2))
+  - d * (su e i h + sv e i h).
 
-Hypothesis f01 : forall e h y, 0 <= f e h y <= 1.
-Hypothesis stake_ge0 : forall e h, 0 <= l e h.
-Hypothesis d_ge0 : 0 <= d.
-
-(** Nobody stakes more than there is. *)
-Hypothesis stake_le : forall e h, l e h * (2%:R * expR e + d) <= 1.
+(** Nobody can lose more than there is. *)
+Hypothesis bet_ge0 : forall e i h o, 0 <= bet e i h o.
 
 Definition private e := forall h s, alike e d (mechanism h s) (mechanism h (~~ s)).
 
-Lemma bet_ge0 e h o : 0 <= bet e h o.
+Lemma alike_scaled e (p q : dist R Y) (f : Y -> R) (top : R) :
+  alike e d p q -> (forall y, 0 <= f y <= top) -> \sum_y p y * f y - expR e * (\sum_y q y * f y) <= d * top.
 Proof.
-have E0 : 0 <= 2%:R * expR e by rewrite mulr_ge0 ?ler0n // ltW // expR_gt0.
-have /andP[f0 f1] := f01 e h o.2.
-rewrite /bet -ler_subl_addl sub0r; apply: le_trans (_ : - (l e h * (2%:R * expR e + d)) <= _).
-  by rewrite ler_opp2.
-rewrite -mulrN; apply: ler_wpmul2l => //; rewrite /gain opprD ler_add2r.
-case: (o.1 == c e h); rewrite /= ?mulr1 ?mulr0 ?mul0r ?subr0 ?sub0r.
-  by apply: le_trans (_ : 0 <= _); rewrite ?oppr_le0 // mulr_ge0 ?ler0n.
-by rewrite ler_opp2; apply: ler_pimulr.
+move=> ok bounds; case: (pickP Y) => [y0 _|none]; last first.
+  by have := mass_sum p; rewrite big1 => [/eqP|y]; [rewrite eq_sym oner_eq0 | have := none y].
+have [f0 f1] := andP (bounds y0); have top0 : 0 <= top by exact: le_trans f0 f1.
+have [topz|topn] := eqVneq top 0.
+  have fz y : f y = 0 by apply/eqP; rewrite eq_le; have := bounds y; rewrite topz andbC.
+  by rewrite topz !big1 ?mulr0 ?subrr // => y _; rewrite fz mulr0.
+have toppos : 0 < top by rewrite lt_def topn.
+have scale (r : dist R Y) : \sum_y r y * f y = top * \sum_y r y * (f y / top).
+  by rewrite mulr_sumr; apply: eq_bigr => y _; rewrite mulrCA [top * _]mulrC divfK.
+rewrite (scale p) (scale q) [expR e * _]mulrCA -mulrBr [d * top]mulrC ler_pmul2l // ler_subl_addl.
+apply: alike_means => // y.
+have /andP[y_0 y_1] := bounds y; by rewrite divr_ge0 //= ler_pdivr_mulr // mul1r.
 Qed.
 
-Lemma bet_mean e h : private e -> \sum_o toss h o * bet e h o <= 1.
+Lemma bet_mean e i h : private e -> \sum_o toss h o * bet e i h o <= 1.
 Proof.
-move=> priv; rewrite /bet; under eq_bigr do rewrite mulrDr mulr1 mulrCA.
-rewrite big_split /= (mass_sum (toss h)) ger_addl -mulr_sumr mulr_ge0_le0 //.
-pose F s y : R := gain e h (s, y).
+move=> priv; pose c := d * (su e i h + sv e i h).
+pose F s y : R := bet e i h (s, y).
 rewrite (eq_bigr (fun o => toss h o * F o.1 o.2)); last by case.
-rewrite toss_mean pmulr_rle0 ?invr_gt0 ?ltr0n //.
-have swap : forall s, \sum_y mechanism h true y * F true y + \sum_y mechanism h false y * F false y =
-    \sum_y mechanism h s y * F s y + \sum_y mechanism h (~~ s) y * F (~~ s) y.
-  by case=> //=; rewrite addrC.
-rewrite (swap (c e h)).
-have -> : \sum_y mechanism h (c e h) y * F (c e h) y = 2%:R * (\sum_y mechanism h (c e h) y * f e h y) - d.
-  rewrite mulr_sumr -[X in _ - X]mulr1 -[X in _ - _ * X](mass_sum (mechanism h (c e h))) mulr_sumr -sumrB.
-  apply: eq_bigr => y _.
-  by rewrite /F /gain /= eqxx /= mulr1 mulr0 mul0r subr0 mulrBr mulrCA [d * _]mulrC.
-have -> : \sum_y mechanism h (~~ c e h) y * F (~~ c e h) y =
-    - (2%:R * (expR e * (\sum_y mechanism h (~~ c e h) y * f e h y)) + d).
-  rewrite -[X in _ + X]mulr1 -[X in _ + _ * X](mass_sum (mechanism h (~~ c e h))) !mulr_sumr -big_split -sumrN /=.
-  apply: eq_bigr => y _; rewrite /F /gain /=.
-  have -> : (~~ c e h == c e h) = false by case: (c e h).
-  rewrite /= mulr0 mul0r sub0r mulr1 -opprD mulrN mulrDr [_ * d]mulrC; congr (- (_ + _)).
-  by rewrite -!mulrA mulrCA; congr (2%:R * _); exact: mulrCA.
-rewrite opprD addrACA -opprD -mulrBr -mulr2n -[d *+ 2]mulr_natl -mulrBr pmulr_rle0 ?ltr0n //.
-rewrite subr_le0 ler_subl_addl; apply: alike_means => // ; exact: priv.
+rewrite toss_mean ler_pdivr_mull ?ltr0n // mulr1.
+have sideE (p : dist R Y) (a b : Y -> R) : \sum_y p y * (1 + 2%:R * (a y - expR e * b y) - c) =
+    1 + 2%:R * (\sum_y p y * a y - expR e * \sum_y p y * b y) - c.
+  rewrite -[X in _ = X + _ - _](mass_sum p) -[X in _ = _ - X]mulr1 -[X in _ = _ - _ * X](mass_sum p).
+  rewrite [in RHS]mulr_sumr -sumrB !mulr_sumr -big_split -sumrB /=; apply: eq_bigr => y _.
+  by rewrite mulrBr mulrDr mulr1 [p y * (2%:R * _)]mulrCA [p y * (_ - _)]mulrBr [p y * (expR e * _)]mulrCA
+    [p y * c]mulrC.
+rewrite (sideE _ (u e i h) (v e i h)) (sideE _ (v e i h) (u e i h)).
+rewrite addrACA [1 + _ + (1 + _)]addrACA -mulrDr -opprD -[c + c]mulr2n -[c *+ 2]mulr_natl -addrA -mulrBr.
+rewrite -[1 + 1]mulr2n ger_addl pmulr_rle0 ?ltr0n // subr_le0 addrACA [- _ + - _]addrC -addrACA /c mulrDr.
+apply: ler_add; apply: alike_scaled => //; [exact: (priv h true) | exact: (priv h false)].
 Qed.
 
-(** If the mechanism is (e, d) private, the wealth is [1 / alpha] or more at any time with a chance of at most [alpha].
-    *)
+Definition wealth_against e : seq outcome -> R := wealth share (bet e).
+
+(** If the mechanism is (e, d) private, the wealth against it is [1 / alpha] or more at any time with a chance of at
+    most [alpha]. *)
 Theorem audit T e (alpha : R) : 0 < alpha -> private e ->
-  pr (rounds toss T) [pred w : T.-tuple outcome | reached (bet e) alpha^-1 w] <= alpha.
+  pr (rounds toss T) [pred w : T.-tuple outcome | reached (wealth_against e) alpha^-1 w] <= alpha.
 Proof.
-move=> alpha0 priv; apply: ville => // h; [exact: bet_ge0 | exact: bet_mean].
+move=> alpha0 priv; apply: ville alpha0; apply: wealth_supermartingale => [i h o|i h]; first exact: bet_ge0.
+exact: bet_mean.
 Qed.
 
-(** A lower bound of epsilon that is read at any time, chosen with a look at all that was seen: every smaller [e] is
-    one whose wealth has reached [1 / alpha]. It is above the true one, in any of [T] rounds, with a chance of at most
-    [alpha]. *)
-Corollary audit_bound T e (alpha : R) (bound : seq outcome -> R) : 0 < alpha -> private e ->
-  (forall w e', e' < bound w -> reached (bet e') alpha^-1 w) ->
-  pr (rounds toss T) [pred w : T.-tuple outcome | [exists t : 'I_T.+1, e < bound (take t w)]] <= alpha.
+(** A bound that is read at any time, from a grid of which [g] is a value at or above the true [e]: it is [g] or more
+    only where the wealth against [g] has reached [1 / alpha]. So it ever is with a chance of at most [alpha], and no
+    union is taken over the grid. *)
+Corollary audit_bound T e g (alpha : R) (bound : seq outcome -> R) : 0 < alpha -> private e -> e <= g ->
+  (forall w, g <= bound w -> reached (wealth_against g) alpha^-1 w) ->
+  pr (rounds toss T) [pred w : T.-tuple outcome | [exists t : 'I_T.+1, g <= bound (take t w)]] <= alpha.
 Proof.
-move=> alpha0 priv ok; apply: le_trans (audit T alpha0 priv); apply: pr_sub => w /existsP[t lt].
-exact: reached_take (ok _ _ lt).
+move=> alpha0 priv eg ok.
+have priv_g : private g by move=> h s; apply: alike_weaken (priv h s).
+apply: le_trans (audit T alpha0 priv_g); apply: pr_sub => w /existsP[t le].
+exact: reached_take (ok _ le).
 Qed.
 
 End Audit.

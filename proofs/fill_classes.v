@@ -1,12 +1,12 @@
 (** * Private tables: fill, any number of classes, any law of the records that are made up
 
-    Class [a] has [g a] records, independent draws from [l a]; [s a] of it are handed on, where [s] is made from the noisy
-    counts [G] alone. If there are more than [s a], some are kept; if there are fewer, the others are made up from
+    Class [a] has [g a] records, independent draws from [l a]; [s a] of it are handed on, where [s] is made from the
+    noisy counts [G] alone. If there are more than [s a], some are kept; if there are fewer, the others are made up from
     [f a]. What one record more or less in a class changes is one place, and one step of the noise. *)
 
 From mathcomp Require Import all_ssreflect all_algebra.
 From mathcomp Require Import reals sequences exp.
-From bnpriv Require Import distributions pufferfish noise fill.
+From bnpriv Require Import distributions pufferfish noise records fill.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -15,8 +15,8 @@ Unset Printing Implicit Defensive.
 Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
-(** One class: whichever records are kept, in whichever places, a place has the law [l] if it holds a record that was kept,
-    and [f] if it holds one that was made up. *)
+(** One class: whichever records are kept, in whichever places, a place has the law [l] if it holds a record that was
+    kept, and [f] if it holds one that was made up. *)
 Theorem kept_or_made_up (R : realType) (V : finType) (l f : dist R V) (g G : nat)
     (s : {ffun 'I_G -> option 'I_g}) (y : {ffun 'I_G -> V}) : once s ->
   bind (independent l g) (fun x => image (filled s x) (independent f G)) y =
@@ -37,12 +37,12 @@ Variables (V : finType) (m : nat) (b : R).
 Hypothesis b0 : 0 < b.
 Variables l f : 'I_m -> dist R V.
 
-(** What is handed on: the noisy counts [G], and of each class [a] the records [y a j] in the places [j < s a], those that
-    were kept before those that were made up. Any order of them is made from this without a look at [g]. *)
+(** What is handed on: the noisy counts [G], and of each class [a] the records [y a j] in the places [j < s a], those
+    that were kept before those that were made up. Any order of them is made from this without a look at [g]. *)
 Variables (G : 'I_m -> int) (s : 'I_m -> nat) (y : 'I_m -> nat -> V).
 
-(** The mass of this, if class [a] has [n] records: the noise has the scale [2 b] on every class ([clipped.noise_on_moves]).
-    *)
+(** The mass of this, if class [a] has [n] records: the noise has the scale [2 b] on every class
+    ([clipped.noise_on_moves]). *)
 Definition place a n j : R := if (j < n)%N then l a (y a j) else f a (y a j).
 Definition class_mass a n : R := laplace (2%:R * b) (G a - n%:Z) * \prod_(j < s a) place a n j.
 Definition filled_mass (C : R) (g : 'I_m -> nat) : R :=
@@ -61,7 +61,8 @@ Hypothesis close' : forall a v, f a v <= expR e' * l a v.
 Hypotheses (e0 : 0 <= e) (e'0 : 0 <= e').
 
 (** One record more or less changes at most one place. *)
-Let places a n : \prod_(j < s a) place a n j <= (if (n < s a)%N then expR e' else 1) * \prod_(j < s a) place a n.+1 j /\
+Let places a n :
+  \prod_(j < s a) place a n j <= (if (n < s a)%N then expR e' else 1) * \prod_(j < s a) place a n.+1 j /\
   \prod_(j < s a) place a n.+1 j <= expR e * \prod_(j < s a) place a n j.
 Proof.
 have same (j : 'I_(s a)) : nat_of_ord j != n -> place a n.+1 j = place a n j.
@@ -79,8 +80,8 @@ have rest0 : 0 <= rest by exact: prodr_ge0.
 by split; rewrite mulrA; apply: ler_wpmul2r.
 Qed.
 
-(** One record more costs [u], one less costs [1/(2b) + e]: [u] is [1/(2b) + e'] for any sizes, and the larger of [1/(2b)] and
-    [e' - 1/(2b)] if no class is filled beyond its noisy count. *)
+(** One record more costs [u], one less costs [1/(2b) + e]: [u] is [1/(2b) + e'] for any sizes, and the larger of
+    [1/(2b)] and [e' - 1/(2b)] if no class is filled beyond its noisy count. *)
 Let h : R := (2%:R * b)^-1.
 Definition rule (u : R) := h + e' <= u \/ [/\ h <= u, e' - h <= u & forall a, (s a)%:Z <= Num.max 0 (G a)].
 
@@ -121,7 +122,8 @@ Let one_less a n : class_mass a n.+1 <= expR (h + e) * class_mass a n.
 Proof.
 have [_ le] := places a n.
 have shift : laplace (2%:R * b) (G a - n.+1%:Z) <= expR h * laplace (2%:R * b) (G a - n%:Z).
-  by have := @laplace_shift R _ b2 n.+1%:Z n%:Z (G a) 1; rewrite mul1r; apply; rewrite -addn1 PoszD addrAC subrr add0r.
+  have := @laplace_shift R _ b2 n.+1%:Z n%:Z (G a) 1; rewrite mul1r; apply.
+  by rewrite -addn1 PoszD addrAC subrr add0r.
 rewrite /class_mass expRD mulrACA; apply: ler_pmul => //; first exact/ltW/laplace_gt0.
 by apply: prodr_ge0 => j _; exact: place0.
 Qed.
@@ -166,8 +168,8 @@ rewrite ler_expR big_split -!mulr_suml -!natr_sum /= sums -mulrDr; apply: ler_wp
 by rewrite !addr_ge0 // ltW.
 Qed.
 
-(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for any
-    sizes. *)
+(** What the claim says: [k (e + max (1/b, e'))], if no class is filled beyond its noisy count; [k (1/b + e + e')] for
+    any sizes. *)
 Corollary fill_up_to_noisy_counts (C : R) (k : nat) (g g' : 'I_m -> nat) :
   0 <= C -> (forall a, (s a)%:Z <= Num.max 0 (G a)) -> (\sum_a g a = \sum_a g' a)%N ->
   (\sum_a `|(g a)%:Z - (g' a)%:Z| <= 2 * k)%N ->
@@ -191,3 +193,122 @@ by apply: fill_classes => //; left.
 Qed.
 
 End FillClasses.
+
+(** ** Which law to make records up from
+
+    Of all laws [f] of one class, the one in proportion to the largest of the models' masses needs the least [exp e]:
+    the sum of these largest masses. *)
+Section LeastRatio.
+Variable R : realType.
+Variables (V Theta : finType) (l : Theta -> dist R V) (theta0 : Theta).
+
+Definition largest v : R := l [arg max_(t > theta0) l t v]%O v.
+
+Lemma largest_ge t v : l t v <= largest v.
+Proof. by rewrite /largest; case: arg_maxP => // t' _; exact. Qed.
+
+Lemma largest_sum : 0 < \sum_v largest v.
+Proof.
+apply: lt_le_trans ltr01 _; rewrite -(mass_sum (l theta0)); apply: ler_sum => v _; exact: largest_ge.
+Qed.
+
+Theorem least_ratio :
+  (forall (f : dist R V) E, (forall t v, l t v <= E * f v) -> \sum_v largest v <= E) /\
+  (exists f : dist R V, forall t v, l t v <= (\sum_v largest v) * f v).
+Proof.
+split=> [f E ok|].
+  by rewrite -[E]mulr1 -(mass_sum f) mulr_sumr; apply: ler_sum => v _; exact: ok.
+have S0 := largest_sum.
+have f0 v : 0 <= largest v / \sum_v largest v.
+  by rewrite divr_ge0 ?(ltW S0) //; apply: le_trans (largest_ge theta0 v); exact: mass_ge0.
+have f1 : \sum_v (largest v / \sum_v largest v) = 1 by rewrite -mulr_suml mulfV // lt0r_neq0.
+exists (Dist f0 f1) => t v /=; rewrite mulrCA mulfV ?lt0r_neq0 // mulr1; exact: largest_ge.
+Qed.
+
+End LeastRatio.
+
+(** ** By total variation
+
+    Places of which each has a law of its own. Where two lists of laws differ in the places [J] only, and there by at
+    most [eta] in total variation, all places together differ by at most [eta] for each of them. *)
+Section Variation.
+Variable R : realType.
+Variables (V : finType) (n : nat).
+Notation table := {ffun 'I_n -> V}.
+
+Definition at_places (L : 'I_n -> dist R V) : dist R [finType of table].
+Proof.
+refine (@Dist R _ (fun y : table => \prod_j L j (y j)) _ _).
+- by move=> y; apply: prodr_ge0 => j _; exact: mass_ge0.
+- rewrite -(bigA_distr_bigA (fun (j : 'I_n) v => L j v)) /= big1 // => j _; exact: mass_sum.
+Defined.
+
+Lemma one_place (L L' : 'I_n -> dist R V) j eta :
+  (forall i, i != j -> L i =1 L' i) -> alike 0 eta (L j) (L' j) -> alike 0 eta (at_places L) (at_places L').
+Proof.
+move=> same close B; rewrite expR0 mul1r.
+case: (pickP V) => [v0 _|none]; last first.
+  by have := mass_sum (L j); rewrite big1 => [/eqP|v]; [rewrite eq_sym oner_eq0 | have := none v].
+pose rest (y : table) := \prod_(i | i != j) L i (y i).
+have placeE (K : 'I_n -> dist R V) y v : (forall i, i != j -> K i =1 L i) ->
+    at_places K (change y j v) = K j v * rest y.
+  move=> sameK; rewrite /= (bigD1 j) //= changeE eqxx; congr (_ * _).
+  by apply: eq_bigr => i ij; rewrite changeE (negbTE ij) sameK.
+have sumE (K : 'I_n -> dist R V) (w : table -> R) : (forall i, i != j -> K i =1 L i) ->
+    \sum_y at_places K y * w y = \sum_(y : table | y j == v0) rest y * \sum_v K j v * w (change y j v).
+  move=> sameK; rewrite (sum_change v0 j); apply: eq_bigr => y _; rewrite mulr_sumr; apply: eq_bigr => v _.
+  by rewrite placeE // mulrCA mulrA.
+have rest0 y : 0 <= rest y by apply: prodr_ge0 => i _; exact: mass_ge0.
+have rest1 : \sum_(y : table | y j == v0) rest y = 1.
+  have := sumE L (fun=> 1) (fun i _ => fun=> erefl); under eq_bigr do rewrite mulr1.
+  rewrite mass_sum => ->; apply: eq_bigr => y _.
+  by under eq_bigr do rewrite mulr1; rewrite mass_sum mulr1.
+have prE (p : dist R [finType of table]) : pr p B = \sum_y p y * (B y)%:R.
+  by rewrite /pr big_mkcond; apply: eq_bigr => y _; case: (B y); rewrite ?mulr1 ?mulr0.
+rewrite !prE (sumE L) // (sumE L'); last by move=> i ij v; rewrite same.
+rewrite -[X in _ <= _ + X]mulr1 -[X in _ <= _ + _ * X]rest1 mulr_sumr -big_split /=; apply: ler_sum => y _.
+rewrite [eta * _]mulrC -mulrDr; apply: ler_wpmul2l => //.
+have := alike_means close (w := fun v => (B (change y j v))%:R); rewrite expR0 mul1r; apply => v.
+by rewrite ler0n lern1 leq_b1.
+Qed.
+
+Theorem several_places (L L' : 'I_n -> dist R V) (J : {set 'I_n}) eta :
+  (forall i, i \notin J -> L i =1 L' i) -> (forall j, j \in J -> alike 0 eta (L j) (L' j)) ->
+  alike 0 (#|J|%:R * eta) (at_places L) (at_places L').
+Proof.
+move: {2}#|J| (erefl #|J|) => k; elim: k J L => [|k IH] J L Jk same close.
+  rewrite Jk mul0r => B; rewrite expR0 mul1r addr0 le_eqVlt; apply/orP; left; apply/eqP.
+  apply: eq_bigr => y _; apply: eq_bigr => i _; apply: same; by move/eqP: Jk; rewrite cards_eq0 => /eqP->; rewrite inE.
+have [j jJ] : exists j, j \in J by apply/set0Pn; rewrite -card_gt0 Jk.
+pose L1 i := if i == j then L' i else L i.
+have first : alike 0 eta (at_places L) (at_places L1).
+  apply: (@one_place _ _ j) => [i /negbTE ij v|]; first by rewrite /L1 ij.
+  by rewrite /L1 eqxx; exact: close.
+have card1 : #|J :\ j| = k by move: Jk; rewrite (cardsD1 j) jJ => -[].
+have rest : alike 0 (#|J :\ j|%:R * eta) (at_places L1) (at_places L').
+  apply: IH => // [i|i]; rewrite !inE; last by case/andP => /negbTE ij iJ; rewrite /L1 ij; exact: close.
+  by rewrite negb_and negbK /L1; case: eqP => //= _ iJ; exact: same.
+move=> B; have := rest B; rewrite card1 Jk expR0 !mul1r => le.
+have := first B; rewrite expR0 mul1r => /le_trans; apply.
+by rewrite -[k.+1]addn1 natrD mulrDl mul1r addrA ler_add2r.
+Qed.
+
+(** So with the noisy counts: [p] and [p'] are their distributions, and given counts the tables differ in [D] places. *)
+Theorem fill_variation (C : finType) (p p' : dist R C) (L L' : C -> 'I_n -> dist R V) (J : C -> {set 'I_n})
+    (D : nat) (eps eta : R) :
+  0 <= eta -> alike eps 0 p p' -> (forall G, #|J G| <= D)%N -> (forall G i, i \notin J G -> L G i =1 L' G i) ->
+  (forall G j, j \in J G -> alike 0 eta (L G j) (L' G j)) ->
+  alike eps (D%:R * eta) (bind p (fun G => image (pair G) (at_places (L G))))
+    (bind p' (fun G => image (pair G) (at_places (L' G)))).
+Proof.
+move=> eta0 counts few same close B.
+have near : alike 0 (D%:R * eta) (bind p (fun G => image (pair G) (at_places (L G))))
+    (bind p (fun G => image (pair G) (at_places (L' G)))).
+  apply: alike_bind => G; apply: post_processing.
+  apply: alike_weaken (several_places (same G) (close G)) => //.
+  by apply: ler_wpmul2r => //; rewrite ler_nat.
+have := near B; rewrite expR0 mul1r => /le_trans; apply; rewrite ler_add2r.
+by have := post_processing (fun G => image (pair G) (at_places (L' G))) counts B; rewrite addr0.
+Qed.
+
+End Variation.

@@ -99,9 +99,10 @@ rewrite mulrCA -[X in _ <= X]mulrA ler_pmul2l ?expR_gt0 // mulrA; apply: ler_wpm
 by apply: sumr_ge0 => x _; rewrite mulr_ge0 ?mass_ge0.
 Qed.
 
-(** With deltas: [out] are the noisy counts that are out of reach after the record was replaced. In trimmed tables they have
-    a chance [d_count] beforehand, in the other forms there are none. *)
-Theorem hybrid_records_delta (eps_d d eps_count d_count : R) (out : pred C) (c : C -> dist R [finType of table * table]) :
+(** With deltas: [out] are the noisy counts that are out of reach after the record was replaced. In trimmed tables they
+    have a chance [d_count] beforehand, in the other forms there are none. *)
+Theorem hybrid_records_delta (eps_d d eps_count d_count : R) (out : pred C)
+    (c : C -> dist R [finType of table * table]) :
   0 <= d -> private_delta eps_d d m -> (forall G, ~~ out G -> p G <= expR eps_count * p' G) -> pr p out <= d_count ->
   (forall G, ~~ out G -> coupling (t G) (t' G) (c G)) ->
   (forall G, ~~ out G -> moved_far [rel x y | apart x y <= 2]%N (c G) = 0) ->
@@ -114,7 +115,8 @@ have one G : ~~ out G -> pr (bind (t G) m) B <= expR (2%:R * eps_d) * pr (bind (
   move=> reach; apply: coupled (couple _ reach) (near _ reach) _ B => x y xy; exact: private_delta_two.
 rewrite !pr_bind (bigID out) /= addrC [d_count + _]addrC addrA; apply: ler_add; last first.
   apply: le_trans unreachable; apply: ler_sum => G _; apply: ler_pimulr; [exact: mass_ge0 | exact: pr_le1].
-apply: le_trans (_ : \sum_(G | ~~ out G) (expR (2%:R * eps_d + eps_count) * (p' G * pr (bind (t' G) m) B) + p G * D) <= _).
+apply: le_trans (_ : \sum_(G | ~~ out G)
+  (expR (2%:R * eps_d + eps_count) * (p' G * pr (bind (t' G) m) B) + p G * D) <= _).
   apply: ler_sum => G reach.
   apply: le_trans (ler_wpmul2l (mass_ge0 p G) (one G reach)) _; rewrite mulrDr ler_add2r expRD mulrCA -mulrA.
   rewrite ler_pmul2l ?expR_gt0 // mulrA; apply: ler_wpmul2r (count G reach); exact: pr_ge0.
@@ -124,8 +126,8 @@ rewrite big_split /= -mulr_sumr -mulr_suml; apply: ler_add.
 by apply: ler_pimull => //; exact: (pr_le1 p (fun G => ~~ out G)).
 Qed.
 
-(** Nothing is shown but answers, and given the same noise the tables differ in one record at most: the cost is that of the
-    answers. *)
+(** Nothing is shown but answers, and given the same noise the tables differ in one record at most: the cost is that of
+    the answers. *)
 Theorem hybrid_answers (eps_d d : R) (c : C -> dist R [finType of table * table]) :
   private_delta eps_d d m -> (forall z, coupling (t z) (t' z) (c z)) ->
   (forall z, moved_far [rel x y | apart x y <= 1]%N (c z) = 0) ->

@@ -100,9 +100,9 @@ End TrimClasses.
 
 (** ** The worst way to lose
 
-    The noise of each class has its own factor [psi (x a)] in the mass. Of all ways to lose [K] records, the loss of all
-    of them by one class is the worst, if [psi] is log-concave: products grow as two arguments of one sum draw nearer.
-    *)
+    The noise of each class has its own factor [psi (x a)] in the mass. Of all ways to lose [K] records, the loss of
+    all of them by one class is the worst, if [psi] is log-concave: products grow as two arguments of one sum draw
+    nearer. *)
 Section Worst.
 Variable R : realType.
 Variables (m c : nat).

@@ -115,6 +115,7 @@ def shown(name: str) -> Iterator[tuple[str, Any]]:
         "guarantee": lambda: each.calibration.guarantee,
         "certificate": lambda: each.calibration.certificate,
         "release": lambda: each.release,
+        "audit": lambda: bp.audit(each.calibration, runs=100),
         "influence": lambda: each.influence,
         "quilts": lambda: bp.markov_quilts(each.framework.network, each.protected),
     }

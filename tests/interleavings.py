@@ -9,8 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings  # noqa: TID253 - tests import this file when they run
-from hypothesis import strategies as st  # noqa: TID253
+from hypothesis import (  # noqa: TID253 - tests import this file when they run
+    HealthCheck,
+    settings,
+    strategies as st,
+)
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test  # noqa: TID253
 
 from bnpriv.core.accounting.entries import typed

@@ -74,7 +74,7 @@ def column(rng: np.random.Generator, size: int) -> tuple[bp.Real | bp.Integer | 
         low, width = float(rng.choice([0.1, 0.3, 1 / 3])), float(rng.choice([0.1, 0.6, 1.1]))
     else:
         low = 2.0 ** int(rng.integers(40, 61))
-        width = low * 2.0**-52 * float(rng.choice([2, 6, 510]))
+        width = low * 2.0**-52 * max(size, float(rng.choice([2, 6, 510])))
     values = [low + width * k / (size - 1) for k in range(size)]
     return bp.Real(low, max(values), steps=int(rng.choice([size - 1, 2 * size, 7]))), [repr(value) for value in values]
 

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from bnpriv import checks
-from bnpriv.core.columns import GAP_MARK, NOT_COUNTED
-from bnpriv.core.columns import Binned as Binned
-from bnpriv.core.columns import Categorical as Categorical
-from bnpriv.core.columns import Category as Category
-from bnpriv.core.columns import Integer as Integer
-from bnpriv.core.columns import Real as Real
-from bnpriv.core.columns import State as State
-from bnpriv.core.columns import decimal as decimal
+from bnpriv.core.columns import (
+    GAP_MARK,
+    NOT_COUNTED,
+    Binned as Binned,
+    Categorical as Categorical,
+    Category as Category,
+    Integer as Integer,
+    Real as Real,
+    State as State,
+    decimal as decimal,
+)
 from bnpriv.core.frozen import ReadOnly
 from bnpriv.errors import SchemaError
 from bnpriv.services import service

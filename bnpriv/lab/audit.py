@@ -16,7 +16,6 @@ from bnpriv.core.columns import Categorical
 from bnpriv.core.frameworks.question import Framework, require_framework
 from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import Noise, Sampler, Scaled, SecureSampler
-from bnpriv.core.release import release
 from bnpriv.core.schema import Schema
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import DataError, ParameterError, RefusedError
@@ -28,6 +27,7 @@ from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Figure, Paragraph, fact, later
 from bnpriv.render.figures import axes, bound_chart
 from bnpriv.shown import Shown
+from bnpriv.tables.evaluate import evaluate
 from bnpriv.tables.private_table.counts import CalibratedCount
 from bnpriv.tables.private_table.private_table import PrivateTable
 from bnpriv.text import and_text, full_text, lower_text, percent_text, shorten, times_text, upper_chance, visible
@@ -165,7 +165,7 @@ class Audit(Shown):
     def _power_text(self) -> str:
         if self.power is None:
             return "How much would have been seen is not known without a claim: pass epsilon=."
-        return f"Power: would have seen {STRENGTH:g} times the claim with {percent_text(self.power)} ({self.power_of})."
+        return f"Would have seen {STRENGTH:g} times the claim with {percent_text(self.power)} ({self.power_of})."
 
     @property
     def document(self) -> Document:
@@ -211,7 +211,7 @@ class Audit(Shown):
                 f"{self.verdict.capitalize()}. {shown}.",
                 f"{self._claim_text}.",
                 f"Secrets: {shorten(secrets, 80)}. Seen: {counted}",
-                self._power_text,
+                f"Power: {self._power_text[0].lower()}{self._power_text[1:]}",
                 next_step,
             ),
             number=f"{self.bound:g}",
@@ -244,7 +244,7 @@ def _figure(found: Audit) -> Figure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Audited:
+class Audited:
     """What draws outputs given secrets, and what is claimed of it.
 
     Parameters
@@ -292,7 +292,7 @@ def _either(secrets: Secrets, sides: Sequence[Callable[[int, np.random.Generator
     return rows
 
 
-def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.random.Generator) -> _Audited:
+def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.random.Generator) -> Audited:
     """Exact answers under the two secrets that decided the noise, with the noise of a release."""
     framework, noise = calibration.framework, calibration.noise
     game = notion_sampler(framework).game(framework, calibration)
@@ -306,10 +306,10 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         return scores(with_noise(noise, _either(secrets, game.sides, random), sampler))
 
     def thin(secrets: Secrets, random: np.random.Generator) -> FloatArray:
-        less = replace(cast(Scaled, noise), scale=cast(Scaled, noise).scale / STRENGTH)
+        less = cast("Any", replace(cast(Scaled, noise), scale=cast(Scaled, noise).scale / STRENGTH))
         return drawn(less, NumpySampler(random), secrets, random)
 
-    return _Audited(
+    return Audited(
         what=str(calibration.query),
         protected=game.protected,
         secrets=str(game.pair),
@@ -334,21 +334,22 @@ def _scores(game: AttackGame, noise: Noise, random: np.random.Generator) -> Call
     return lambda outputs: np.column_stack([log_ratios(outputs, learned, known), outputs])
 
 
-def _of_tables_of(calibration: Calibration, game: AttackGame, sampler: Sampler) -> _Audited:
+def _of_tables_of(calibration: Calibration, game: AttackGame, sampler: Sampler) -> Audited:
     """Releases of whole made-up tables, where answers to them could be made up only nearly exactly."""
+    query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
 
     def released(table: object) -> object:
-        return release(calibration, table, sampler=sampler, even_if_useless=True).base
+        return noise.sample(evaluate(query, schema, table).values, sampler)
 
     pair = cast(SecretPair, game.pair)
     two = {game.protected: pair.first}, {game.protected: pair.second}
     found = _of_function(released, calibration.framework, two, game.model)
     guarantee = calibration.guarantee
-    what = {"what": str(calibration.query), "protected": game.protected, "secrets": str(pair)}
+    what = {"what": str(query), "protected": game.protected, "secrets": str(pair)}
     return replace(found, **what, epsilon=guarantee.epsilon, delta=guarantee.delta)
 
 
-def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Generator) -> _Audited:
+def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Generator) -> Audited:
     """The numbers of records of every class that are handed on: all of a table that depends on the secrets."""
     rule = made.rule
     if isinstance(rule.noise, CalibratedCount):
@@ -370,7 +371,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         exact = counts(secret, random).astype(np.int64).tolist()
         return np.array([rule.sizes(rule.noise.noisy(row, sampler)) for row in exact], dtype=np.float64)
 
-    return _Audited(
+    return Audited(
         what=f"a private table ({rule.form})",
         protected=protected,
         secrets=secrets,
@@ -401,11 +402,11 @@ def _moved_counts(made: PrivateTable) -> tuple[FloatArray, FloatArray]:
 
 def _of_function(
     function: Callable[[pd.DataFrame], object], framework: Framework, secrets: tuple[Assumed, Assumed], model: int
-) -> _Audited:
+) -> Audited:
     """Any function of a table, which is given tables that are drawn given a secret, and never the secret."""
     import pandas as pd
 
-    sampler, schema = notion_sampler(framework), framework.schema
+    sampler, schema, sizes = notion_sampler(framework), framework.schema, set[int]()
 
     def drawn(secret: Secrets, random: np.random.Generator) -> FloatArray:
         rows: list[FloatArray] = []
@@ -414,7 +415,8 @@ def _of_function(
             asked = SimulationRequest(records=schema.records, secret=assumed, model=model, random=random)
             table = pd.DataFrame(dict(sampler.table(framework, asked).columns))
             rows.append(_numbers(function(table), schema))
-            if len(rows[-1]) != len(rows[0]):
+            sizes.add(len(rows[-1]))
+            if len(sizes) > 1:
                 raise DataError(
                     "an audited function must return as many numbers for every table",
                     found="another number of them",
@@ -424,7 +426,7 @@ def _of_function(
 
     names = list(dict.fromkeys([*secrets[0], *secrets[1]]))
     told = [" and ".join(_side_text(each[name]) for name in each) for each in secrets]
-    return _Audited(
+    return Audited(
         what=getattr(function, "__name__", type(function).__name__),
         protected=and_text(names),
         secrets=" against ".join(told),
@@ -464,9 +466,10 @@ def _numbers(found: object, schema: Schema) -> FloatArray:
         ) from None
 
 
-def _audited(
+def audited(
     released: object, framework: Framework | None, secrets: object, model: int, sampler: Sampler, random: Any
-) -> _Audited:
+) -> Audited:
+    """What draws outputs of something that may be audited, as `audit` says."""
     if isinstance(released, (Calibration, PrivateTable)):
         if secrets is not None:
             raise ParameterError(
@@ -584,7 +587,7 @@ def audit(
         raise ParameterError("confidence must be at least 0.5 and below 1", found=f"{sure:g}", remedy="Pass 0.99.")
     random = np.random.default_rng([checks.whole("seed", seed, least=0), STREAM])
     chosen = SecureSampler() if sampler is None else sampler
-    found = _audited(released, framework, secrets, checks.whole("model", model, least=0), chosen, random)
+    found = audited(released, framework, secrets, checks.whole("model", model, least=0), chosen, random)
     found = replace(
         found,
         epsilon=found.epsilon if claim is None else claim,
@@ -616,7 +619,7 @@ def _grid(claim: float | None) -> FloatArray:
     return apart if claim is None else np.unique(np.concatenate([apart, near * claim, [claim]]))
 
 
-def _seen(found: _Audited, confidence: float, random: np.random.Generator) -> tuple[Wealth, bool]:
+def _seen(found: Audited, confidence: float, random: np.random.Generator) -> tuple[Wealth, bool]:
     """Draw all outputs and bet on them; Ctrl-C ends it once something was seen."""
     wealth: Wealth | None = None
     block: list[tuple[FloatArray, Secrets]] = []
@@ -627,12 +630,13 @@ def _seen(found: _Audited, confidence: float, random: np.random.Generator) -> tu
                     secrets = random.integers(2, size=count) > 0
                     block.append((found.draw(secrets, random), secrets))
                     step(count)
-                wealth, block = _bet(wealth, found, confidence, block), []
+                given, block = block, []  # Ctrl-C while bets are placed must not place them twice
+                wealth = _bet(wealth, found, confidence, given)
     except KeyboardInterrupt:
-        if wealth is None and not block:
+        if block:
+            wealth = _bet(wealth, found, confidence, block)
+        if wealth is None or not wealth.trail:
             raise
-        wealth = _bet(wealth, found, confidence, block) if block else wealth
-        assert wealth is not None
         return wealth, True
     assert wealth is not None
     return wealth, False
@@ -643,7 +647,7 @@ def _parts(size: int, most: int) -> Iterator[int]:
         yield min(most, size - start)
 
 
-def _bet(wealth: Wealth | None, found: _Audited, confidence: float, block: list[tuple[FloatArray, Secrets]]) -> Wealth:
+def _bet(wealth: Wealth | None, found: Audited, confidence: float, block: list[tuple[FloatArray, Secrets]]) -> Wealth:
     outputs, secrets = (np.concatenate(parts) for parts in zip(*block, strict=True))
     if wealth is None:
         grid = _grid(found.epsilon)
@@ -652,7 +656,7 @@ def _bet(wealth: Wealth | None, found: _Audited, confidence: float, block: list[
     return wealth
 
 
-def _power(found: _Audited, wealth: Wealth) -> tuple[float, str]:
+def _power(found: Audited, wealth: Wealth) -> tuple[float, str]:
     """How often so many outputs would have shown more than the claim, and of what."""
     claim = cast(float, found.epsilon)
     asked = claim, found.delta, wealth.confidence, wealth.trail[-1][0], wealth.bettors

@@ -158,12 +158,10 @@ class Features:
         standard = _standard(outputs, centre, size)
         apart = standard[secrets].mean(axis=0) - standard[~secrets].mean(axis=0)
         order = np.argsort(-np.abs(apart), kind="stable")
-        chosen = (
-            np.sort(order[:MOST_COORDINATES]) if outputs.shape[1] > MOST_COORDINATES else np.arange(outputs.shape[1])
-        )
+        chosen = np.sort(order[:MOST_COORDINATES])
         combined = np.sort(order[:MOST_COMBINED])
         spread = np.atleast_2d(np.cov(standard[:, combined], rowvar=False)) + 1e-3 * np.eye(len(combined))
-        weights = np.linalg.solve(spread, apart[combined])
+        weights: FloatArray = np.asarray(np.linalg.solve(spread, apart[combined]), dtype=np.float64)
         return cls(chosen=chosen, combined=combined, centre=centre[combined], size=size[combined], weights=weights)
 
     def of(self, outputs: FloatArray) -> FloatArray:
@@ -231,8 +229,10 @@ class Wealth:
         self.features = 1 if self.numbers == 1 else min(self.numbers, MOST_COORDINATES) + 2
         self.bettors = 8 * self.features
         self._logs: FloatArray = np.zeros((self.bettors, len(self.epsilons)))
-        self.best: FloatArray = np.zeros(len(self.epsilons))
-        """The log of the largest wealth so far against each claim, rounded down."""
+        self.now: FloatArray = np.zeros(len(self.epsilons))
+        """The log of the wealth against each claim, rounded down."""
+        self.best: FloatArray = self.now
+        """The largest of it so far."""
         self._outputs: list[FloatArray] = []
         self._secrets: list[Secrets] = []
         self._learned: tuple[Features, list[tuple[FloatArray, FloatArray, FloatArray]]] | None = None
@@ -267,7 +267,8 @@ class Wealth:
                 self._logs[place] += grown - SUMMED * (sizes + np.abs(self._logs[place]))
             peak = self._logs.max(axis=0)
             total = peak + np.log(np.exp(self._logs - peak).sum(axis=0)) - math.log(self.bettors)
-            self.best = np.maximum(self.best, total - SUMMED * (1 + np.abs(peak)))
+            self.now = total - SUMMED * (1 + np.abs(peak))
+            self.best = np.maximum(self.best, self.now)
         self._outputs.append(outputs)
         self._secrets.append(secrets)
         self.trail.append((self.seen, self.bound))

@@ -14,7 +14,7 @@ from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.errors import Refusal
 from bnpriv.ledger.counted import beside_table, budget_text, spent_of, total_of
 from bnpriv.ledger.values import Budget, Charge
-from bnpriv.render import svg
+from bnpriv.render import html
 from bnpriv.render.document import Code, Document, Figure, Inline, Table, Text
 from bnpriv.render.figures import LENGTH, THICK, bar_ends
 from bnpriv.render.html import Html, element, join, legend
@@ -213,18 +213,18 @@ def budget_bar(totals: Sequence[Fraction], budget: Budget, *, next_total: Fracti
     """
     spent = totals[-1] if totals else Fraction(0)
     end = LENGTH * _share(spent, budget)
-    parts = [svg.rect((0, 5), (LENGTH, THICK - 10), "span")]
+    parts = [html.rect((0, 5), (LENGTH, THICK - 10), "span")]
     if spent:
-        parts.append(svg.rect((0, 5), (end, THICK - 10), "reach"))
+        parts.append(html.rect((0, 5), (end, THICK - 10), "reach"))
     if next_total is not None:
         until = LENGTH * _share(next_total, budget)
-        parts.append(svg.rect((end, 14), (max(2.0, until - end), THICK - 28), "reach"))
+        parts.append(html.rect((end, 14), (max(2.0, until - end), THICK - 28), "reach"))
     if len(totals) <= MOST_MARKS:
         marks = [LENGTH * _share(total, budget) for total in totals]
-        parts += [svg.line((x, 0), (x, THICK), "middle") for x in marks]
+        parts += [html.line((x, 0), (x, THICK), "middle") for x in marks]
     desc = f"Spent: epsilon {upper_text(float(spent))} of {float(budget.epsilon):g}"
     desc += "." if next_total is None else f"; with the next release {upper_text(float(next_total))}."
-    bar = svg.drawing((LENGTH, THICK), *parts, title="The budget", desc=desc, class_="bar", stretch=True)
+    bar = html.drawing((LENGTH, THICK), *parts, title="The budget", desc=desc, class_="bar", stretch=True)
     spent_text = f"spent: epsilon {upper_text(float(spent))}"
     if next_total is not None:
         spent_text += "; narrow: the next release"

@@ -18,6 +18,7 @@ from bnpriv import checks
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, up, weakest
 from bnpriv.core.evidence.structural import Influences, influences
 from bnpriv.core.influence.base import Influence, influence_of
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import Decision, total_beyond_text
 from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
@@ -28,7 +29,6 @@ from bnpriv.errors import NetworkError, ParameterError, Refusal, SizeError
 from bnpriv.kind import kind_of
 from bnpriv.kinds.interval import interval_bounds
 from bnpriv.kinds.sensitivity import SensitiveRow, influence_gradient
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Document, Names, Paragraph, fact, json_number
 from bnpriv.shown import Shown
 from bnpriv.text import full_text, name_text, number_text, upper_text
@@ -266,7 +266,7 @@ class Misspecified(Shown):
         return f"It is at most twice what was asked for up to a factor {shown:g}."
 
 
-def misspecified(calibration: Calibrated, factor: float) -> Misspecified:
+def misspecified(calibration: Calibration, factor: float) -> Misspecified:
     """Return what a calibration guarantees when probabilities are off by `factor`; see `Calibration.misspecified`."""
     factor = checks.number("factor", factor, remedy="Pass a factor such as 1.2.")
     if factor < 1:
@@ -328,7 +328,7 @@ class _Candidate:
         return (told + self.spent) * (1 + 8 * UNIT_ROUNDOFF)
 
 
-def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candidate]]]:
+def _candidates(calibration: Calibration) -> Iterator[tuple[str, Iterator[_Candidate]]]:
     """Yield the near sets of every protected attribute."""
     framework, decisions = calibration.framework, calibration.certificate.decisions
     by_quilts = [decision for decision in decisions if isinstance(decision, Decision)]
@@ -349,7 +349,7 @@ def _candidates(calibration: Calibrated) -> Iterator[tuple[str, Iterator[_Candid
         yield decision.protected, _of_attribute(calibration, evidence, decision)
 
 
-def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | None:
+def _refusal(calibration: Calibration, decisions: list[Decision]) -> Refusal | None:
     if not decisions:
         return Refusal(
             required="what a factor does is worked out for Markov quilts and for noise that needs no model",
@@ -366,7 +366,7 @@ def _refusal(calibration: Calibrated, decisions: list[Decision]) -> Refusal | No
     )
 
 
-def _of_attribute(calibration: Calibrated, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
+def _of_attribute(calibration: Calibration, evidence: Influences, decision: Decision) -> Iterator[_Candidate]:
     name, query, network = decision.protected, calibration.query, evidence.network
     sets = list(_near_sets(evidence, query.columns, decision))
     axes = ((each, *network.graph.parents[each]) for each in network.attributes)

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, Kind, down, up, weakest
 from bnpriv.core.evidence.dataset import Counts, law_of_one_record
 from bnpriv.core.frameworks.question import Framework
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.base import Query
 from bnpriv.core.secrets import Apart, Secret, pairs
 from bnpriv.core.whole_numbers import sums_bound
 from bnpriv.errors import BnprivError, Refusal
 from bnpriv.mechanisms.optimal.channel import AT_THE_LIMIT, Averaged
-from bnpriv.mechanisms.optimal.laws import LawTable, law_table
+from bnpriv.mechanisms.optimal.program import LawTable, law_table
 from bnpriv.mechanisms.optimal.supports import Constraints
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.text import Json, lower_text, number_text
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Limit:
     unchanged: bool = False
     averaged_over: Averaged | None = field(default=None, compare=False)
 
-    def over(self, calibration: Calibrated) -> float | None:
+    def over(self, calibration: Calibration) -> float | None:
         """Return how many times the least error that of a calibration is at most.
 
         None where that is not known, or the two are averaged over different answers.
@@ -189,7 +189,7 @@ class Limit:
     def __str__(self) -> str:
         return self.text
 
-    def to_json(self, calibrations: Sequence[Calibrated]) -> Json:
+    def to_json(self, calibrations: Sequence[Calibration]) -> Json:
         """Return the limit, and how many times it the error of each calibration is at most, as plain values."""
         over = [{"mechanism": str(each.mechanism), "times_the_least": self.over(each)} for each in calibrations]
         return {
@@ -201,7 +201,7 @@ class Limit:
         }
 
 
-def reached_limit(calibration: Calibrated) -> Limit | None:
+def reached_limit(calibration: Calibration) -> Limit | None:
     """Return the limit where a calibrated channel reaches it, of absolute errors averaged over all laws; else None."""
     facts = calibration.certificate.channel
     options = calibration.mechanism.options()
@@ -213,7 +213,7 @@ def reached_limit(calibration: Calibrated) -> Limit | None:
     return Limit(least=facts.bound, kind=kind, averaged_over=calibration.averaged_over)
 
 
-def zero_limit(calibration: Calibrated) -> Limit:
+def zero_limit(calibration: Calibration) -> Limit:
     """Return the limit where a calibration has no error: it releases the answer as it is, or changes what never is."""
     kind = weakest(("exact", calibration.certificate.kind))
     unchanged = is_none(calibration.noise)

@@ -23,7 +23,7 @@ from bnpriv.core.mechanisms.weights import Found
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import Refusal
 from bnpriv.mechanisms.optimal.channel import ALONE, Channel
-from bnpriv.mechanisms.optimal.laws import LawTable, Loss, table_of
+from bnpriv.mechanisms.optimal.program import LawTable, Loss, table_of
 from bnpriv.text import number_text
 
 # --------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from bnpriv.core.frameworks.pairs import DistributionPrivacy, PairLaw
 from bnpriv.core.frameworks.question import AttributeFramework, Framework, own_query
 from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.networks.discrete import DiscreteNetwork
-from bnpriv.core.noise import Noise
+from bnpriv.core.noise import Noise, Scaled
 from bnpriv.core.queries.base import GivenAnswer, Indicator, Query
 from bnpriv.core.queries.contribution import cleaned
 from bnpriv.core.queries.custom import Custom
@@ -36,7 +36,6 @@ from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.stored import Record, differences, field_of, inner, read_record
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.services import service
 from bnpriv.text import Json
 
@@ -279,7 +278,7 @@ def _size(facts: object) -> int:
 CALIBRATION_FORMAT = "bnpriv calibration 1"
 
 
-def serialized(calibration: Calibrated) -> Json:
+def serialized(calibration: Calibration) -> Json:
     """Return everything as plain values; weights and parts only for an answer of several parts."""
     shape = calibration.shape
     weights: Json = {}
@@ -356,6 +355,45 @@ def restored_calibration(text: str, framework: Framework, query: Query | None) -
     return fresh
 
 
+def claimed_calibration(text: str, framework: Framework) -> tuple[Calibration, float, float]:
+    """What a stored calibration claims, for whoever audits it: its noise as it is stored, be it too little or not.
+
+    It bears no seal, so that nothing can be released with it.
+
+    Returns
+    -------
+    Calibration
+        Of the framework, with the noise that is stored.
+    float, float
+        The epsilon and delta that are claimed.
+
+    Raises
+    ------
+    CertificateError
+        If the text is no calibration, or its noise has another form than that which the framework yields.
+    """
+    stored = read_record(text, CALIBRATION_FORMAT)
+    query = cast(Query, service("query.parse")(field_of(stored, "query", str)))
+    promised, declared = inner(stored, "guarantee"), inner(stored, "noise")
+    epsilon, delta = (checks.number(name, promised.get(name), error=CertificateError) for name in ("epsilon", "delta"))
+    asked = field_of(stored, "epsilon", float), field_of(stored, "delta", float)
+    fresh = _mechanism(stored).calibrate(framework, query, *asked)
+    noise, law = fresh.noise, field_of(declared, "law", str)
+    if law != type(noise).__name__ or declared.get("dimension") != noise.dimension:
+        raise CertificateError(
+            "the stored noise must have the form of that which the framework yields",
+            found=f"{law} for {type(noise).__name__}",
+            remedy="Pass the framework of the calibration.",
+        )
+    if isinstance(noise, Channel):
+        noise = Channel.from_json(inner(declared, "channel"))
+    elif isinstance(noise, Scaled):
+        # weights are powers of two
+        scale = field_of(declared, "scale", float) / max(noise.scales) * noise.scale
+        noise = replace(noise, scale=scale)
+    return replace(fresh, noise=noise, seal=""), epsilon, delta
+
+
 def _mechanism(record: Record) -> Mechanism:
     """The mechanism of a stored calibration: one of ours, or another that was defined since.
 
@@ -364,7 +402,7 @@ def _mechanism(record: Record) -> Mechanism:
     CertificateError
         If it is none of them, or its options are not.
     """
-    for name in mechanisms.__all__:
+    for name in dir(mechanisms):
         getattr(mechanisms, name)  # which loads it, and so makes it known as a subclass
     known = {cls.__name__: cls for cls in Mechanism.__subclasses__()}
     declared = inner(record, "mechanism")

@@ -6,10 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from bnpriv.render import document as doc
-from bnpriv.render import html
-from bnpriv.render.as_text import document_text
-from bnpriv.render.as_text import inline as plain
+from bnpriv.render import document as doc, html
+from bnpriv.render.as_text import document_text, inline as plain
 from bnpriv.render.document import (
     Block,
     Cell,

@@ -9,9 +9,21 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from bnpriv.errors import MissingExtraError
-from bnpriv.render import svg
-from bnpriv.render.html import Html, captioned, element, join, legend, name
-from bnpriv.render.svg import BOTH_SECRETS, FIGURE_WIDTH, SIDE_MARGIN, drawing, inside, rect
+from bnpriv.render import html
+from bnpriv.render.html import (
+    BOTH_SECRETS,
+    FIGURE_WIDTH,
+    SIDE_MARGIN,
+    Html,
+    captioned,
+    drawing,
+    element,
+    inside,
+    join,
+    legend,
+    name,
+    rect,
+)
 from bnpriv.text import (
     MOST_SPELLED,
     name_text,
@@ -256,16 +268,16 @@ def two_laws(plotted: TwoLaws) -> Html:
     base = 0.0
     for panel in plotted.panels:
         base += HEAD + PANEL
-        parts.append(svg.text((SIDE_MARGIN, base - PANEL - 12), panel.words, "panel"))
+        parts.append(html.text((SIDE_MARGIN, base - PANEL - 12), panel.words, "panel"))
         parts += _plotted(panel, base, at, BAR_SHIFT if apart == 1 else WIDEST_SHIFT)
-        parts.append(svg.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
+        parts.append(html.line((SIDE_MARGIN, base), (FIGURE_WIDTH - SIDE_MARGIN, base), "grid"))
         for value, label in marks:
-            parts.append(svg.line((at(value), base), (at(value), base + 5), "grid"))
-            parts.append(svg.text((inside(at(value)), base + 22), shorten(visible(label), 12), "tick"))
+            parts.append(html.line((at(value), base), (at(value), base + 5), "grid"))
+            parts.append(html.text((inside(at(value)), base + 22), shorten(visible(label), 12), "tick"))
         base += FOOT
-    parts.append(svg.text((FIGURE_WIDTH / 2, base + 20), plotted.across, "axis"))
+    parts.append(html.text((FIGURE_WIDTH / 2, base + 20), plotted.across, "axis"))
     size = (FIGURE_WIDTH, base + AXIS_WORDS)
-    picture = svg.drawing(size, *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
+    picture = html.drawing(size, *parts, title=plotted.title, desc=plotted.desc, class_="chart laws")
     return join(picture, legend(zip(BOTH_SECRETS, (element("span", name) for name in plotted.names), strict=True)))
 
 
@@ -353,7 +365,7 @@ MOST_DECADES = 12
 
 
 def line_chart(
-    points: Sequence[svg.Point],
+    points: Sequence[html.Point],
     *,
     across: str,
     up: str,
@@ -392,7 +404,7 @@ def line_chart(
     )
 
 
-def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str, desc: str) -> Html:
+def share_chart(points: Sequence[html.Point], *, across: str, up: str, title: str, desc: str) -> Html:
     """Return a curve of shares from 0 to 1 over a linear horizontal axis, which it spans.
 
     Parameters
@@ -410,7 +422,7 @@ def share_chart(points: Sequence[svg.Point], *, across: str, up: str, title: str
 
 
 def bound_chart(
-    points: Sequence[svg.Point], claim: tuple[float, str] | None, *, across: str, up: str, title: str, desc: str
+    points: Sequence[html.Point], claim: tuple[float, str] | None, *, across: str, up: str, title: str, desc: str
 ) -> Html:
     """Return steps over a logarithmic horizontal axis and a vertical one that begins at 0, with a level in words.
 
@@ -437,7 +449,7 @@ def bound_chart(
 
 
 def _chart(
-    points: Sequence[svg.Point],
+    points: Sequence[html.Point],
     ends: tuple[float, float],
     *,
     rows: Sequence[tuple[float, str]],
@@ -455,32 +467,32 @@ def _chart(
     """
     (start, end), bottom, top = ends, rows[0][0], rows[-1][0]
 
-    def place(x: float, y: float) -> svg.Point:
+    def place(x: float, y: float) -> html.Point:
         along, share = (x - start) / (end - start), (y - bottom) / (top - bottom)
         return LEFT + along * (FIGURE_WIDTH - LEFT - RIGHT), ABOVE + (1 - share) * (HIGH - ABOVE - BELOW)
 
     parts: list[Html] = []
     for height, label in rows:
         left, y = place(start, height)
-        parts.append(svg.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
-        parts.append(svg.text((LEFT / 2, y + 4), label, "tick"))
+        parts.append(html.line((left, y), (FIGURE_WIDTH - RIGHT, y), "grid"))
+        parts.append(html.text((LEFT / 2, y + 4), label, "tick"))
     for mark, label in ticks(start, end) if columns is None else columns:
         x, y = place(mark, bottom)
-        parts.append(svg.text((x, y + 24), label, "tick"))
+        parts.append(html.text((x, y + 24), label, "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
     parts.append(element("path", d=path, class_="curve"))
     if marked is not None and start <= marked[0] <= end:
         x, _ = place(marked[0], bottom)
-        parts.append(svg.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
+        parts.append(html.line((x, ABOVE), (x, HIGH - BELOW), "mark"))
         left = x > FIGURE_WIDTH / 2
-        parts.append(svg.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
+        parts.append(html.text((x + (-8 if left else 8), ABOVE + 14), marked[1], f"panel{' left' if left else ''}"))
     if level is not None:
         x, y = place(start, level[0])
-        parts.append(svg.line((x, y), (FIGURE_WIDTH - RIGHT, y), "mark"))
-        parts.append(svg.text((x + 8, y - 6), level[1], "panel"))
-    parts.append(svg.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
-    parts.append(svg.text((8, ABOVE - 16), up, "panel"))
-    return svg.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
+        parts.append(html.line((x, y), (FIGURE_WIDTH - RIGHT, y), "mark"))
+        parts.append(html.text((x + 8, y - 6), level[1], "panel"))
+    parts.append(html.text(((LEFT + FIGURE_WIDTH - RIGHT) / 2, HIGH - 6), across, "axis"))
+    parts.append(html.text((8, ABOVE - 16), up, "panel"))
+    return html.drawing((FIGURE_WIDTH, HIGH), *parts, title=title, desc=desc, class_="chart")
 
 
 RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
@@ -518,14 +530,14 @@ def noise_bar(span: float, reach: float, *, title: str, desc: str, live: bool = 
         Give the parts names by which a script can move them.
     """
     noisy = LENGTH * min(1.0, 2 * reach / span)
-    noise_box = svg.rect(((LENGTH - noisy) / 2, 14), (noisy, THICK - 28), "reach", id_="bar-reach" if live else None)
-    middle = svg.line((LENGTH / 2, 0), (LENGTH / 2, THICK), "middle")
+    noise_box = html.rect(((LENGTH - noisy) / 2, 14), (noisy, THICK - 28), "reach", id_="bar-reach" if live else None)
+    middle = html.line((LENGTH / 2, 0), (LENGTH / 2, THICK), "middle")
     cut = element("g", _mark(0), _mark(1), class_="cut", hidden=not is_cut(span, reach), id="bar-cut" if live else None)
     drawn = (RANGE_BOX, noise_box, middle, *((cut,) if live or is_cut(span, reach) else ()))
-    return svg.drawing((LENGTH, THICK), *drawn, title=title, desc=desc, class_="bar", stretch=True)
+    return html.drawing((LENGTH, THICK), *drawn, title=title, desc=desc, class_="bar", stretch=True)
 
 
-RANGE_BOX = svg.rect((0, 5), (LENGTH, THICK - 10), "span")
+RANGE_BOX = html.rect((0, 5), (LENGTH, THICK - 10), "span")
 
 
 def is_cut(span: float, reach: float) -> bool:
@@ -551,21 +563,21 @@ def cut_text(span: float, reach: float) -> str:
 def influence_bar(nats: float, longest: float, *, title: str) -> Html:
     """Return an influence drawn against the longest finite one; what is not bounded goes to the end and is cut."""
     share = min(1.0, nats / longest) if longest else 1.0
-    box = svg.rect((0, 12), (max(2.0, LENGTH * share), THICK - 24), "reach")
+    box = html.rect((0, 12), (max(2.0, LENGTH * share), THICK - 24), "reach")
     cut = (_mark(1),) if nats > longest else ()
     desc = f"{rough_text(nats)} nats" if nats <= longest else "not bounded"
-    return svg.drawing((LENGTH, THICK), box, *cut, title=title, desc=desc, class_="bar", stretch=True)
+    return html.drawing((LENGTH, THICK), box, *cut, title=title, desc=desc, class_="bar", stretch=True)
 
 
 def budget_bar(nats: float, budget: float, *, title: str) -> Html:
     """Return an influence drawn against a budget, which takes the same part of every bar; what is longer is cut."""
     wide = LENGTH / WHOLE
     reach = min(LENGTH, wide * nats / budget)
-    box = (svg.rect((0, 14), (max(2.0, reach), THICK - 28), "reach"),) if nats > 0 else ()
+    box = (html.rect((0, 14), (max(2.0, reach), THICK - 28), "reach"),) if nats > 0 else ()
     cut = (_mark(1),) if wide * nats / budget > LENGTH else ()
-    parts = (svg.rect((0, 5), (wide, THICK - 10), "span"), *box, svg.line((wide, 0), (wide, THICK), "middle"), *cut)
+    parts = (html.rect((0, 5), (wide, THICK - 10), "span"), *box, html.line((wide, 0), (wide, THICK), "middle"), *cut)
     desc = f"{rough_text(nats) if math.isfinite(nats) else 'more than any number of'} nats of {rough_text(budget)}"
-    return svg.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
+    return html.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
 
 
 def _mark(end: float) -> Html:
@@ -602,14 +614,14 @@ def interval_bar(
 
     def box(of: tuple[float, float], top: float, class_: str) -> Html:
         start = at(of[0])
-        return svg.rect((start, top), (max(2.0, at(of[1]) - start), THICK - 2 * top), class_)
+        return html.rect((start, top), (max(2.0, at(of[1]) - start), THICK - 2 * top), class_)
 
     far = min(value, interval[0]), max(value, interval[1])
     cut = [_mark(end) for end, beyond in ((0, far[0] < axis[0]), (1, far[1] > axis[1])) if beyond]
     reach = () if interval[0] == interval[1] else (box(interval, 14, "reach"),)
-    line = svg.line((at(value), 2), (at(value), THICK - 2), "value")
+    line = html.line((at(value), 2), (at(value), THICK - 2), "value")
     parts = (box(ends, 5, "span"), *reach, *cut, line)
-    return svg.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
+    return html.drawing((LENGTH, THICK), *parts, title=title, desc=desc, class_="bar", stretch=True)
 
 
 def interval_legend() -> Html:

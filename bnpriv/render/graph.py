@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from bnpriv.render import svg
-from bnpriv.render.html import Html, element, join, legend, names, scroller
-from bnpriv.render.svg import Point
+from bnpriv.render import html
+from bnpriv.render.html import Html, Point, element, join, legend, names, scroller
 from bnpriv.text import shorten, visible, width
 
 # --------------------------------------------------------------------------------------------------
@@ -300,7 +299,7 @@ def graph_html(drawing: Drawing) -> Html:
     inner = element("g", *edges, *nodes, *said, transform=f"translate({MARGIN:g},{MARGIN:g})")
     size = (found.size[0] + 2 * MARGIN, found.size[1] + 2 * MARGIN)
     class_ = next(name for most, name in SIZES if size[0] <= most)
-    picture = svg.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_=class_)
+    picture = html.drawing(size, inner, title=drawing.title, desc=drawing.desc, class_=class_)
     return scroller(picture, drawing.title)
 
 
@@ -352,15 +351,15 @@ def _ports(
 def _edge(points: Sequence[Point], strong: bool, share: str) -> Html:
     kind = "edge path" if strong else "edge"
     (x, y) = points[-1]
-    line = svg.curve((*points[:-1], (x, y - 5)), f"{kind} some" if share else kind)
-    return join(line, svg.arrowhead((x, y), f"{kind} head"))
+    line = html.curve((*points[:-1], (x, y - 5)), f"{kind} some" if share else kind)
+    return join(line, html.arrowhead((x, y), f"{kind} head"))
 
 
 def _share(points: Sequence[Point], share: str) -> Html:
     """Return how many models have an edge, over all else; which way it points is told when it is pointed at."""
     middle = len(points) // 2
     at = ((points[middle - 1][0] + points[middle][0]) / 2, (points[middle - 1][1] + points[middle][1]) / 2 + 4)
-    return svg.text(at, _short(share), "share", share)
+    return html.text(at, _short(share), "share", share)
 
 
 def _short(share: str) -> str:
@@ -371,11 +370,11 @@ def _node(name: str, centre: Point, wide: float, drawing: Drawing) -> Html:
     role, note = drawing.roles.get(name, "plain"), drawing.notes.get(name, "")
     x, y = centre
     corner = (x - wide / 2, y - HEIGHT / 2)
-    parts = [svg.rect(corner, (wide, HEIGHT), "box", radius=6)]
+    parts = [html.rect(corner, (wide, HEIGHT), "box", radius=6)]
     if role == "protected":  # a second border, so that it is found without colours
-        parts.append(svg.rect((corner[0] + 3, corner[1] + 3), (wide - 6, HEIGHT - 6), "inner", radius=4))
-    parts.append(svg.text((x, y + (-1 if note else 5)), _label(name), "label"))
+        parts.append(html.rect((corner[0] + 3, corner[1] + 3), (wide - 6, HEIGHT - 6), "inner", radius=4))
+    parts.append(html.text((x, y + (-1 if note else 5)), _label(name), "label"))
     if note:
-        parts.append(svg.text((x, y + 13), note, "note"))
+        parts.append(html.text((x, y + 13), note, "note"))
     shown = visible(name) + (f": {role}" if role != "plain" else "") + (f", {note}" if note else "")
     return element("g", element("title", shown), *parts, class_=f"node {role}")

@@ -18,7 +18,7 @@ from bnpriv.bound import FloatArray, IntArray
 from bnpriv.core.columns import Categorical, Category
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.queries.base import Indicator, Query
-from bnpriv.core.queries.contribution import Leaf, holds_category, holds_number
+from bnpriv.core.queries.contribution import COMPARED, Leaf, holds_category, holds_number
 from bnpriv.core.queries.custom import Custom
 from bnpriv.core.queries.normal_form import IntegerTerm, NormalForm, normal_form
 from bnpriv.core.queries.predicates import And, Comparison, IsIn, Not, Or, Predicate, Truths, truth
@@ -179,20 +179,7 @@ def _balanced(join: Callable[[nw.Expr, nw.Expr], nw.Expr], parts: Sequence[nw.Ex
 def _number(leaf: Comparison | IsIn, value: nw.Expr, written: Written) -> nw.Expr:
     if isinstance(leaf, IsIn):
         return _balanced(lambda left, right: left | right, [value == written(float(number)) for number in leaf.values])
-    constant = written(float(leaf.value))
-    match leaf.operator:
-        case "<":
-            return value < constant
-        case "<=":
-            return value <= constant
-        case ">":
-            return value > constant
-        case ">=":
-            return value >= constant
-        case "==":
-            return value == constant
-        case "!=":
-            return value != constant
+    return COMPARED[leaf.operator](value, written(float(leaf.value)))
 
 
 def _category(leaf: Comparison | IsIn, value: nw.Expr, column: Categorical, leaves: _Leaves) -> nw.Expr:
@@ -825,7 +812,6 @@ def canonical_table(columns: Mapping[str, Column], data: object, dialect: Dialec
 
 
 def _canonical(columns: Mapping[str, Column], data: object, dialect: Dialect) -> pd.DataFrame:
-    import narwhals as nw
     import pandas as pd
 
     with opened(data, columns, doubles=True, dialect=dialect) as frame:

@@ -14,8 +14,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bnpriv.checks import listing, type_text
-from bnpriv.checks import number as checked_number
+from bnpriv.checks import listing, number as checked_number, type_text
 from bnpriv.core.columns import Categorical, Integer, Real
 from bnpriv.core.interrupts import interruptible
 from bnpriv.core.networks.base import TableFingerprint

@@ -207,6 +207,9 @@ def _replayed(claim: Claim) -> str:
         return Moves(claim).by_quilts()
     if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
         return claim.borne("by the distribution of one record, for every record that may change")
+    composed = claim.normal and len(claim.weights) > 1 and claim.mechanism == "TightMechanism"
+    if refused.args[:1] == (UNSHOWN,) and composed:
+        raise StopError("too large", COMPOSED)
     counted = claim.model["notion"] == DATASET and "public_records" not in claim.model and claim.noise == "Laplace"
     if claim.mechanism in HIDE_RECORDS and counted:
         # a baseline says what the accountant says of it alone (theorem 4 of docs/claims/accountant.md)
@@ -217,13 +220,6 @@ def _replayed(claim: Claim) -> str:
             swapped([OneRecord(claim, numbers, (), Fraction(0))], secret, left, ZERO)
         claim.note(claim.epsilon)
         return claim.borne("by what the answer tells of one record, for every record that may change")
-    if (
-        refused.args[:1] == (UNSHOWN,)
-        and claim.normal
-        and len(claim.weights) > 1
-        and claim.mechanism == "TightMechanism"
-    ):
-        raise StopError("too large", COMPOSED)
     raise refused
 
 

@@ -56,6 +56,8 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     if "chain" in toml:
         return _chain(facts, toml, found)
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
+        if "above" in facts:
+            trusted.append("that the model, which the file does not hold, has the graph in the calibration")
         return found
     require(known and "missing_rows" not in network, "rows about which nothing is known, in a framework file")
     if "attributes" in network:

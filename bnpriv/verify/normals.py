@@ -296,7 +296,7 @@ def counted(side: Side) -> Side:
 # Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
 # --------------------------------------------------------------------------------------------------
 
-CELLS, COARSE = 4000, 120
+CELLS, COARSE = 2500, 100
 """Cells of an interval, and as many of the stretch in which the noise varies; and those that find where to look."""
 
 DOUBLES = 1e-11
@@ -311,7 +311,7 @@ def mills(z: float) -> float:
     if z < 5:
         return math.sqrt(math.pi / 2) * math.exp(z * z / 2) * math.erfc(z / math.sqrt(2))
     under = z
-    for k in range(20 + int(1000 / (z * z)), 0, -1):
+    for k in range(12 + int(600 / (z * z)), 0, -1):
         under = z + k / under
     return 1 / under
 
@@ -419,7 +419,13 @@ class Intervals:
 
         near, size = abs(anchor) if low * high > 0 else 0.0, max(self.kernel.deviation, self.kernel.scale)
         reach = math.hypot(near, FALLEN)
-        first, last = max(low, min(-reach, place)), min(high, max(reach, place))
+        # as far as it takes until the rest falls
+        above, under = reach, -reach
+        while above < high and product(above)[1] > -1:
+            above *= 1.5
+        while under > low and product(under)[1] < 1:
+            under *= 1.5
+        first, last = max(low, under), min(high, above)
         stretch = max(first, place - FALLEN * size), min(last, place + FALLEN * size)
         nodes = {first + (last - first) * j / cells for j in range(cells + 1)}
         if stretch[0] < stretch[1]:
@@ -690,7 +696,7 @@ class LinearPair:
         found = blurred.curve(gap, epsilon)
         if not self.pair.wide or found * (self.rounding / 2).exp() + SLACK <= self.claim.delta:
             return found
-        self.claim.spend(50_000)
+        self.claim.spend(60_000)
         unit = abs(self.moved.gap[0]) * self.moved.deviation
         kernel = Kernel(float(blurred.deviation / unit), float(blurred.scale / unit))
         return min(found, between(*self.pair.standard(self.moved.mean, self.moved.deviation), kernel, epsilon))

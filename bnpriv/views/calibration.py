@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from bnpriv.core.frameworks.guarantee import Guarantee
+from bnpriv.core.mechanisms.base import Calibration, Mechanism
 from bnpriv.core.mechanisms.certificate import Certificate, Decision, model_text
 from bnpriv.core.mechanisms.law_decision import LawDecision
 from bnpriv.core.mechanisms.weights import RULES
@@ -18,7 +19,7 @@ from bnpriv.errors import Refusal
 from bnpriv.mechanisms.optimal.channel import OVER_ALL, Channel
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit
-from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, Calibrated, Method, UsefulnessWord
+from bnpriv.mechanisms.usefulness import LEVEL, WITHOUT_DATA, UsefulnessWord
 from bnpriv.render import document as doc
 from bnpriv.render.document import (
     Badge,
@@ -89,7 +90,7 @@ TONES: dict[UsefulnessWord, Tone] = {
 """How each verdict looks: good, fair, poor or plain."""
 
 
-def verdict_text(calibration: Calibrated) -> str:
+def verdict_text(calibration: Calibration) -> str:
     """Return the verdict on the answer, as the end of a sentence that begins with the query."""
     budget = f"epsilon {calibration.epsilon:g}"
     useless = calibration.useful.useless
@@ -105,7 +106,7 @@ def verdict_text(calibration: Calibrated) -> str:
     }[calibration.useful.verdict]
 
 
-def further_text(calibration: Calibrated) -> str:
+def further_text(calibration: Calibration) -> str:
     """Return what `brief_text` leaves open: the mean error, and of a quilt what the shielded columns still tell."""
     said = list[str]()
     if not is_none(calibration.noise) and not parts_differ(calibration):
@@ -117,7 +118,7 @@ def further_text(calibration: Calibrated) -> str:
     return " ".join(said)
 
 
-def averaged_text(calibration: Calibrated) -> str:
+def averaged_text(calibration: Calibration) -> str:
     """Return over what a channel's errors are averaged; nothing for noise that is added, whose errors are all alike."""
     if not isinstance(calibration.noise, Channel):
         return ""
@@ -125,12 +126,12 @@ def averaged_text(calibration: Calibrated) -> str:
     return f", {OVER_ALL if facts is None else facts.prior}"
 
 
-def is_weighted(calibration: Calibrated) -> bool:
+def is_weighted(calibration: Calibration) -> bool:
     """Return whether the parts of the answer were weighed differently, and noise is added."""
     return calibration.shape is not None and not calibration.shape.is_equal and calibration.scale > 0
 
 
-def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
+def errors_text(calibration: Calibration, most: int = MOST_SAID_PARTS) -> str:
     """Return by how much 95 % of releases err at most: each part by its own where they differ."""
     if parts_differ(calibration):
         errors = [part.error for part in calibration.useful.parts]
@@ -138,7 +139,7 @@ def errors_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
     return upper_text(calibration.quantile(LEVEL))
 
 
-def reason_text(calibration: Calibrated) -> str:
+def reason_text(calibration: Calibration) -> str:
     """Return why there is no noise."""
     worst = next(iter(calibration.certificate.decisions), None)
     if not isinstance(worst, Decision):
@@ -158,7 +159,7 @@ def reason_text(calibration: Calibrated) -> str:
     )
 
 
-def _shielded(calibration: Calibrated, worst: Decision) -> str:
+def _shielded(calibration: Calibration, worst: Decision) -> str:
     """Return what the columns that are not hidden tell, which is taken off the budget."""
     protected = name_text(worst.protected)
     if not worst.quilt.quilt or worst.influence.upper == 0:
@@ -170,7 +171,7 @@ def _shielded(calibration: Calibrated, worst: Decision) -> str:
     )
 
 
-def brief_text(calibration: Calibrated) -> str:
+def brief_text(calibration: Calibration) -> str:
     """Return the noise and its reason in one short sentence."""
     if is_none(calibration.noise):
         return f"None. {reason_text(calibration)}"
@@ -213,7 +214,7 @@ def _quotient_text(moved: float, scale: float, divisor: Callable[[int], str]) ->
     return f"{number_text(moved)} / {divisor(4)}, rounded up to {number_text(scale)}"
 
 
-def share_text(calibration: Calibrated) -> str:
+def share_text(calibration: Calibration) -> str:
     """Return how large the error is against the range of the answer."""
     useful = calibration.useful
     if useful.verdict == "exact":
@@ -231,7 +232,7 @@ def share_text(calibration: Calibrated) -> str:
     return f"{error} {share}." if many else f"{error} {errors_text(calibration)}, {share}{averaged}."
 
 
-def _answer(calibration: Calibrated) -> str:
+def _answer(calibration: Calibration) -> str:
     return "weighted answer" if is_weighted(calibration) else "answer"
 
 
@@ -243,7 +244,7 @@ LONGEST_QUERY = 120
 """Letters of a query that stands in a headline."""
 
 
-def headline(calibration: Calibrated) -> Text:
+def headline(calibration: Calibration) -> Text:
     """Return the verdict as a sentence that begins with the query."""
     verdict = verdict_text(calibration)
     if calibration.guarantee.baseline_text:
@@ -277,7 +278,7 @@ def _is_long(query: Query) -> bool:
     return not isinstance(query, GivenAnswer) and len(str(query)) > LONGEST_QUERY
 
 
-def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+def derived_facts(calibration: Calibration) -> tuple[Fact, ...]:
     """Return what the noise is added to, where the answer is worked out of other numbers, and what that bounds."""
     schema = calibration.framework.schema
     found = derivation(calibration.query, schema)
@@ -299,13 +300,13 @@ def derived_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     return (fact("Noise is added", " ".join([*said, what + "release, from no data, which costs no privacy."])),)
 
 
-def verdict_badge(calibration: Calibrated) -> Badge:
+def verdict_badge(calibration: Calibration) -> Badge:
     """Return the verdict in one coloured word."""
     verdict = calibration.useful.verdict
     return Badge(verdict, TONES[verdict])
 
 
-def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
+def answer_facts(calibration: Calibration) -> tuple[Fact, ...]:
     """Return who is kept from learning what, the noise, how sure it is, one belief, the mechanism, and the source."""
     guarantee = calibration.guarantee
     return (
@@ -321,7 +322,7 @@ def answer_facts(calibration: Calibrated) -> tuple[Fact, ...]:
     )
 
 
-def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
+def noise_figure(calibration: Calibration) -> tuple[Block, ...]:
     """Return the noise against the range of the answer; nothing where there is no noise, or no range."""
     found, reach = narrowest(calibration), deciding_error(calibration)
     if found is None or reach == 0:
@@ -335,7 +336,7 @@ def noise_figure(calibration: Calibrated) -> tuple[Block, ...]:
     return (Figure(join(bar, bar_ends(number_text(low), f"range of {label}", number_text(high)), drawn)),)
 
 
-def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
+def narrowest(calibration: Calibration) -> tuple[float, float, str] | None:
     """Return the range of the output whose error is the largest share of it, and what it is; None without a range.
 
     Where the noise of all numbers has one scale it is the narrowest range.
@@ -352,12 +353,13 @@ def narrowest(calibration: Calibrated) -> tuple[float, float, str] | None:
     return low, high, "the answer" if len(lower) == 1 else "the narrowest number of the answer"
 
 
-def deciding_error(calibration: Calibrated) -> float:
+def deciding_error(calibration: Calibration) -> float:
     """Return by how much that output errs at most in 95 % of releases."""
-    return calibration.noise.quantiles(LEVEL)[calibration.useful.place]
+    place: int = calibration.useful.place
+    return calibration.noise.quantiles(LEVEL)[place]
 
 
-def calibration_row(calibration: Calibrated) -> Json:
+def calibration_row(calibration: Calibration) -> Json:
     """Return the noise of a calibration and what is left of the answer, as plain values."""
     return {
         "mechanism": str(calibration.mechanism),
@@ -370,7 +372,7 @@ def calibration_row(calibration: Calibrated) -> Json:
     }
 
 
-def _parts_data(calibration: Calibrated) -> list[Json]:
+def _parts_data(calibration: Calibration) -> list[Json]:
     return [
         {
             "part": part.label,
@@ -382,7 +384,7 @@ def _parts_data(calibration: Calibrated) -> list[Json]:
     ]
 
 
-def calibration_data(calibration: Calibrated) -> Json:
+def calibration_data(calibration: Calibration) -> Json:
     """Return all that was found out by calibrating, as plain values; docs/report-schema.md names every field."""
     certificate = calibration.certificate
     return {
@@ -405,13 +407,13 @@ def calibration_data(calibration: Calibrated) -> Json:
 # The sections of documents that are about calibrations: the noise and its reasons, beliefs, trust, comparison.
 # --------------------------------------------------------------------------------------------------
 
-Refusals = Sequence[tuple[Method, Refusal]]
+Refusals = Sequence[tuple[Mechanism, Refusal]]
 
 MOST_IN_CELL = 2
 """Of more parts a table of mechanisms shows the least and the largest number."""
 
 
-def calibration_document(calibration: Calibrated) -> doc.Document:
+def calibration_document(calibration: Calibration) -> doc.Document:
     """Return what a calibration says: its noise, why, and the guarantee."""
     badge = verdict_badge(calibration)
     return doc.Document(
@@ -434,7 +436,7 @@ RELEASE_IT = "Next: bp.release(calibration, data) releases it; .explain() tells 
 HELP = "Next: bp.influence_report(framework, query, epsilon) works out what would make it useful."
 
 
-def short_lines(calibration: Calibrated, further: Text, undrawn: str = "") -> tuple[Text, ...]:
+def short_lines(calibration: Calibration, further: Text, undrawn: str = "") -> tuple[Text, ...]:
     """What is printed of a calibration: its noise and error, or why it has none, its guarantee, and what to do next.
 
     `undrawn` says in a few words what is known of models that were not drawn.
@@ -445,12 +447,12 @@ def short_lines(calibration: Calibrated, further: Text, undrawn: str = "") -> tu
     return (found, *short_guarantee(calibration.guarantee, undrawn=undrawn), further)
 
 
-def next_step(calibration: Calibrated, useful: str) -> str:
+def next_step(calibration: Calibration, useful: str) -> str:
     """What to do next: where the answer is useless, to find out what would help."""
     return HELP if calibration.useful.verdict == "useless" else useful
 
 
-def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
+def calibration_sections(calibration: Calibration) -> tuple[Section, ...]:
     """Return all sections that are about one calibration."""
     channel = calibration.certificate.channel
     return (
@@ -463,7 +465,7 @@ def calibration_sections(calibration: Calibrated) -> tuple[Section, ...]:
     )
 
 
-def noise_section(calibration: Calibrated) -> Section:
+def noise_section(calibration: Calibration) -> Section:
     """Return how large the noise is on average, what of the budget it leaves, and every decision behind it."""
     certificate, first = calibration.certificate, brief_text(calibration)
     further = [*certificate.notes, *(f"No constraint: {pair}." for pair in certificate.dropped)]
@@ -482,7 +484,7 @@ def noise_section(calibration: Calibrated) -> Section:
     )
 
 
-def _parts(calibration: Calibrated) -> Iterable[Block]:
+def _parts(calibration: Calibration) -> Iterable[Block]:
     """Yield what becomes of each part of an answer of several parts, where there is noise."""
     shape = calibration.shape
     if shape is None or calibration.scale == 0:
@@ -507,7 +509,7 @@ def _parts(calibration: Calibrated) -> Iterable[Block]:
     )
 
 
-def _decisions(calibration: Calibrated) -> Iterable[Block]:
+def _decisions(calibration: Calibration) -> Iterable[Block]:
     """Yield what decided the noise, for every protected attribute."""
     found = calibration.certificate.decisions
     rows = [_decision(decision, calibration) for decision in found[:MOST_REASONS] if isinstance(decision, Decision)]
@@ -537,7 +539,7 @@ def _decisions(calibration: Calibrated) -> Iterable[Block]:
     yield from channel_figures(calibration)
 
 
-def _decision(decision: Decision, calibration: Calibrated) -> tuple[tuple[Inline, ...] | str, ...]:
+def _decision(decision: Decision, calibration: Calibration) -> tuple[tuple[Inline, ...] | str, ...]:
     quilt = tuple(decision.quilt.quilt)
     passed = f", more with delta {upper_chance(decision.excess)}" if decision.excess else ""
     nothing = "the trivial quilt" if decision.queried_near else "none needed"
@@ -593,7 +595,7 @@ def trust_section(source: str | None, assumptions: Iterable[str], certificate: C
     )
 
 
-def comparison_section(calibrations: Sequence[Calibrated], refusals: Refusals, limit: Limit) -> Section:
+def comparison_section(calibrations: Sequence[Calibration], refusals: Refusals, limit: Limit) -> Section:
     """Return what every mechanism would do, the one with the least expected error first, and which ones cannot."""
     compared: tuple[Block, ...] = ()
     if calibrations:
@@ -611,7 +613,7 @@ MOST_EXPLAINED = 5
 """Mechanisms that are compared on one screen."""
 
 
-def _few_columns(calibrations: Sequence[Calibrated]) -> Table:
+def _few_columns(calibrations: Sequence[Calibration]) -> Table:
     """The comparison in few columns, for one screen."""
     left = len(calibrations) - MOST_EXPLAINED
     return Table(
@@ -632,7 +634,7 @@ def _few_columns(calibrations: Sequence[Calibrated]) -> Table:
     )
 
 
-def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
+def _smaller_delta(calibrations: Sequence[Calibration]) -> Iterable[Block]:
     """Yield that some mechanisms were calibrated for less delta than was asked for, where they were."""
     deltas = sorted({calibration.delta for calibration in calibrations})
     if len(deltas) > 1:
@@ -642,7 +644,7 @@ def _smaller_delta(calibrations: Sequence[Calibrated]) -> Iterable[Block]:
         )
 
 
-def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
+def comparison_table(calibrations: Sequence[Calibration], limit: Limit) -> Table:
     """Return one row per mechanism, with its error drawn against the range of the answer, to one scale."""
     drawn = narrowest(calibrations[0]) is not None and any(calibration.scale for calibration in calibrations)
     bars = "bars: the range of the answer (tall) and the error (short), all to one scale" if drawn else ""
@@ -665,7 +667,7 @@ def comparison_table(calibrations: Sequence[Calibrated], limit: Limit) -> Table:
     )
 
 
-def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, ...]:
+def _compared(calibration: Calibration, limit: Limit) -> tuple[Text | doc.Cell, ...]:
     reach, found = deciding_error(calibration), narrowest(calibration)
     doing = MECHANISMS.get(type(calibration.mechanism).__name__, "")
     error: doc.Cell | str = errors_text(calibration, MOST_IN_CELL)
@@ -686,7 +688,7 @@ def _compared(calibration: Calibrated, limit: Limit) -> tuple[Text | doc.Cell, .
     )
 
 
-def _note(calibration: Calibrated) -> str:
+def _note(calibration: Calibration) -> str:
     """Return what must be known of a mechanism beside others: how sure it is, or that it promises something else."""
     if calibration.holds_for_draws_only:
         return "for the models drawn only"
@@ -695,7 +697,7 @@ def _note(calibration: Calibrated) -> str:
     return calibration.certificate.caution
 
 
-def _mean_error(calibration: Calibrated) -> str:
+def _mean_error(calibration: Calibration) -> str:
     """Return the mean error; where parts have different ranges its share of them, averaged over the parts."""
     shape = calibration.shape
     if shape is None or not shape.by_share:

@@ -14,6 +14,7 @@ from bnpriv.core.distributions import Atoms, Normal, mahalanobis
 from bnpriv.core.evidence.constraints import AnswerLaw, Constraint, LawPair
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.frameworks.pairs import DISTRIBUTION
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.mechanisms.certificate import model_text
 from bnpriv.core.mechanisms.k_fold import SUMS_RULE, sums_of_records
 from bnpriv.core.mechanisms.law_decision import ANSWER_RULE, GAP_RULE, MOVED_RULE, LawDecision
@@ -24,10 +25,9 @@ from bnpriv.loss.loss import PrivacyCurve, PrivacyLoss, curve_figure, views_tabl
 from bnpriv.mechanisms.gaussian.laws import RELAXED_RULE
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Figure, Paragraph, Section
 from bnpriv.render.figures import Panel, TwoLaws, axes, label, two_laws
-from bnpriv.render.svg import BOTH_SECRETS
+from bnpriv.render.html import BOTH_SECRETS
 from bnpriv.text import number_text, shorten, visible
 from bnpriv.views.words import noise_name
 
@@ -253,7 +253,7 @@ MOST_CHANNEL_CELLS = 2**22
 OTHER_PAIRS = "Others may tell more in other views: calibration.curve() takes all pairs."
 
 
-def curve_of(calibration: Calibrated) -> PrivacyCurve:
+def curve_of(calibration: Calibration) -> PrivacyCurve:
     """Return the privacy curve of what a calibration releases, over all pairs of secrets and models.
 
     Parameters
@@ -277,7 +277,7 @@ def curve_of(calibration: Calibrated) -> PrivacyCurve:
     return PrivacyCurve(losses, names, (calibration.epsilon, calibration.guarantee.delta))
 
 
-def _known(calibration: Calibrated) -> Iterator[tuple[tuple[PrivacyLoss, ...], str]]:
+def _known(calibration: Calibration) -> Iterator[tuple[tuple[PrivacyLoss, ...], str]]:
     """Yield for every pair of laws of the answer the losses of both orders, and what it is in words.
 
     Raises
@@ -299,7 +299,7 @@ def _known(calibration: Calibrated) -> Iterator[tuple[tuple[PrivacyLoss, ...], s
             yield tuple(replace(loss, kind=kind) for loss in found), name
 
 
-def curve_sections(calibration: Calibrated) -> Iterator[Section]:
+def curve_sections(calibration: Calibration) -> Iterator[Section]:
     """Yield the curve of the pairs that decided the noise, or tell most, where it is known and quickly drawn."""
     try:
         channel = calibration.noise if isinstance(calibration.noise, Channel) else None
@@ -326,7 +326,7 @@ def curve_sections(calibration: Calibrated) -> Iterator[Section]:
     )
 
 
-def _told_most(calibration: Calibrated, channel: Channel) -> list[PrivacyLoss]:
+def _told_most(calibration: Calibration, channel: Channel) -> list[PrivacyLoss]:
     """Return the losses of the pairs of laws of which a channel tells most; none where there are many."""
     known = [losses for losses, _ in _known(calibration)]
     if channel.numerators.size * len(known) > MOST_CHANNEL_CELLS:
@@ -335,7 +335,7 @@ def _told_most(calibration: Calibrated, channel: Channel) -> list[PrivacyLoss]:
     return [loss for losses in known[:MOST_DRAWN_PAIRS] for loss in losses]
 
 
-def channel_figures(calibration: Calibrated) -> Iterator[Figure]:
+def channel_figures(calibration: Calibration) -> Iterator[Figure]:
     """Yield what a channel makes of the two laws of the answer that are easiest to tell apart; nothing for noise."""
     channel = calibration.noise
     if not isinstance(channel, Channel):
@@ -349,7 +349,7 @@ def channel_figures(calibration: Calibrated) -> Iterator[Figure]:
     yield from () if figure is None else (figure,)
 
 
-def _deciding(calibration: Calibrated) -> Iterable[PrivacyLoss]:
+def _deciding(calibration: Calibration) -> Iterable[PrivacyLoss]:
     """Yield the losses of the laws that decided the noise, for each protected attribute and model."""
     decisions = [one for one in calibration.certificate.decisions if isinstance(one, LawDecision)]
     for decision in decisions[:MOST_DRAWN_PAIRS]:

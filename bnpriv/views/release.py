@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.noise import is_none
 from bnpriv.core.queries.asked import parts_of
 from bnpriv.core.queries.base import Query
@@ -14,7 +15,6 @@ from bnpriv.core.queries.derived import Span, derivation
 from bnpriv.core.queries.sensitivity import answer_range
 from bnpriv.core.release import INTERVAL_LEVEL, Release
 from bnpriv.core.schema import Schema
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import (
     Big,
     Block,
@@ -169,7 +169,7 @@ def beside_fact(answers: int) -> Fact:
     return fact("Released with", text + "guarantees of each do not add up to one.")
 
 
-def _numbers(calibration: Calibrated, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
+def _numbers(calibration: Calibration, numbers: Sequence[ShownNumber]) -> tuple[Block, ...]:
     """Return the numbers, each with its interval drawn on the range of its answer."""
     schema = calibration.framework.schema
     ranges, found = answer_ranges(calibration.query, schema), derivation(calibration.query, schema)

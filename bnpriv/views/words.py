@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bnpriv.core.mechanisms.base import Calibration
 from bnpriv.core.networks.base import Network
 from bnpriv.core.noise import DiscreteLaplace, Gaussian, Noise, unit_name
 from bnpriv.core.queries.asked import number_labels
@@ -15,7 +16,6 @@ from bnpriv.kind import kind_of
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
-from bnpriv.mechanisms.usefulness import Calibrated
 from bnpriv.render.document import Code, Paragraph, Table, Text
 from bnpriv.text import and_text, number_text
 
@@ -130,13 +130,13 @@ MOST_NUMBERS = 8
 """Of more numbers than this no matrix is shown."""
 
 
-def parts_differ(calibration: Calibrated) -> bool:
+def parts_differ(calibration: Calibration) -> bool:
     """Return whether the parts of the answer have noise of different scales."""
     shape = calibration.shape
     return shape is not None and calibration.scale > 0 and len(set(map(number_text, shape.scales))) > 1
 
 
-def scales_text(calibration: Calibrated, most: int = MOST_SAID_PARTS) -> str:
+def scales_text(calibration: Calibration, most: int = MOST_SAID_PARTS) -> str:
     """Return the scale of the noise, or those of all parts where they differ; of more than `most` the ends."""
     shape = calibration.shape
     return from_to(shape.scales if shape is not None and parts_differ(calibration) else (calibration.scale,), most=most)

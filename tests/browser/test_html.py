@@ -18,7 +18,7 @@ from bnpriv.core.frameworks.guarantee import belief_text
 from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.io.examples import example_path
 from bnpriv.text import number_text, upper_text
-from bnpriv.views.report.slider import slider_of
+from bnpriv.views.report.sections import slider_of
 from tests import oracles
 from tests.kinds import KINDS, dataset
 

@@ -15,8 +15,8 @@ from bnpriv.core.distributions import Atoms
 from bnpriv.core.evidence.laws import laws
 from bnpriv.core.noise import SecureSampler
 from bnpriv.mechanisms.optimal.channel import Channel, Meaning
-from bnpriv.mechanisms.optimal.laws import LawTable
 from bnpriv.mechanisms.optimal.mechanism import OptimalMechanism, pairs_of
+from bnpriv.mechanisms.optimal.program import LawTable
 from bnpriv.mechanisms.optimal.supports import RATIO_BITS, Constraints, Question, optimum
 from bnpriv.verify.check import verify
 from tests.channels import (

@@ -14,8 +14,7 @@ from bnpriv.core.queries import sensitivity
 from bnpriv.kinds.chain import search, steps
 from bnpriv.kinds.chain.steps import Factors
 from bnpriv.mechanisms import chain
-from tests.contract import test_chain_any_start as any_start
-from tests.contract import test_single_values as single
+from tests.contract import test_chain_any_start as any_start, test_single_values as single
 
 pytestmark = pytest.mark.mutants
 

@@ -154,6 +154,7 @@ VERBS: dict[str, tuple[Callable[[Kind], object], Callable[[Any], None]]] = {
     "rehearse": (lambda kind: str(kind.rehearsal), text),
     "rehearse.to_pandas": (lambda kind: kind.rehearsal.to_pandas(), rows),
     "rehearse._repr_html_": (lambda kind: kind.rehearsal._repr_html_(), html),
+    "audit": (lambda kind: str(bp.audit(kind.calibration, runs=40)), text),
     # noise
     "plan": (lambda kind: str(kind.plan), text),
     "plan.to_json": (lambda kind: kind.plan.to_json(), parsed),
@@ -257,6 +258,7 @@ TABLE = table_of(
     rehearse                 works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
     rehearse.to_pandas       works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
     rehearse._repr_html_     works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
+    audit                    works    works    exact    spread   undrawn  works    works    works    works    works    works    works    works
     plan                     works    works    works    works    works    works    works    works    works    works    works    works    works
     plan.to_json             works    works    works    works    works    works    works    works    works    works    works    works    works
     plan.to_pandas           works    works    works    works    works    works    works    works    works    works    works    works    works

@@ -22,14 +22,14 @@ import bnpriv.kinds.chain.steps as steps_module
 import bnpriv.mechanisms.baselines as baselines_module
 import bnpriv.mechanisms.chain as chain_module
 import bnpriv.mechanisms.gaussian.covariance as covariance_module
-import bnpriv.mechanisms.optimal.laws as table_module
 import bnpriv.mechanisms.optimal.mechanism as optimal_module
+import bnpriv.mechanisms.optimal.program as table_module
 import bnpriv.mechanisms.optimal.supports as repair_module
 import bnpriv.mechanisms.optimal.supports as supports_module
 import bnpriv.mechanisms.quantization as bins_module
 import bnpriv.mechanisms.quantization as quantization_module
 from bnpriv.bound import Bound
-from bnpriv.mechanisms.optimal.laws import LawTable
+from bnpriv.mechanisms.optimal.program import LawTable
 from tests import replay
 
 pytestmark = pytest.mark.mutants

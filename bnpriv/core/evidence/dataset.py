@@ -34,6 +34,7 @@ from bnpriv.core.evidence.structural import numbers_in_bins
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.protected import predicate_text
 from bnpriv.core.influence.ratios import joint_law
+from bnpriv.core.networks.base import Network
 from bnpriv.core.networks.discrete import DiscreteNetwork, require_discrete
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.core.queries.asked import stack
@@ -491,15 +492,23 @@ def impossible_properties(framework: DatasetAttributePrivacy) -> Refusal | None:
     return None
 
 
+def missing_node(network: Network, query: Query) -> Refusal | None:
+    """Why a query reads a column that a record network does not have; None if it has all."""
+    missing = query.columns.difference(network.attributes)
+    if not missing:
+        return None
+    return Refusal(
+        required="every queried column must be a node of the record network",
+        found=listing(sorted(missing)),
+        remedy="Add it to the network.",
+    )
+
+
 def unknown_law(framework: DatasetAttributePrivacy, query: Query) -> Refusal | None:
     """Why the law of what one record adds to an answer is not known; None if it is."""
-    missing = query.columns.difference(framework.network.attributes)
-    if missing:
-        return Refusal(
-            required="every queried column must be a node of the record network",
-            found=listing(sorted(missing)),
-            remedy="Add it to the network.",
-        )
+    missing = missing_node(framework.network, query)
+    if missing is not None:
+        return missing
     form = normal_form(query, framework.schema)
     for name, chosen in framework.column_laws.items():
         if name in query.columns and not summed_exactly(form, name, chosen):

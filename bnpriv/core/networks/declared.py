@@ -151,8 +151,8 @@ def table_of(name: str, declared: ArrayLike, graph: Graph, states: Mapping[str, 
     return array
 
 
-def models_of(arrays: Mapping[str, FloatArray]) -> int:
-    """The number of models that all tables together declare.
+def models_of(arrays: Mapping[str, FloatArray], part: str = "table") -> int:
+    """The number of models that all tables, or other parts of a network, declare together.
 
     Raises
     ------
@@ -162,9 +162,9 @@ def models_of(arrays: Mapping[str, FloatArray]) -> int:
     counts = {array.shape[0] for array in arrays.values()} - {1}
     if len(counts) > 1:
         raise NetworkError(
-            "all tables must have the same number of models, or one",
+            f"all {part}s must have the same number of models, or one",
             found=f"{listing(sorted(counts))} models",
-            remedy="Give every table that differs between models the same leading axis.",
+            remedy=f"Give every {part} that differs between models the same leading axis.",
         )
     return counts.pop() if counts else 1
 

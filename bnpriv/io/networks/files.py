@@ -13,7 +13,7 @@ from bnpriv.core.networks.base import Level, foreign_remedy, level_of
 from bnpriv.core.networks.declared import MissingRows
 from bnpriv.core.networks.discrete import DiscreteNetwork, IntervalNetwork
 from bnpriv.errors import FileError
-from bnpriv.io.networks import bif, net, uai, xmlbif
+from bnpriv.io.networks import grammars
 from bnpriv.io.networks.formats import MOST_NETWORK_BYTES, ReadTables, Source, network_of
 from bnpriv.paths import NO_PATH, user_path
 
@@ -181,9 +181,9 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 _SCANS: Mapping[str, Callable[[Source], ReadTables]] = {
-    ".bif": bif.scan,
-    ".xml": xmlbif.scan,
-    ".xmlbif": xmlbif.scan,
-    ".net": net.scan,
-    ".uai": uai.scan,
+    ".bif": grammars.scan_bif,
+    ".xml": grammars.scan_xmlbif,
+    ".xmlbif": grammars.scan_xmlbif,
+    ".net": grammars.scan_net,
+    ".uai": grammars.scan_uai,
 }

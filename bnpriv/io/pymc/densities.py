@@ -16,8 +16,7 @@ from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.backend import is_black_box, is_custom, is_plain, is_random, random_variables, support
 from bnpriv.io.pymc.evaluation import Evaluation
 from bnpriv.io.pymc.expressions import MOVES, Element
-from bnpriv.io.pymc.finite import finite_states
-from bnpriv.io.pymc.gaussian import is_analytic
+from bnpriv.io.pymc.gaussian import finite_states, is_analytic
 from bnpriv.io.pymc.roles import Roles, functions_identity, varies_with
 from bnpriv.io.pymc.structure import Structure, Variable, fixed, unsupported
 from bnpriv.kinds.density.network import DensityNetwork, Given, Parameter

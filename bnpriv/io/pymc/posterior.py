@@ -14,7 +14,7 @@ from bnpriv.checks import listing, member, subset, type_text
 from bnpriv.core.networks.base import Posterior, TableFingerprint
 from bnpriv.errors import NetworkError
 from bnpriv.io.pymc.expressions import ancestors
-from bnpriv.io.pymc.finite import finite_states
+from bnpriv.io.pymc.gaussian import finite_states
 from bnpriv.io.pymc.roles import Roles, models_that_fit
 from bnpriv.io.pymc.structure import Structure, entry_names, halves
 from bnpriv.kinds.draws.parameter_draws import DrawReading, ParameterDraws

@@ -19,8 +19,16 @@ from bnpriv.errors import BnprivError, NetworkError, SizeError
 from bnpriv.io.pymc.densities import density_network, has_density
 from bnpriv.io.pymc.evaluation import Evaluation, check_orders
 from bnpriv.io.pymc.expressions import ancestors
-from bnpriv.io.pymc.finite import discrete_network, finite_states, probability_table, record_laws, state_names
-from bnpriv.io.pymc.gaussian import gaussian_network, is_linear, normal_columns
+from bnpriv.io.pymc.gaussian import (
+    discrete_network,
+    finite_states,
+    gaussian_network,
+    is_linear,
+    normal_columns,
+    probability_table,
+    record_laws,
+    state_names,
+)
 from bnpriv.io.pymc.posterior import (
     TakenDraws,
     check_thin,

@@ -435,12 +435,7 @@ def traced(
     known = set(rvs.values())
     inputs = {name: _inputs(rv) for name, rv in rvs.items()}
     stand_ins = _stand_ins([rvs[name] for name in order])
-    inner = ancestors([p for each in inputs.values() for p in each], known, values=True)
-    shapes, values = _evaluated(inner, stand_ins)
-    sets: dict[Any, SetArray] = {rv: own(name, shapes[rv]) for name, rv in rvs.items()}
-    for variable in inner:
-        if variable not in sets:
-            sets[variable] = through(variable, sets, shapes, values)
+    shapes, _, sets = _led_through(rvs, inputs, stand_ins)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
     plain = {name: _parameters(rv, inputs[name]) for name, rv in rvs.items()}
     parameters = {name: in_double(each, known) for name, each in plain.items()}
@@ -461,15 +456,23 @@ def followed(rvs: Mapping[str, Any], functions: Mapping[str, Any]) -> tuple[Mapp
     names = {node: name for name, node in nodes.items()}
     stand_ins = _stand_ins([each for each in ancestors(list(names), set()) if each in names])
     inputs = {name: _inputs(node) if name in rvs else tuple(node.owner.inputs) for name, node in nodes.items()}
-    inner = ancestors([each for above in inputs.values() for each in above], names, values=True)
-    shapes, values = _evaluated(inner, stand_ins)
-    sets: dict[Any, SetArray] = {node: own(name, shapes[node]) for node, name in names.items()}
-    for variable in inner:
-        if variable not in sets:
-            sets[variable] = through(variable, sets, shapes, values)
+    shapes, values, sets = _led_through(nodes, inputs, stand_ins)
     found = {name: _above(rv.owner.op, [sets[p] for p in inputs[name]], shapes[rv]) for name, rv in rvs.items()}
     made = {name: tuple(through(node, sets, shapes, values).reshape(-1)) for name, node in functions.items()}
     return {name: shapes[node] for name, node in functions.items()}, found | made
+
+
+def _led_through(
+    nodes: Mapping[str, Any], inputs: Mapping[str, Sequence[Any]], stand_ins: Mapping[Any, Any]
+) -> tuple[Mapping[Any, tuple[int, ...]], Mapping[Any, Any], dict[Any, SetArray]]:
+    """Return shapes and known values of all between nodes and their inputs, and which elements of nodes each takes."""
+    inner = ancestors([each for above in inputs.values() for each in above], set(nodes.values()), values=True)
+    shapes, values = _evaluated(inner, stand_ins)
+    sets: dict[Any, SetArray] = {node: own(name, shapes[node]) for name, node in nodes.items()}
+    for variable in inner:
+        if variable not in sets:
+            sets[variable] = through(variable, sets, shapes, values)
+    return shapes, values, sets
 
 
 def _parameters(rv: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:

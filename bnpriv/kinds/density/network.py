@@ -728,7 +728,9 @@ def _some(network: DensityNetwork, models: Sequence[int]) -> DensityNetwork:
     return network if network.drawn is None else replace(network, drawn=network.drawn.some(models))
 
 
-BY_QUADRATURE = "not covered: an estimate: integrals over densities, of which no error is proved"
+BY_QUADRATURE = (
+    "not covered: an estimate: densities are integrated without a proved error, or drawn from by the code of the model"
+)
 
 
 def _stored(network: DensityNetwork, names: Iterable[str], most: int) -> Mapping[str, object]:

@@ -11,10 +11,10 @@ from typing import cast
 import numpy as np
 
 from bnpriv.bound import UNIT_ROUNDOFF, FloatArray, up
-from bnpriv.checks import listing
 from bnpriv.core.column_laws import NumberLaw
 from bnpriv.core.distributions import Normal
 from bnpriv.core.evidence.constraints import Constraint, Departure, LawPair, Laws
+from bnpriv.core.evidence.dataset import missing_node
 from bnpriv.core.frameworks.dataset import DatasetAttributePrivacy
 from bnpriv.core.frameworks.distributional import DistributionalAttributePrivacy
 from bnpriv.core.queries.base import Query
@@ -392,13 +392,9 @@ def normal_record_laws(
     -------
     NormalLaws or Refusal
     """
-    missing = query.columns.difference(network.attributes)
-    if missing:
-        return Refusal(
-            required="every queried column must be a node of the record network",
-            found=listing(sorted(missing)),
-            remedy="Add it to the network.",
-        )
+    missing = missing_node(network, query)
+    if missing is not None:
+        return missing
     form = normal_form(query, framework.schema)
     linear = normal.LinearForm.of(form)
     if isinstance(linear, Refusal):

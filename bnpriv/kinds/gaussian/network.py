@@ -25,6 +25,7 @@ from bnpriv.core.networks.base import (
     columns_identity,
     level_of,
 )
+from bnpriv.core.networks.declared import models_of
 from bnpriv.core.networks.graph import Graph
 from bnpriv.core.secrets import Interval, Pair, ValuesApart
 from bnpriv.errors import NetworkError
@@ -262,7 +263,7 @@ class GaussianNetwork(NetworkMethods):
         names = _names(self.attributes)
         mean = _stacked("mean", self.mean, 1, len(names))
         covariance = _stacked("covariance", self.covariance, 2, len(names))
-        models = _models({"mean": mean, "covariance": covariance})
+        models = models_of({"mean": mean, "covariance": covariance}, "part")
         _sized(covariance)
         deviations = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         correlation = covariance / (deviations[:, :, np.newaxis] * deviations[:, np.newaxis, :])
@@ -336,7 +337,7 @@ class GaussianNetwork(NetworkMethods):
                 for name, above in given.items()
             },
         )
-        models = _models(rows.named)
+        models = models_of(rows.named, "part")
         mean, root = np.zeros((models, len(names))), np.zeros((models, len(names), len(names)))
         terms = np.zeros_like(root)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -530,17 +531,6 @@ def _cholesky(correlation: FloatArray) -> FloatArray:
             found="a combination of attributes with a negative variance",
             remedy="Correct the entries.",
         ) from None
-
-
-def _models(arrays: Mapping[str, FloatArray]) -> int:
-    counts = {len(array) for array in arrays.values()} - {1}
-    if len(counts) > 1:
-        raise NetworkError(
-            "all parts of a network must have the same number of models, or one",
-            found=f"{listing(sorted(counts))} models",
-            remedy="Give every part that differs between models the same leading axis.",
-        )
-    return counts.pop() if counts else 1
 
 
 def _error(condition: FloatArray, size: int) -> float:

@@ -24,8 +24,18 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import MOST_TABLE_CELLS
 from bnpriv.core.secrets import BETWEEN, Declared, SecretPair, of_states, pairs_of
 from bnpriv.errors import SizeError
-from bnpriv.kinds.junction.messages import MOST_TERMS, CliqueLaws, OutOfRangeError, weights_of
-from bnpriv.kinds.junction.pairs import GROUP_CELLS, column_starts, pair_laws, peak_cells, row_laws, sweep_cells
+from bnpriv.kinds.junction.messages import (
+    GROUP_CELLS,
+    MOST_TERMS,
+    CliqueLaws,
+    OutOfRangeError,
+    column_starts,
+    pair_laws,
+    peak_cells,
+    row_laws,
+    sweep_cells,
+    weights_of,
+)
 from bnpriv.kinds.junction.tree import (
     JunctionTree,
     StatesLeft,

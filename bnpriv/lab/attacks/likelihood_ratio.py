@@ -37,7 +37,7 @@ from bnpriv.core.schema import Column, is_whole
 from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import BnprivError, ParameterError, Refusal, RefusedError, SizeError
 from bnpriv.kinds.draws.answers import drawn_from
-from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval
+from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, share_right
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
 from bnpriv.progress import progress, tracked
@@ -240,9 +240,6 @@ MOST_GUESSED_SETTINGS = 2**22
 MOST_GUESSER_WORK = 20_000_000
 """Densities that the guesser computes: combinations it knows times answers times numbers of an answer."""
 
-TIE = 1e-9
-"""Log likelihoods that are closer than this are equal: the guesser throws a coin."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Settings:
@@ -389,7 +386,7 @@ def weighed(
     total = settings.first + settings.second
     order = np.argsort(-total, kind="stable")[: max(50, MOST_GUESSER_WORK // (first.size + second.size))]
     places = [int(place) for place in order if total[place] > 0]
-    shares: list[float] = []
+    sides: list[tuple[FloatArray, FloatArray]] = []
     for values in (first, second):
         one = np.full(len(values), -np.inf)
         other = one.copy()
@@ -404,10 +401,8 @@ def weighed(
             with np.errstate(divide="ignore"):
                 one = np.logaddexp(one, np.log(settings.first[place]) + density)
                 other = np.logaddexp(other, np.log(settings.second[place]) + density)
-        with np.errstate(invalid="ignore"):
-            difference = np.where(one == other, 0.0, one - other)
-        shares.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
-    return float(np.mean([shares[0], 1 - shares[1]])), len(places) == np.count_nonzero(total)
+        sides.append((one, other))
+    return share_right(sides), len(places) == np.count_nonzero(total)
 
 
 def known_noise(noise: Noise) -> KnownNoise:
@@ -634,12 +629,9 @@ def _of_atoms(noise: Noise, first: Atoms, second: Atoms, draws: int, random: np.
         raise _unknown(f"noise of the kind {type(noise).__name__}")
     points = np.unique(np.concatenate([first.points, second.points]), axis=0)
     draws = max(100, min(draws, MOST_WEIGHED // (len(points) * first.dimension)))
-    rights: list[float] = []
-    for law, right in ((first, 1.0), (second, 0.0)):
-        values = noisy(noise, drawn_from(law, draws, random), NumpySampler(random))
-        one, other = (_log_density(values, each, noise) for each in (first, second))
-        rights.append(float(np.mean(np.where(one == other, 0.5, np.where(one > other, right, 1 - right)))))
-    return Accuracy(value=float(np.mean(rights)), draws=draws)
+    released = (noisy(noise, drawn_from(law, draws, random), NumpySampler(random)) for law in (first, second))
+    sides = ((_log_density(values, first, noise), _log_density(values, second, noise)) for values in released)
+    return Accuracy(value=share_right(sides), draws=draws)
 
 
 def _log_density(values: FloatArray, law: Atoms, noise: Laplace | Gaussian | DiscreteLaplace) -> FloatArray:
@@ -669,12 +661,9 @@ def _of_normals(noise: Noise, first: Normal, second: Normal, draws: int, random:
     one, other = ((law.mean, law.covariance + noise.covariance) for law in (first, second))
     if np.array_equal(one[1], other[1]):
         return _from_variation(_one_covariance(first.mean - second.mean, one[1]))
-    rights: list[float] = []
-    for side in (one, other):
-        values = random.multivariate_normal(*side, size=draws)
-        likelier = _log_normal(values, *one) > _log_normal(values, *other)
-        rights.append(float(np.mean(likelier if side is one else ~likelier)))
-    return Accuracy(value=float(np.mean(rights)), draws=draws)
+    released = (random.multivariate_normal(*side, size=draws) for side in (one, other))
+    sides = ((_log_normal(values, *one), _log_normal(values, *other)) for values in released)
+    return Accuracy(value=share_right(sides), draws=draws)
 
 
 def _along(noise: DirectionalLaplace, first: Normal, second: Normal) -> tuple[FloatArray, float, float] | None:
@@ -714,12 +703,11 @@ def right_along(
         return None
     weights, along, variance = found
     start, spread = float(weights @ second.mean), np.sqrt(np.array([variance]))
-    rights: list[float] = []
-    for values in released:
-        seen = (values @ weights)[:, np.newaxis] - start
-        one, other = (normal_laplace(seen - mean, spread, noise.scale)[:, 0] for mean in (along, 0.0))
-        rights.append(float(np.mean(np.where(one == other, 0.5, one > other))))
-    return (rights[0] + 1 - rights[1]) / 2
+    from_middle = [(values @ weights)[:, np.newaxis] - start for values in released]
+    return share_right(
+        (normal_laplace(x - along, spread, noise.scale)[:, 0], normal_laplace(x, spread, noise.scale)[:, 0])
+        for x in from_middle
+    )
 
 
 def _one_covariance(gap: FloatArray, covariance: FloatArray) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,26 @@ def share_interval(share: float, answers: int, level: float = SHARE_CONFIDENCE) 
 
     found = binomtest(round(share * answers), answers).proportion_ci(level, method="exact")
     return float(found.low), float(found.high)
+
+
+TIE = 1e-9
+"""Log densities that are closer than this are equal: the guesser throws a coin."""
+
+
+def share_right(sides: Iterable[tuple[FloatArray, FloatArray]]) -> float:
+    """Return how often the secret under which an answer is likelier is the right one; a tie counts half.
+
+    Parameters
+    ----------
+    sides : iterable of (ndarray, ndarray)
+        Of answers under the first secret, then of answers under the second: the log densities under either.
+    """
+    shares: list[float] = []
+    for one, other in sides:
+        with np.errstate(invalid="ignore"):
+            apart = np.where(one == other, 0.0, one - other)
+        shares.append(float(np.mean(np.where(np.abs(apart) <= TIE, 0.5, apart > 0))))
+    return (shares[0] + 1 - shares[1]) / 2
 
 
 @dataclass(frozen=True, kw_only=True)

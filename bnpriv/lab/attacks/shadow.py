@@ -18,8 +18,8 @@ from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.predicates import Predicate
 from bnpriv.core.schema import Schema
 from bnpriv.errors import MissingExtraError, ParameterError
-from bnpriv.lab.attacks.likelihood_ratio import TIE, KnownNoise, known_noise
-from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, strata, values_of
+from bnpriv.lab.attacks.likelihood_ratio import KnownNoise, known_noise
+from bnpriv.lab.attacks.result import Attack, NumpySampler, noisy, share_interval, share_right, strata, values_of
 from bnpriv.mechanisms.gaussian.noise import CorrelatedGaussian
 from bnpriv.mechanisms.optimal.channel import Channel
 from bnpriv.mechanisms.translations.noise import DirectionalLaplace
@@ -342,14 +342,9 @@ def told_apart(
         for side in learned:
             places, counts = np.unique([noise.place(x) for x in side[:, 0].tolist()], return_counts=True)
             laws.append(counts / len(side) @ (noise.numerators[places] / noise.denominator))
-        first = np.where(laws[0] == laws[1], 0.5, laws[0] > laws[1])
-        rights = [float(np.mean(first[np.searchsorted(noise.outputs, side[:, 0])])) for side in released]
-        return (rights[0] + 1 - rights[1]) / 2
-    rights: list[float] = []
-    for values in released:
-        difference = log_ratios(values, learned, noise)
-        rights.append(float(np.mean(np.where(np.abs(difference) <= TIE, 0.5, difference > 0))))
-    return (rights[0] + 1 - rights[1]) / 2
+        places = [np.searchsorted(noise.outputs, side[:, 0]) for side in released]
+        return share_right((laws[0][seen], laws[1][seen]) for seen in places)
+    return share_right((log_ratios(values, learned, noise), np.zeros(len(values))) for values in released)
 
 
 def log_ratios(

@@ -263,7 +263,7 @@ class TablesSampler(KindSampler):
         if not asked.secret:
             return MadeUp(model_columns(framework, asked.records, asked.random, asked.model))
         ((name, known),) = asked.secret.items()
-        hidden = Property(framework=framework, secret=framework.protect[name], model=asked.model, records=asked.records)
+        hidden = _property(framework, name, asked.model, asked.records)
         values = (known,) if isinstance(known, (str, int, float)) else known
         if hidden.secret.of_cells:
             wanted, log = hidden.of_cells(values)
@@ -642,6 +642,19 @@ class Property:
             half = int(one.columns[0][_drawn(logs, random)])
             left += [(records // 2, half), (records - records // 2, value - half)]
         return found
+
+
+_latest: list[Property] = []
+"""The property of which a table was drawn last: what is worked out for it serves many tables."""
+
+
+def _property(framework: DatasetAttributePrivacy, name: str, model: int, records: int) -> Property:
+    secret = framework.protect[name]
+    for kept in _latest:  # the same object: to hash a framework takes longer than to draw a table
+        if kept.framework is framework and (kept.secret, kept.model, kept.records) == (secret, model, records):
+            return kept
+    _latest[:] = [Property(framework=framework, secret=secret, model=model, records=records)]
+    return _latest[0]
 
 
 def _drawn(logs: FloatArray, random: np.random.Generator) -> int:

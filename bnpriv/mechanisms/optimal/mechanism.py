@@ -26,7 +26,7 @@ from bnpriv.core.noise import NoNoise
 from bnpriv.core.queries.base import Query
 from bnpriv.errors import CertificateError, ParameterError, Refusal
 from bnpriv.mechanisms.optimal.channel import MOST_MEANINGS, OVER_ALL, Channel, ChannelFacts, Meaning
-from bnpriv.mechanisms.optimal.laws import LawTable, Loss
+from bnpriv.mechanisms.optimal.program import LawTable, Loss
 from bnpriv.mechanisms.optimal.supports import Constraints, Optimum, Prices, Question, finest, optimum, run_of
 from bnpriv.mechanisms.stored import STORED_TOLERANCE, Record, field_of, inner
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from bnpriv.bound import FloatArray, IntArray, down
 from bnpriv.mechanisms.optimal.channel import Channel
-from bnpriv.mechanisms.optimal.laws import LawTable, Loss
 from bnpriv.mechanisms.optimal.program import (
     USUAL_MARGIN,
     BoolArray,
+    LawTable,
+    Loss,
     Program,
     Solution,
     UnsolvedError,

@@ -30,8 +30,14 @@ from bnpriv.checks import listing
 from bnpriv.core.column_laws import ColumnLaw, FiniteLaw, MixedLaw, UniformLaw, bin_laws
 from bnpriv.core.columns import GAP_MARK, NOT_COUNTED, Categorical, State
 from bnpriv.core.distributions import FUNCTION_ERROR, log_sum_exp, magnitude
-from bnpriv.core.evidence.records import MOST_STEPS, law_cells, node_cells, state_cells, summed_exactly
-from bnpriv.core.evidence.records import record_law as law_of_cells
+from bnpriv.core.evidence.records import (
+    MOST_STEPS,
+    law_cells,
+    node_cells,
+    record_law as law_of_cells,
+    state_cells,
+    summed_exactly,
+)
 from bnpriv.core.frameworks.base import require_columns
 from bnpriv.core.influence.ratios import joint_law
 from bnpriv.core.networks.discrete import DiscreteNetwork

@@ -57,7 +57,7 @@ from bnpriv.views.report.columns import (
     secrets_section,
 )
 from bnpriv.views.report.network import RankedQuilts, beside, edges_section, network_section, quilts_section
-from bnpriv.views.report.slider import SLIDER_NOTE, slider_of, slider_section
+from bnpriv.views.report.sections import SLIDER_NOTE, slider_of, slider_section
 from bnpriv.views.report.values import Analysis, AttributeReport, RankedQuilt, known_nats, noise_curves
 from bnpriv.views.report.words import headline, lead, model_assumptions, setting_text, witness_text
 

@@ -29,8 +29,7 @@ from bnpriv.text import (
     upper_chance,
     upper_text,
 )
-from bnpriv.views.calibration import headline as calibration_headline
-from bnpriv.views.calibration import query_text, share_text
+from bnpriv.views.calibration import headline as calibration_headline, query_text, share_text
 from bnpriv.views.cards import model_graph, shown_edges
 from bnpriv.views.certificate import points_text
 from bnpriv.views.report.analysis import rare

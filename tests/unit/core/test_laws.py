@@ -14,8 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bnpriv.core import whole_numbers as sums
-from bnpriv.core import whole_numbers as whole
+from bnpriv.core import whole_numbers as sums, whole_numbers as whole
 from bnpriv.errors import BnprivError, LawError, SizeError
 from bnpriv.laws import Atoms, Normal, mixture, n_fold
 

@@ -25,8 +25,7 @@ from bnpriv.errors import (
     SchemaError,
     SecretError,
 )
-from bnpriv.io import framework_file
-from bnpriv.io import framework_sections as framework_network
+from bnpriv.io import framework_file, framework_sections as framework_network
 from bnpriv.io.examples import example_path
 from bnpriv.io.framework_file import read_framework, read_hidden, read_queries
 from bnpriv.io.networks.files import read_network

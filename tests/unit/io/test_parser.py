@@ -55,8 +55,7 @@ def test_only_query_errors_come_out_of_garbage(most: int) -> None:
 
 @pytest.mark.parametrize("most", examples(100, slow=400))
 def test_only_query_errors_come_out_of_broken_queries(most: int) -> None:
-    from hypothesis import given, settings
-    from hypothesis import strategies as st
+    from hypothesis import given, settings, strategies as st
 
     from tests.query_texts import PIECES, QUERIES
 

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from bnpriv.errors import BnprivError
-from bnpriv.ledger import ledger
-from bnpriv.ledger import rules as ledger_book
-from bnpriv.ledger import store as ledger_store
+from bnpriv.ledger import ledger, rules as ledger_book, store as ledger_store
 from bnpriv.ledger.ledger import Ledger
 from bnpriv.ledger.values import Receipt
 from tests.ledgers import TENTH, at_step, child, ended, kill_self, opened, release_until_spent, released, seen, summed

@@ -15,7 +15,7 @@ from bnpriv.core.frameworks.question import own_query
 from bnpriv.kinds.public_records import public_records_of
 from bnpriv.laws import Atoms, mixture
 from bnpriv.mechanisms.optimal.channel import Averaged, Channel
-from bnpriv.mechanisms.optimal.laws import LawTable, law_table
+from bnpriv.mechanisms.optimal.program import LawTable, law_table
 from bnpriv.mechanisms.plan import Plan
 from bnpriv.mechanisms.proved_limit import Limit, _Program, few_pairs, limit_of, proved_limit, reached_limit
 

@@ -17,8 +17,7 @@ from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.predicates import Col, Predicate, col
 from bnpriv.core.schema import Schema
 from bnpriv.errors import SizeError
-from bnpriv.tables import evaluate as counts
-from bnpriv.tables import evaluate as totals
+from bnpriv.tables import evaluate as counts, evaluate as totals
 from bnpriv.tables.evaluate import evaluate
 from tests.later import Later
 

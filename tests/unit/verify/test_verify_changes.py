@@ -71,8 +71,7 @@ def tables_apart(changes: Changes, moving: set[str], records: int) -> Fraction:
 
 @pytest.mark.parametrize("cases", examples(20, slow=60))
 def test_no_tables_are_farther_apart_and_the_bound_is_no_larger_than_the_noise(cases: int) -> None:
-    from hypothesis import HealthCheck, given, settings
-    from hypothesis import strategies as st
+    from hypothesis import HealthCheck, given, settings, strategies as st
 
     from tests.tiny_queries import questions
 

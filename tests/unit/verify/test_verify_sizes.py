@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.verify import answers
-from bnpriv.verify import answers as one_record
-from bnpriv.verify import answers as showing
+from bnpriv.verify import answers, answers as one_record, answers as showing
 from bnpriv.verify.answers import AnswerLaws
 from bnpriv.verify.changes import Changes, Moves
 from bnpriv.verify.check import ARITHMETIC

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
-from bnpriv.core.evidence import constraints
-from bnpriv.core.evidence import records as sums
+from bnpriv.core.evidence import constraints, records as sums
 from bnpriv.core.evidence.laws import laws
-from bnpriv.core.mechanisms import k_fold
-from bnpriv.core.mechanisms import law_decision as departures
+from bnpriv.core.mechanisms import k_fold, law_decision as departures
 from bnpriv.errors import Refusal
 
 EPSILONS = (0.3, 1.0, 3.0)

@@ -10,8 +10,7 @@ import pytest
 
 import bnpriv as bp
 from bnpriv.core.columns import Binned, Categorical, Integer, Real
-from bnpriv.core.queries import builtin as crossed
-from bnpriv.core.queries import predicates as bins
+from bnpriv.core.queries import builtin as crossed, predicates as bins
 from bnpriv.core.queries.base import Query
 from bnpriv.core.queries.normal_form import normal_form
 from bnpriv.core.queries.sensitivity import column_sensitivity

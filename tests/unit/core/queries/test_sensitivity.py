@@ -14,9 +14,7 @@ import pytest
 
 from bnpriv.bound import Bound
 from bnpriv.core.columns import Categorical, Integer, Real
-from bnpriv.core.queries import contribution as records
-from bnpriv.core.queries import sensitivity as clusters
-from bnpriv.core.queries import sensitivity as diameters
+from bnpriv.core.queries import contribution as records, sensitivity as clusters, sensitivity as diameters
 from bnpriv.core.queries.asked import count, histogram, linear, mean, moments, stack, total
 from bnpriv.core.queries.base import Indicator, Output, Power, Product, Query
 from bnpriv.core.queries.custom import custom

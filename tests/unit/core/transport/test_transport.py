@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from bnpriv.core.distributions import Atoms, Normal
-from bnpriv.core.transport import distance, line, space
-from bnpriv.core.transport import space as flow
+from bnpriv.core.transport import distance, line, space, space as flow
 from bnpriv.core.transport.distance import bounded_closeness, closeness, w_infinity, w_infinity_bounds
 from bnpriv.core.transport.line import MASS_TOLERANCE, tolerance
 from bnpriv.errors import BnprivError, LawError, ParameterError, SizeError

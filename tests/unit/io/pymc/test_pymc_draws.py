@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 import bnpriv as bp
 from bnpriv.errors import NetworkError
-from bnpriv.io.pymc import backend, evaluation
-from bnpriv.io.pymc import drawing as batched
-from bnpriv.io.pymc import drawing as composed
-from bnpriv.io.pymc import drawing as recursions
+from bnpriv.io.pymc import backend, drawing as batched, drawing as composed, drawing as recursions, evaluation
 from tests.later import Later, optional
 
 stats = Later("scipy.stats")

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from bnpriv.bound import FloatArray
-from bnpriv.kinds.junction import messages as junction_messages
-from bnpriv.kinds.junction import messages as junction_weights
-from bnpriv.kinds.junction import pairs as junction_pairs
-from bnpriv.kinds.junction import rows as junction_network
-from bnpriv.kinds.junction import rows as junction_ratios
-from bnpriv.kinds.junction import tree as junction_states
-from bnpriv.kinds.junction.messages import OutOfRangeError, WeightTable
-from bnpriv.kinds.junction.pairs import ColumnSource
+from bnpriv.kinds.junction import (
+    messages as junction_messages,
+    messages as junction_pairs,
+    messages as junction_weights,
+    rows as junction_network,
+    rows as junction_ratios,
+    tree as junction_states,
+)
+from bnpriv.kinds.junction.messages import ColumnSource, OutOfRangeError, WeightTable
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows
 from bnpriv.kinds.junction.tree import StatesLeft
 from tests.unit.kinds.junction.test_junction import COLUMNS, check, hostile

@@ -17,8 +17,7 @@ from bnpriv.core.networks.discrete import DiscreteNetwork
 from bnpriv.core.networks.factors import LogTable
 from bnpriv.errors import SizeError
 from bnpriv.kinds.junction import rows as junction_ratios
-from bnpriv.kinds.junction.messages import OutOfRangeError, inverse
-from bnpriv.kinds.junction.pairs import peak_cells
+from bnpriv.kinds.junction.messages import OutOfRangeError, inverse, peak_cells
 from bnpriv.kinds.junction.rows import NumberedNetwork, junction_rows, rows_one_by_one
 from tests.unit.kinds.junction.test_junction import COLUMNS, hostile
 

@@ -10,8 +10,7 @@ import pytest
 import bnpriv as bp
 from bnpriv.core.gaussian_curve import gaussian_ratio
 from bnpriv.errors import Refusal
-from bnpriv.mechanisms.gaussian import covariance as added_covariance
-from bnpriv.mechanisms.gaussian import covariance as method
+from bnpriv.mechanisms.gaussian import covariance as added_covariance, covariance as method
 from bnpriv.mechanisms.gaussian.covariance import (
     Gap,
     along_direction,
