@@ -51,6 +51,43 @@ rewrite run_step IH big_ord_recr /= -cats1; congr (_ * _).
 by rewrite nth_cat size_tuple ltnn subnn /= take_size_cat // size_tuple.
 Qed.
 
+(** Answers that are only approximately private: epsilon and delta of each, fixed beforehand, add, though what is asked
+    may depend on the answers before. *)
+Theorem compose_two (W U : finType) (e e' d d' : R) (p q : dist R W) (k l : W -> dist R U) :
+  0 <= d' -> alike e d p q -> (forall w, alike e' d' (k w) (l w)) ->
+  alike (e + e') (d + d') (bind p (fun w => image (pair w) (k w))) (bind q (fun w => image (pair w) (l w))).
+Proof.
+move=> d'0 first next B; rewrite !pr_bind.
+pose B_ w := [pred u : U | B (w, u)].
+pose low w := Num.min 1 (expR e' * pr (l w) (B_ w)).
+have low01 w : 0 <= low w <= 1.
+  by rewrite /low le_minl lexx le_minr ler01 /= mulr_ge0 ?pr_ge0 // ltW ?expR_gt0.
+have one w : pr (image (pair w) (k w)) B <= low w + d'.
+  rewrite pr_image /low; case: (leP 1 (expR e' * _)) => _; last exact: next.
+  by apply: le_trans (pr_le1 _ _) _; rewrite ler_addl.
+apply: le_trans (_ : \sum_w p w * low w + d' <= _).
+  rewrite -[X in _ <= _ + X]mul1r -[X in _ <= _ + X * _](mass_sum p) mulr_suml -big_split /=; apply: ler_sum => w _.
+  by rewrite -mulrDr; apply: ler_wpmul2l; [exact: mass_ge0 | exact: one].
+rewrite addrA ler_add2r; apply: le_trans (alike_means first low01) _; rewrite ler_add2r expRD -mulrA.
+rewrite ler_pmul2l ?expR_gt0 // mulr_sumr; apply: ler_sum => w _; rewrite mulrCA.
+by apply: ler_wpmul2l; [exact: mass_ge0 | rewrite pr_image le_minl lexx orbT].
+Qed.
+
+Theorem compose_adaptive T (x x' : X) (e d : nat -> R) :
+  (forall t, 0 <= d t) -> (forall w, alike (e (size w)) (d (size w)) (release w x) (release w x')) ->
+  alike (\sum_(t < T) e t) (\sum_(t < T) d t) (run T x) (run T x').
+Proof.
+move=> d0 ok; elim: T => [|T IH]; first by rewrite !big_ord0; exact: alike_refl.
+rewrite !big_ord_recr /= => B.
+have := @compose_two _ _ _ (e T) _ (d T) _ _ (fun w : T.-tuple O => release w x) (fun w => release w x') (d0 T) IH.
+move=> two.
+have step y : pr (bind (run T y) (fun w : T.-tuple O => image (fun o => [tuple of rcons w o]) (release w y))) B =
+    pr (bind (run T y) (fun w : T.-tuple O => image (pair w) (release w y)))
+      [pred z : T.-tuple O * O | B [tuple of rcons z.1 z.2]].
+  by rewrite !pr_bind; apply: eq_bigr => w _; rewrite !pr_image.
+rewrite !step; apply: two => w; by have := ok w; rewrite size_tuple.
+Qed.
+
 End Transcripts.
 
 Section Laplace.

@@ -250,10 +250,10 @@ LONG_DRAWS = Decimal(2) ** -40
 
 
 class Moves:
-    """How far changes of columns move the answer of a claim, in scales of its noise."""
+    """How far changes of columns move the answer of a claim, in scales of its noise; or what else they cost."""
 
-    def __init__(self, claim: Claim) -> None:
-        self.claim = claim
+    def __init__(self, claim: Claim, cost: Callable[[set[str], int], Decimal] | None = None) -> None:
+        self.claim, self.given = claim, cost
         if "left_out" in claim.query:
             return
         self.form = claim.form
@@ -291,7 +291,7 @@ class Moves:
 
     def cost(self, moving: set[str], records: int) -> Decimal:
         """What changes of columns in so many records do not exceed, in a norm of the weighted answer."""
-        return self.scales(self.changes.bound(moving, records))
+        return self.given(moving, records) if self.given else self.scales(self.changes.bound(moving, records))
 
     def by_columns(self, moved: int | None = None) -> str:
         """Compare two tables that are as far apart as so many records make them, and then what no two tables exceed."""

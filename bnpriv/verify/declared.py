@@ -55,6 +55,9 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     _same(not differing, f"column {differing[0]!r:.80}" if differing else "")
     if "chain" in toml:
         return _chain(facts, toml, found)
+    if "pymc" in network:
+        trusted.append("that model and secrets are those of the file, whose model is a program")
+        return found
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
         if "above" in facts:
             trusted.append("that the model, which the file does not hold, has the graph in the calibration")

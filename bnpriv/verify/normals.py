@@ -419,7 +419,13 @@ class Intervals:
 
         near, size = abs(anchor) if low * high > 0 else 0.0, max(self.kernel.deviation, self.kernel.scale)
         reach = math.hypot(near, FALLEN)
-        first, last = max(low, min(-reach, place)), min(high, max(reach, place))
+        # as far as it takes until the rest falls
+        above, under = reach, -reach
+        while above < high and product(above)[1] > -1:
+            above *= 1.5
+        while under > low and product(under)[1] < 1:
+            under *= 1.5
+        first, last = max(low, under), min(high, above)
         stretch = max(first, place - FALLEN * size), min(last, place + FALLEN * size)
         nodes = {first + (last - first) * j / cells for j in range(cells + 1)}
         if stretch[0] < stretch[1]:

@@ -18,7 +18,7 @@ from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
-from bnpriv.verify.networks import Nodes
+from bnpriv.verify.networks import IntervalNodes, Nodes
 from bnpriv.verify.normals import NormalNodes
 from bnpriv.verify.one_record import Number, OneRecord, swapped
 from bnpriv.verify.values import (
@@ -287,13 +287,22 @@ class _Together:
         record = _calibration(facts, "together", {"law": "Laplace"}, (1.0, []), (1.0, 0.0))
         return Claim(record, self.model, self.limit), starts
 
+    def moves(self, releases: Sequence[_Release]) -> Moves:
+        """What it costs to hide columns in all releases with Laplace noise, or none, that count by quilts."""
+        added = [each for each in releases if each.noise != "gaussian"]
+        moves = Moves(
+            self.stacked(releases)[0], lambda moving, n: sum((self.shift(each, moving, n) for each in added), ZERO)
+        )
+        moves.form.reads = sorted(set[str]().union(*(each.columns for each in releases)))
+        return moves
+
     # theorem 1
 
     def by_quilts(self, releases: Sequence[_Release], rest: Fraction) -> str:
         """The influence of far columns once, and what each noise lets through of the near ones."""
         if "left_out" in self.model:
             refuse(self.model["left_out"])
-        moves = _Costs(self, releases)
+        moves = self.moves(releases)
         if "normal" not in self.model:
             moves.claim.epsilon = decimal(rest) + SLACK
             return moves.by_quilts()
@@ -411,9 +420,9 @@ class _Together:
             steps = release.entry.get("steps")
             far = min(far, sum((Fraction(float.fromhex(steps[c])) for c in moving), Fraction(0))) if steps else far
         else:
-            require(release.noise != "gaussian" or len(release.weights) == 1, "several numbers with Gaussian noise")
             if id(release) not in self.changes:
-                self.changes[id(release)] = Changes(release.form, release.weights, self.n, self.spend)
+                norm = 2 if release.noise == "gaussian" else 1
+                self.changes[id(release)] = Changes(release.form, release.weights, self.n, self.spend, norm)
             far = self.changes[id(release)].bound(moving, records)
         return decimal(far / release.scale) if release.noise else INFINITE if far else ZERO
 
@@ -430,7 +439,7 @@ class _Together:
         failing = (sum((decimal(each.delta) for each in gaussian), ZERO) + told) * grown
         _bear(failing <= decimal(room) + SLACK, "the deltas of the releases are larger")
         _bear(all(each.columns <= fixed for each in releases), "other columns are read than the first release fixed")
-        moves, records = _Costs(self, releases), 1 if self.model["notion"] == VALUE else self.n
+        moves, records = self.moves(releases), 1 if self.model["notion"] == VALUE else self.n
         moves.form.reads = sorted(fixed)
         network, free = moves.claim.network, self.model.get("independent", ())
         require(fixed <= {*network.states, *network.driven, *free}, "a column of which the model says nothing")
@@ -450,10 +459,15 @@ class _Together:
             ordered: list[Any] = given["pairs"]
             for theta, (k, (first, second)) in product(range(network.models), enumerate(ordered)):
                 chosen: int = given["chosen"][theta][k]
-                a, b = moves.far_laws(name, theta, (first, second), set(given["sets"][chosen]))
+                near, left = set(given["sets"][chosen]), decimal(rest) - costs[chosen] + SLACK
+                if isinstance(network, IntervalNodes):
+                    seen = network.drivers([column for column in moves.form.reads if column not in near])
+                    told_apart = network.told(name, seen, (first, second), left, moves.claim.spend)
+                    _bear(told_apart <= left, f"{name} is told by {told_apart:.9g}, {shown((first, second))}")
+                    continue
+                a, b = moves.far_laws(name, theta, (first, second), near)
                 if not a or not b:
                     continue
-                left = decimal(rest) - costs[chosen] + SLACK
                 passed = (
                     sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
                 )
@@ -476,22 +490,6 @@ class _Together:
 def _bear(condition: object, what: str) -> None:
     if not condition:
         raise StopError(UNSHOWN, f"no bound that is known here is as small as what is claimed: {what}")
-
-
-class _Costs(Moves):
-    """What it costs to hide columns in all releases with Laplace noise, or none, that count by quilts."""
-
-    def __init__(self, together: _Together, releases: Sequence[_Release]) -> None:
-        claim, _ = together.stacked(releases)
-        require(claim.query["offset"] or any(each.columns for each in releases), "no query")
-        super().__init__(claim)
-        self.together, self.releases = together, [each for each in releases if each.noise != "gaussian"]
-        self.form.reads = sorted(set[str]().union(*(each.columns for each in releases)))
-        self.costs = dict[Any, Decimal]()
-
-    def cost(self, moving: set[str], records: int) -> Decimal:
-        """What changes of columns in so many records do not exceed, in all answers together."""
-        return sum((self.together.shift(each, moving, records) for each in self.releases), ZERO)
 
 
 def gaussian_epsilon(shift: Decimal, delta: Decimal) -> Decimal:

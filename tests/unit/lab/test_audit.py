@@ -171,14 +171,19 @@ def test_a_function_is_audited_and_never_sees_the_secret() -> None:
     assert not unclaimed.exceeds
 
 
-def test_sessions_frames_and_chosen_secrets_are_audited(tmp_path) -> None:
+@pytest.mark.slow
+def test_sessions_are_audited(tmp_path) -> None:
     framework, ledgers = small(), itertools.count()
 
     def session(table) -> list[float]:
         with bp.Session(framework, table, budget=8.0, ledger=tmp_path / f"{next(ledgers)}.db") as asked:
             return [asked.release(QUERY, epsilon, even_if_useless=True).values[0] for epsilon in (2.0, 6.0)]
 
-    assert audit(session, framework, epsilon=0.05, runs=120).exceeds
+    assert audit(session, framework, epsilon=0.05, runs=126).exceeds
+
+
+def test_frames_and_chosen_secrets_are_audited() -> None:
+    framework = small()
     two = {"ill": 10}, {"ill": 30}
     frame = audit(lambda table: table.sample(30, random_state=1), framework, secrets=two, epsilon=1.0, runs=100)
     assert frame.exceeds
