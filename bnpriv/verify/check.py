@@ -45,7 +45,7 @@ MALFORMED = (
 )
 
 
-COMPOSED = "the losses of several records that change, composed behind noise on several numbers"
+COMPOSED_LOSSES = "the losses of several records that change, composed behind noise on several numbers"
 
 AFTERWARDS = (
     "Next: give both files to whoever wants to check it again.",
@@ -209,7 +209,7 @@ def _replayed(claim: Claim) -> str:
         return claim.borne("by the distribution of one record, for every record that may change")
     composed = claim.normal and len(claim.weights) > 1 and claim.mechanism == "TightMechanism"
     if refused.args[:1] == (UNSHOWN,) and composed:
-        raise StopError("too large", COMPOSED)
+        raise StopError("too large", COMPOSED_LOSSES)
     counted = claim.model["notion"] == DATASET and "public_records" not in claim.model and claim.noise == "Laplace"
     if claim.mechanism in HIDE_RECORDS and counted:
         # a baseline says what the accountant says of it alone (theorem 4 of docs/claims/accountant.md)

@@ -352,8 +352,8 @@ class NoisyPair:
         if claim.scale and (len(next(iter(first))) > 1 or claim.covariance):
             return ZERO, self.moved_excess(first, second)
         if claim.normal:
-            lines = ({x: p for (x,), p in law.items()} for law in (first, second))
-            bells = Bells(*lines, claim.scale / decimal(claim.weights[0]), claim.spend)
+            one, other = ({x: p for (x,), p in law.items()} for law in (first, second))
+            bells = Bells(one, other, claim.scale / decimal(claim.weights[0]), claim.spend)
             return bells.excess(0, claim.epsilon, claim.delta)
         found, slack = self.laplace_excess(first, second), SLACK * (1 + claim.epsilon.exp() / 10**14)
         return found - slack, found + slack

@@ -11,7 +11,7 @@ import io
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
@@ -55,6 +55,9 @@ def declared(facts: Any, path: Path, trusted: list[str]) -> Any:
     _same(not differing, f"column {differing[0]!r:.80}" if differing else "")
     if "chain" in toml:
         return _chain(facts, toml, found)
+    if "pymc" in network:
+        trusted.append("that model and secrets are those of the file, whose model is a program")
+        return found
     if "left_out" in facts and not (known and "protect" in facts and _are_read(network.get("file", ""))):
         if "above" in facts:
             trusted.append("that the model, which the file does not hold, has the graph in the calibration")
@@ -216,15 +219,15 @@ def _cell(column: Any, text: str) -> Any:
     return float(text) if text else None
 
 
-def _listed(named: Any) -> list[str]:
-    return [named] if isinstance(named, str) else list(named)
+def _listed(named: Any) -> list[Any]:
+    return list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named]
 
 
 def _normal(toml: Any, facts: Any, found: Any) -> Any:
     """What a file declares of a linear-Gaussian network, its secrets and how records lie about their parameters."""
 
     def listed(numbers: Any) -> list[str]:
-        return [float(each).hex() for each in (numbers if isinstance(numbers, list) else [numbers])]
+        return [float(each).hex() for each in _listed(numbers)]
 
     rows: Any = {
         name: {

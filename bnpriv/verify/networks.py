@@ -334,9 +334,8 @@ class IntervalNodes(Nodes):
         own = list[str]()
         self.above([name], own)
         for side in sides:  # a state that no network allows is no constraint
-            if not any(
-                all(max(v[k] for v in self.columns[key]) for key, k in row) for row in self.rows(name, own, side)
-            ):
+            rows: Any = self.rows(name, own, side)
+            if not any(all(any(v[k] for v in self.columns[key]) for key, k in list[Any](row)) for row in rows):
                 return -ONE
         told = ZERO
         for a, b in product(*sides):
@@ -368,7 +367,7 @@ class IntervalNodes(Nodes):
         self.above([name], own)
         both = not points or bool(inside & {*self.axes[name][1:]})  # what lies above enters both secrets and priors
         names = [x for x in order if x in inside or (both and x == name)]
-        priors = [self.rows(name, own, side) for side in sides] if both else [[[]], [[]]]
+        priors: Any = [self.rows(name, own, side) for side in sides] if both else [[[]], [[]]]
         top, seen = ZERO, [x for x in given if x in inside]
         for values in product(*(range(len(self.states[x])) for x in seen)):
             fixed = dict(zip(seen, values, strict=True))
@@ -440,10 +439,9 @@ class _Extreme:
                 corners = list(product(*zip(low, high, strict=True)))
                 for place in corners:
                     if place not in seen:
-                        ends = (
-                            (var, _between(*known[var], Decimal(k) / PIECES)) for var, k in zip(cut, place, strict=True)
-                        )
-                        chosen.update(ends)
+                        for var, k in zip(cut, place, strict=True):
+                            first, second = known[var]
+                            chosen[var] = _between(first, second, Decimal(k) / PIECES)
                         seen[place] = extreme(0, max), extreme(1, min)
                 above, below = ([seen[c][k] for c in corners if seen[c][k] is not None] for k in (0, 1))
                 if not above or not below or not max(above):
@@ -483,7 +481,7 @@ def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[De
         others = [j for j in range(len(lower)) if j != k]
         for sides in product((0, 1), repeat=len(others)):
             chosen = {j: (lower, upper)[side][j] for j, side in zip(others, sides, strict=True)}
-            rest = 1 - sum(chosen.values())
+            rest = 1 - sum(chosen.values(), ZERO)
             column = [chosen.get(j, rest) for j in range(len(lower))]
             if lower[k] <= rest <= upper[k] and column not in found:
                 found.append(column)

@@ -25,7 +25,7 @@ SERIES_END, LEVELS = Decimal(6), 200
 OPEN = Decimal("1e-14")
 """What is left open of a delta, as a share of it."""
 
-DIGITS, NEAR = 38, Decimal("1e-20")
+BELL_DIGITS, NEAR = 38, Decimal("1e-20")
 """Digits with which sums of bells are worked out, and far more than what they lose in a log or a mass."""
 
 WIDEST = Decimal("1e7")
@@ -108,8 +108,8 @@ class Bells:
             found = list[Decimal]()
             for weighed in self.weighed:
                 terms = list(map(operator.mul, weighed, factors))
-                total = sum(terms)
-                found += [(total / ROOT).ln() - w * w / 2, sum(map(operator.mul, terms, self.atoms)) / total]
+                total = sum(terms, ZERO)
+                found += [(total / ROOT).ln() - w * w / 2, sum(map(operator.mul, terms, self.atoms), ZERO) / total]
             self.seen[w] = found[0], found[2], found[1], found[3]
         return self.seen[w]
 
@@ -123,7 +123,7 @@ class Bells:
     def excess(self, which: int, level: Decimal, delta: Decimal) -> Enclosure:
         """The hockey-stick divergence of one law from the other one, enclosed to within a small share of delta."""
         with localcontext() as context:
-            context.prec = DIGITS
+            context.prec = BELL_DIGITS
             return self.enclosed(which, +level, +delta)
 
     def enclosed(self, which: int, level: Decimal, delta: Decimal) -> Enclosure:
@@ -267,5 +267,5 @@ def of_two_variances(gap: Decimal, first: Decimal, second: Decimal, level: Decim
         return max(ZERO, 1 - level.exp()) if square > 0 else ZERO
     ends = sorted(((-line - sign * under.sqrt()) / (2 * square)) for sign in (1, -1))
     sides = zip((gap, ZERO), (first.sqrt(), second.sqrt()), (ONE, -level.exp()), strict=True)
-    inside = sum(sign * between((ends[0] - m) / s, (ends[1] - m) / s) for m, s, sign in sides)
+    inside = sum((sign * between((ends[0] - m) / s, (ends[1] - m) / s) for m, s, sign in sides), ZERO)
     return 1 - level.exp() - inside if square > 0 else inside

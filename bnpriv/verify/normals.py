@@ -166,7 +166,7 @@ class Blurred:
 
     def density(self, t: Decimal) -> Decimal:
         """The density, times twice the scale."""
-        return sum(self.sides(abs(t))) if self.deviation else (-abs(t) / self.scale).exp()
+        return sum(self.sides(abs(t)), ZERO) if self.deviation else (-abs(t) / self.scale).exp()
 
     def above(self, t: Decimal) -> Decimal:
         """Return P(number > t)."""
@@ -571,12 +571,12 @@ class NormalAnswers:
             found = {int(k): fraction(weight) for k, weight in row}
             weights = self.in_means(form["terms"], found, n, 1, Fraction(1))
             lowers = (decimal(Fraction(self.claim.model["columns"][c]["lower"])) * w for c, w in weights.items())
-            constant = decimal(fraction(shift)) - sum(lowers)
+            constant = decimal(fraction(shift)) - sum(lowers, ZERO)
         known = {*self.columns, *weights} <= self.nodes.states.keys()
         require(known and any(weights.values()), "a column that is no attribute of the network")
         with localcontext(prec=DIGITS):
-            along = {c: sum(w * covariance[c, each] for each, w in weights.items()) for c in self.columns}
-            variance = sum(w * v * covariance[a, b] for a, w in weights.items() for b, v in weights.items())
+            along = {c: sum((w * covariance[c, each] for each, w in weights.items()), ZERO) for c in self.columns}
+            variance = sum((w * v * covariance[a, b] for a, w in weights.items() for b, v in weights.items()), ZERO)
             require(variance > 0, "a secret without variance")
             slopes = {c: along[c] / variance for c in self.columns}
             share = n if self.records else 1
@@ -699,7 +699,8 @@ class LinearPair:
         self.claim.spend(60_000)
         unit = abs(self.moved.gap[0]) * self.moved.deviation
         kernel = Kernel(float(blurred.deviation / unit), float(blurred.scale / unit))
-        return min(found, between(*self.pair.standard(self.moved.mean, self.moved.deviation), kernel, epsilon))
+        low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
+        return min(found, between(low, high, kernel, epsilon))
 
     @property
     def apart(self) -> Decimal:

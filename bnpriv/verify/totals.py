@@ -18,7 +18,7 @@ from bnpriv.verify.changes import Changes, Moves, united
 from bnpriv.verify.claim import HIDE_RECORDS, MOST_WORK, Claim, shown
 from bnpriv.verify.columns import normal
 from bnpriv.verify.forms import Form, columns_of
-from bnpriv.verify.networks import Nodes
+from bnpriv.verify.networks import IntervalNodes, Nodes
 from bnpriv.verify.normals import NormalNodes
 from bnpriv.verify.one_record import Number, OneRecord, swapped
 from bnpriv.verify.values import (
@@ -459,10 +459,15 @@ class _Together:
             ordered: list[Any] = given["pairs"]
             for theta, (k, (first, second)) in product(range(network.models), enumerate(ordered)):
                 chosen: int = given["chosen"][theta][k]
-                a, b = moves.far_laws(name, theta, (first, second), set(given["sets"][chosen]))
+                near, left = set(given["sets"][chosen]), decimal(rest) - costs[chosen] + SLACK
+                if isinstance(network, IntervalNodes):
+                    seen = network.drivers([column for column in moves.form.reads if column not in near])
+                    told_apart = network.told(name, seen, (first, second), left, moves.claim.spend)
+                    _bear(told_apart <= left, f"{name} is told by {told_apart:.9g}, {shown((first, second))}")
+                    continue
+                a, b = moves.far_laws(name, theta, (first, second), near)
                 if not a or not b:
                     continue
-                left = decimal(rest) - costs[chosen] + SLACK
                 passed = (
                     sum((max(ZERO, p - left.exp() * b.get(q, ZERO)) for q, p in a.items()), ZERO) if left >= 0 else ONE
                 )

@@ -78,7 +78,7 @@ def test_the_gap_of_normal_laws_a_tenth_short(monkeypatch) -> None:
     real = covariance_module._gaps
     short = lambda pairs: [replace(each, gap=0.9 * each.gap) for each in real(pairs)]  # noqa: E731
     monkeypatch.setattr(covariance_module, "_gaps", short)
-    assert killed("OptimalGaussianMechanism")
+    assert channel_killed(bp.mechanisms.OptimalGaussianMechanism(large_delta=True))
 
 
 def test_quilt_scale_ten_percent_low(monkeypatch) -> None:
