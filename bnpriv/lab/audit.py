@@ -339,7 +339,7 @@ def _of_tables_of(calibration: Calibration, game: AttackGame, sampler: Sampler) 
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
 
     def released(table: object) -> object:
-        return noise.sample(evaluate(query, schema, table).values, sampler)
+        return noise.sample([float(each) for each in evaluate(query, schema, table).values], sampler)
 
     pair = cast(SecretPair, game.pair)
     two = {game.protected: pair.first}, {game.protected: pair.second}
