@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RUNS, RUNS_OF_FUNCTION = 20_000, 2_000
 """Outputs that are drawn unless somebody says how many."""
 
-AT_ONCE, FEW_AT_ONCE = 2**11, 64
+OUTPUTS_AT_ONCE, FEW_OUTPUTS_AT_ONCE = 2**11, 64
 """Outputs that are drawn between two looks for Ctrl-C, and where each takes steps of Python."""
 
 STRENGTH, SURE = 1.2, 0.95
@@ -316,7 +316,7 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         draw=partial(drawn, noise, sampler),
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
-        at_once=AT_ONCE if isinstance(noise, Scaled) else FEW_AT_ONCE,
+        at_once=OUTPUTS_AT_ONCE if isinstance(noise, Scaled) else FEW_OUTPUTS_AT_ONCE,
         runs=RUNS,
         thin=thin if isinstance(noise, Scaled) else None,
     )
@@ -378,7 +378,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         draw=drawn,
         epsilon=rule.guarantee.epsilon,
         delta=rule.guarantee.delta,
-        at_once=FEW_AT_ONCE,
+        at_once=FEW_OUTPUTS_AT_ONCE,
         runs=RUNS_OF_FUNCTION,
     )
 
