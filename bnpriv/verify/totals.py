@@ -242,13 +242,16 @@ class _Together:
         if len(modelled) == 1 and not own.outside and (pure or not self.fixed or own is releases[-1]):
             ways.append(lambda: self.alone(own, rest, room, grown))
         require(ways, "releases that no theorem counts at this delta")
-        for way in ways[:-1]:
+        refused = list[StopError]()
+        for way in ways:
             try:
                 return way()
             except StopError as stop:
                 if stop.args[0] == "fails":
                     raise
-        return ways[-1]()
+                refused.append(stop)
+        # where a way was too large, that no other bears the total says nothing
+        raise next((each for each in refused if each.args[0] != UNSHOWN), refused[-1])
 
     def alone(self, own: _Release, rest: Fraction, room: Fraction, grown: Decimal) -> str:
         """What the only release that counts by the model promises by itself."""
