@@ -143,10 +143,15 @@ class Audit(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
         drawn.step(*zip(*self.trail, strict=True), where="post", label="shown by the outputs")
         if self.epsilon is not None:
             drawn.axhline(self.epsilon, color="tab:red", linestyle="--", label="claimed")
         drawn.set_xscale("log")
+        drawn.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        drawn.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        drawn.xaxis.set_minor_formatter(NullFormatter())
         drawn.set_ylim(bottom=0)
         drawn.set_xlabel("outputs")
         drawn.set_ylabel("epsilon")

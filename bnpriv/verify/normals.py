@@ -740,16 +740,19 @@ class LinearPair:
 # --------------------------------------------------------------------------------------------------
 
 
-class NormalMoves(Moves):
+class NormalQuilts:
     """Quilts of a claim about normal parameters."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim, self.form = claim, claim.form
 
     def check(self, nodes: NormalNodes) -> str:
         """Look for columns whose change the noise hides, for every attribute and model."""
-        claim = self.claim
+        claim, moves = self.claim, Moves(self.claim)
         known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
         require(known.issuperset(self.form.reads), "a column of which the model says nothing")
         for name, secret in claim.model["protect"].items():
-            costs, apart = self.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
+            costs, apart = moves.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
             for theta in range(nodes.models):
                 _, covariance = nodes.law(theta)
                 told = min(self.told(nodes, covariance, name, apart, costs))
@@ -884,5 +887,5 @@ def by_normals(claim: Claim) -> str:
     nodes: Any = NormalNodes(claim.model["normal"])
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
-        return NormalMoves(claim).check(nodes)
+        return NormalQuilts(claim).check(nodes)
     return NormalAnswers(claim, nodes).check()
