@@ -107,6 +107,18 @@ def test_what_holds_is_what_the_framework_file_declares() -> None:
     assert bp.verify(json.dumps(record), PATH).status == "fails"
 
 
+def test_what_is_too_large_for_one_theorem_is_not_refuted_by_another() -> None:
+    """One release alone, whose model was left out: that its own promise is larger shows nothing."""
+
+    def without(record: Any) -> None:
+        record["model"] = {key: record["model"][key] for key in ("notion", "records", "columns")}
+        record["model"]["left_out"] = "too large: many numbers"
+
+    assert replayed(lowered(counted(HOSPITAL, bp.TightMechanism(), ASKED[0]).transcript(), 0.9), without).status == (
+        "too large"
+    )
+
+
 def test_two_fair_coins_that_are_equal_for_the_ill_have_no_total() -> None:
     """Each alone tells nothing; a ledger that counted them as nothing would be found out."""
     states = {name: ["no", "yes"] for name in ("ill", "A", "B")}
