@@ -304,13 +304,13 @@ class Nodes(Ancestry):
 # at vertices: one choice for both secrets, or one for each, where that is no less.
 # --------------------------------------------------------------------------------------------------
 
-PIECES = 32
+SEGMENT_PIECES = 32
 """Into how many pieces a segment is cut whose columns enter both secrets and their priors."""
 
-OFF = Decimal("1e-9")
+OFF_ONE = Decimal("1e-9")
 """By how much a column may miss a sum of one."""
 
-Cell = tuple[int, ...]
+PlaceInTable = tuple[int, ...]
 
 
 class IntervalNodes(Ancestry):
@@ -320,7 +320,7 @@ class IntervalNodes(Ancestry):
         self.models, self.parts, self.driven, nodes = 1, [], facts["driven"], facts["nodes"]
         self.states = {name: node["states"] for name, node in nodes.items()}
         self.axes = {name: (name, *node["parents"]) for name, node in nodes.items()}
-        self.columns = dict[tuple[str, Cell], list[list[Decimal]]]()
+        self.columns = dict[tuple[str, PlaceInTable], list[list[Decimal]]]()
         for name, node in nodes.items():
             ends = [[number(x) if isinstance(x, str) else x for x in node[end]] for end in ("lower", "upper")]
             places = list(product(*(range(len(self.states[each])) for each in node["parents"])))
@@ -445,7 +445,7 @@ class _Extreme:
         for each in product(*(known[var] for var in joint)):
             chosen.update(zip(joint, each, strict=True))
             seen = dict[Any, Any]()
-            todo = [((0,) * len(cut), (PIECES,) * len(cut))]
+            todo = [((0,) * len(cut), (SEGMENT_PIECES,) * len(cut))]
             while todo:
                 low, high = todo.pop()
                 corners = list(product(*zip(low, high, strict=True)))
@@ -453,7 +453,7 @@ class _Extreme:
                     if place not in seen:
                         for var, k in zip(cut, place, strict=True):
                             first, second = known[var]
-                            chosen[var] = _between(first, second, Decimal(k) / PIECES)
+                            chosen[var] = _between(first, second, Decimal(k) / SEGMENT_PIECES)
                         seen[place] = extreme(0, max), extreme(1, min)
                 above, below = ([seen[c][k] for c in corners if seen[c][k] is not None] for k in (0, 1))
                 if not above or not below or not max(above):
@@ -485,7 +485,7 @@ def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[De
     """The vertices of all distributions between ends; ends that miss a sum of one by rounding are divided by theirs."""
     require(all(0 <= a <= b <= 1 for a, b in zip(lower, upper, strict=True)), "ends of probabilities")
     for ends in (lower, upper):
-        if abs(sum(ends) - 1) <= OFF:
+        if abs(sum(ends) - 1) <= OFF_ONE:
             return [[each / sum(ends) for each in ends]]
     require(sum(lower) < 1 < sum(upper), "ends between which no distribution lies")
     found = list[list[Decimal]]()

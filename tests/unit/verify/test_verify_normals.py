@@ -157,7 +157,7 @@ def test_a_number_in_one_of_two_intervals(low: Any, high: Any, deviation: float,
     truth = max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in (both, both[::-1]))
     with localcontext(ARITHMETIC):
         sides = [tuple(map(D, side)) for side in (low, high)]
-        found = float(normals.between(*sides, normals.Kernel(*noise), D(epsilon)))
+        found = float(normals.between(*sides, normals.LogBlur(*noise), D(epsilon)))
     assert found >= truth * 0.998 - 1e-4
     assert found <= truth * 1.002 + 3e-3
 
