@@ -534,7 +534,7 @@ class NormalAnswers:
         for k, share in row.items():
             require(terms[k][0] == "steps" and terms[k][2] == 1, "an answer that is not linear in normal columns")
             name = terms[k][1]
-            found[name] = decimal(share * n * weight / under / self.grid(name))
+            found[name] = found.get(name, ZERO) + decimal(share * n * weight / under / self.grid(name))
         return found
 
     def grid(self, name: str) -> Fraction:
