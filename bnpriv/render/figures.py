@@ -478,7 +478,7 @@ def _chart(
         parts.append(html.text((LEFT / 2, y + 4), label, "tick"))
     for mark, label in ticks(start, end) if columns is None else columns:
         x, y = place(mark, bottom)
-        parts.append(html.text((x, y + 24), label, "tick"))
+        parts.append(html.text((x, y + 24), label, "tick left" if columns and mark == end else "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
     parts.append(element("path", d=path, class_="curve"))
     if marked is not None and start <= marked[0] <= end:
