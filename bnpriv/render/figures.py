@@ -442,7 +442,7 @@ def bound_chart(
     high = max([y for _, y in points] + [claim[0] if claim else 0.0]) or 1.0
     rows = ticks(0.0, 1.1 * high)
     start, end = math.floor(logs[0][0]), max(math.ceil(logs[-1][0]), math.floor(logs[0][0]) + 1)
-    columns = [(float(decade), f"{10**decade:,}") for decade in range(start, end + 1)]
+    columns = [(float(decade), f"{10**decade:,}" if decade < 5 else _power(decade)) for decade in range(start, end + 1)]
     ends = float(start), float(end)
     rows = [*rows, (1.1 * high, "")]
     return _chart(steps, ends, rows=rows, columns=columns, level=claim, across=across, up=up, title=title, desc=desc)
@@ -478,7 +478,7 @@ def _chart(
         parts.append(html.text((LEFT / 2, y + 4), label, "tick"))
     for mark, label in ticks(start, end) if columns is None else columns:
         x, y = place(mark, bottom)
-        parts.append(html.text((x, y + 24), label, "tick left" if columns and mark == end else "tick"))
+        parts.append(html.text((x, y + 24), label, "tick"))
     path = " ".join(f"{'L' if k else 'M'}{x:.1f},{y:.1f}" for k, (x, y) in enumerate(place(*each) for each in points))
     parts.append(element("path", d=path, class_="curve"))
     if marked is not None and start <= marked[0] <= end:

@@ -253,6 +253,8 @@ def test_what_is_shown() -> None:
     assert isinstance(found, Audit)
     assert (found.power < 0.95, found.document.tone) == (True, "plain")
     assert replace(found, power=0.96).document.tone == "good"
+    wide = replace(found, trail=(*found.trail, (400_000, found.bound))).to_html()
+    assert ("10\u2076" in wide, "1,000,000" in wide) == (True, False)  # so long a label would be cut on a narrow page
     assert found.quiet == f"{found.bound:g}"
 
 
