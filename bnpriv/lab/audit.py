@@ -170,7 +170,9 @@ class Audit(Shown):
     def _power_text(self) -> str:
         if self.power is None:
             return "How much would have been seen is not known without a claim: pass epsilon=."
-        return f"Would have seen {STRENGTH:g} times the claim with {percent_text(self.power)} ({self.power_of})."
+        return (
+            f"Would have seen {STRENGTH:g} times the claim in {percent_text(self.power)} of audits ({self.power_of})."
+        )
 
     @property
     def document(self) -> Document:
@@ -184,12 +186,13 @@ class Audit(Shown):
         )
         stopped = ", stopped by Ctrl-C" if self.stopped else ""
         claim = "" if self.epsilon is None else f", claimed {full_text(self.epsilon)}"
+        seen_well = self.power is not None and self.power >= SURE
         secrets = f"{self.protected}: {self.secrets}"
         counted = f"{self.outputs:,} outputs{stopped}; the bound holds whenever one stops."
         next_step = (
             "Next: do not release with it; .to_html() shows how the bound grew."
             if self.exceeds
-            else "Next: more runs= see smaller excesses; bp.verify replays the proof of a calibration."
+            else "Next: more runs= (--runs) see smaller excesses; bp.verify replays the proof of a calibration."
         )
         data: dict[str, object] = {
             "audited": self.audited,
@@ -210,7 +213,7 @@ class Audit(Shown):
             kind="audit",
             headline=("Audit of ", Code(self.audited), f": epsilon above {lower_text(self.bound)}{claim}"),
             verdict=self.verdict,
-            tone="poor" if self.exceeds else "plain" if self.epsilon is None else "good",
+            tone="poor" if self.exceeds else "good" if seen_well else "plain",
             lead=f"{shown}. {self._claim_text}.",
             short=(
                 f"{self.verdict.capitalize()}. {shown}.",
@@ -240,7 +243,7 @@ def _figure(found: Audit) -> Figure:
     said = f"After {found.outputs:,} outputs the bound is {lower_text(found.bound)}."
     claim = None if found.epsilon is None else (found.epsilon, "claimed")
     chart = bound_chart(found.trail, claim, across="outputs", up="epsilon", title="The bound on epsilon", desc=said)
-    return Figure(chart, caption="What the outputs showed by then")
+    return Figure(chart, caption="Lower bound on epsilon by the number of outputs seen")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -668,10 +671,10 @@ def _power(found: Audited, wealth: Wealth) -> tuple[float, str]:
     asked = claim, found.delta, wealth.confidence, wealth.trail[-1][0], wealth.bettors
     if found.thin is None:
         cells = best_pair(STRENGTH * claim, found.delta)
-        return power(*cells, *asked), "of the pair of distributions that is told apart best"
+        return power(*cells, *asked), "of the pair told apart best"
     random = np.random.default_rng(0)
     secrets = np.arange(PILOT) % 2 > 0
     outputs = found.thin(secrets, random)
     values = Features.learned(outputs, secrets).of(outputs)
     cells = [counted(column, ends, secrets) for column in values.T for ends in cell_ends(column)]
-    return max(power(*each, *asked) for each in cells), f"of noise {STRENGTH:g} times too small, simulated"
+    return max(power(*each, *asked) for each in cells), "simulated with less noise"
