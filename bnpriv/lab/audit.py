@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RUNS, RUNS_OF_FUNCTION = 20_000, 2_000
 """Outputs that are drawn unless somebody says how many."""
 
-AT_ONCE, FEW_AT_ONCE = 2**11, 64
+OUTPUTS_AT_ONCE, FEW_OUTPUTS_AT_ONCE = 2**11, 64
 """Outputs that are drawn between two looks for Ctrl-C, and where each takes steps of Python."""
 
 STRENGTH, SURE = 1.2, 0.95
@@ -143,10 +143,15 @@ class Audit(Shown):
             If matplotlib is not installed.
         """
         drawn = axes(ax)
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
         drawn.step(*zip(*self.trail, strict=True), where="post", label="shown by the outputs")
         if self.epsilon is not None:
             drawn.axhline(self.epsilon, color="tab:red", linestyle="--", label="claimed")
         drawn.set_xscale("log")
+        drawn.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        drawn.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        drawn.xaxis.set_minor_formatter(NullFormatter())
         drawn.set_ylim(bottom=0)
         drawn.set_xlabel("outputs")
         drawn.set_ylabel("epsilon")
@@ -316,7 +321,7 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         draw=partial(drawn, noise, sampler),
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
-        at_once=AT_ONCE if isinstance(noise, Scaled) else FEW_AT_ONCE,
+        at_once=OUTPUTS_AT_ONCE if isinstance(noise, Scaled) else FEW_OUTPUTS_AT_ONCE,
         runs=RUNS,
         thin=thin if isinstance(noise, Scaled) else None,
     )
@@ -339,7 +344,7 @@ def _of_tables_of(calibration: Calibration, game: AttackGame, sampler: Sampler) 
     query, schema, noise = calibration.query, calibration.framework.schema, calibration.noise
 
     def released(table: object) -> object:
-        return noise.sample(evaluate(query, schema, table).values, sampler)
+        return noise.sample([float(each) for each in evaluate(query, schema, table).values], sampler)
 
     pair = cast(SecretPair, game.pair)
     two = {game.protected: pair.first}, {game.protected: pair.second}
@@ -378,7 +383,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         draw=drawn,
         epsilon=rule.guarantee.epsilon,
         delta=rule.guarantee.delta,
-        at_once=FEW_AT_ONCE,
+        at_once=FEW_OUTPUTS_AT_ONCE,
         runs=RUNS_OF_FUNCTION,
     )
 
@@ -458,7 +463,7 @@ def _numbers(found: object, schema: Schema) -> FloatArray:
         return np.array(numbers)
     try:
         return np.atleast_1d(np.asarray(found, dtype=np.float64)).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             "an audited function must return a number, several, or a data frame",
             found=checks.type_text(found),
@@ -491,7 +496,7 @@ def audited(
         two = notion_sampler(declared).two_secrets(declared, random)
     else:
         listed = checks.listed(secrets) or ()
-        if len(listed) != 2:
+        if len(listed) != 2 or not all(isinstance(each, Mapping) and each for each in listed):
             raise ParameterError(
                 "secrets= names the two secrets that are drawn",
                 found=checks.type_text(secrets),
@@ -535,7 +540,8 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default that of the calibration or private table; of a function none, with delta 0.
     secrets : pair of mappings, optional
-        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden.
+        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Others
+        than what is hidden refute only who claims to hide them.
     model : int
         For a function: the index of the model in Theta.
     runs : int, optional

@@ -199,7 +199,27 @@ def _blocks(text: str) -> list[tuple[str, defaultdict[str, list[str]]]]:
 # --------------------------------------------------------------------------------------------------
 
 
-class Nodes:
+class Ancestry:
+    """The nodes of networks, their parents, and the columns that they drive."""
+
+    states: dict[str, Any]
+    axes: dict[str, tuple[str, ...]]
+    driven: dict[str, list[str]]
+
+    def drivers(self, columns: Sequence[str]) -> list[str]:
+        """The nodes that drive some columns, sorted."""
+        found = {node for column in columns for node in self.driven.get(column, [column])}
+        return sorted(found & self.states.keys())
+
+    def above(self, names: Sequence[str], order: list[str]) -> None:
+        """List nodes and their ancestors, parents first."""
+        for name in names:
+            if name not in order:
+                self.above(self.axes[name][1:], order)
+                order.append(name)
+
+
+class Nodes(Ancestry):
     """States, parents and tables: for every node and model a dict from (own state, *parents' states) to a mass.
 
     Where models have graphs of their own, `parts` are those of one graph each, in the order of the models.
@@ -254,11 +274,6 @@ class Nodes:
         """The table of a node in a model."""
         return self.tables[name][min(theta, len(self.tables[name]) - 1)]
 
-    def drivers(self, columns: Sequence[str]) -> list[str]:
-        """The nodes that drive some columns, sorted."""
-        found = {node for column in columns for node in self.driven.get(column, [column])}
-        return sorted(found & self.states.keys())
-
     def joint(self, names: Sequence[str], theta: int, spend: Any) -> Law:
         """Return P(states of `names`), without cells of mass 0: node by node, keeping what is still needed."""
         if self.parts:
@@ -281,13 +296,6 @@ class Nodes:
         places = [live.index(name) for name in names]
         return {tuple(cell[k] for k in places): p for cell, p in cells.items()}
 
-    def above(self, names: Sequence[str], order: list[str]) -> None:
-        """List nodes and their ancestors, parents first."""
-        for name in names:
-            if name not in order:
-                self.above(self.axes[name][1:], order)
-                order.append(name)
-
 
 # --------------------------------------------------------------------------------------------------
 # All networks whose probabilities lie between ends (docs/claims/intervals.md).
@@ -296,23 +304,23 @@ class Nodes:
 # at vertices: one choice for both secrets, or one for each, where that is no less.
 # --------------------------------------------------------------------------------------------------
 
-PIECES = 32
+SEGMENT_PIECES = 32
 """Into how many pieces a segment is cut whose columns enter both secrets and their priors."""
 
-OFF = Decimal("1e-9")
+OFF_ONE = Decimal("1e-9")
 """By how much a column may miss a sum of one."""
 
-Cell = tuple[int, ...]
+PlaceInTable = tuple[int, ...]
 
 
-class IntervalNodes(Nodes):
+class IntervalNodes(Ancestry):
     """Networks of tables between ends: for every node the vertices of each column, by its parents' states."""
 
     def __init__(self, facts: Any) -> None:
         self.models, self.parts, self.driven, nodes = 1, [], facts["driven"], facts["nodes"]
         self.states = {name: node["states"] for name, node in nodes.items()}
         self.axes = {name: (name, *node["parents"]) for name, node in nodes.items()}
-        self.columns = dict[tuple[str, Cell], list[list[Decimal]]]()
+        self.columns = dict[tuple[str, PlaceInTable], list[list[Decimal]]]()
         for name, node in nodes.items():
             ends = [[number(x) if isinstance(x, str) else x for x in node[end]] for end in ("lower", "upper")]
             places = list(product(*(range(len(self.states[each])) for each in node["parents"])))
@@ -334,8 +342,7 @@ class IntervalNodes(Nodes):
         own = list[str]()
         self.above([name], own)
         for side in sides:  # a state that no network allows is no constraint
-            rows: Any = self.rows(name, own, side)
-            if not any(all(any(v[k] for v in self.columns[key]) for key, k in list[Any](row)) for row in rows):
+            if not any(map(self.possible, self.rows(name, own, side))):
                 return -ONE
         told = ZERO
         for a, b in product(*sides):
@@ -347,6 +354,11 @@ class IntervalNodes(Nodes):
         if told > enough and max(map(len, sides)) > 1:
             told = min(told, self.part(name, {*order}, seen, (sides[0], sides[1]), enough, spend))
         return told
+
+    def possible(self, row: Any) -> bool:
+        """Whether some network allows a product of columns."""
+        pairs: list[tuple[Any, int]] = row
+        return all(max(column[k] for column in self.columns[key]) for key, k in pairs)
 
     def rows(self, name: str, names: Sequence[str], side: Sequence[int], fixed: Mapping[str, int] | None = None) -> Any:
         """Return, for all states of some attributes, the columns whose product is their mass, with the own state."""
@@ -433,7 +445,7 @@ class _Extreme:
         for each in product(*(known[var] for var in joint)):
             chosen.update(zip(joint, each, strict=True))
             seen = dict[Any, Any]()
-            todo = [((0,) * len(cut), (PIECES,) * len(cut))]
+            todo = [((0,) * len(cut), (SEGMENT_PIECES,) * len(cut))]
             while todo:
                 low, high = todo.pop()
                 corners = list(product(*zip(low, high, strict=True)))
@@ -441,7 +453,7 @@ class _Extreme:
                     if place not in seen:
                         for var, k in zip(cut, place, strict=True):
                             first, second = known[var]
-                            chosen[var] = _between(first, second, Decimal(k) / PIECES)
+                            chosen[var] = _between(first, second, Decimal(k) / SEGMENT_PIECES)
                         seen[place] = extreme(0, max), extreme(1, min)
                 above, below = ([seen[c][k] for c in corners if seen[c][k] is not None] for k in (0, 1))
                 if not above or not below or not max(above):
@@ -473,7 +485,7 @@ def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[De
     """The vertices of all distributions between ends; ends that miss a sum of one by rounding are divided by theirs."""
     require(all(0 <= a <= b <= 1 for a, b in zip(lower, upper, strict=True)), "ends of probabilities")
     for ends in (lower, upper):
-        if abs(sum(ends) - 1) <= OFF:
+        if abs(sum(ends) - 1) <= OFF_ONE:
             return [[each / sum(ends) for each in ends]]
     require(sum(lower) < 1 < sum(upper), "ends between which no distribution lies")
     found = list[list[Decimal]]()
@@ -488,6 +500,6 @@ def vertices(lower: Sequence[Decimal], upper: Sequence[Decimal]) -> list[list[De
     return found
 
 
-def read_nodes(facts: Any) -> Nodes:
+def read_nodes(facts: Any) -> Any:
     """The networks that a calibration stores: of tables, or of ends of tables."""
     return (IntervalNodes if facts.get("ends") else Nodes)(facts)

@@ -244,8 +244,9 @@ def length(gap: Sequence[Decimal], covariance: Matrix) -> Decimal:
             line.append((row[k] - sum(map(operator.mul, line, above), ZERO)) / above[k] if above[k] else ZERO)
         rest = row[j] - sum((x * x for x in line), ZERO)
         line.append(rest.sqrt() if rest > row[j] * SLACK else ZERO)
-        far = gap[j] - sum(map(operator.mul, line, solved), ZERO)
-        if not line[j] and abs(far) > SLACK * (1 + abs(gap[j])):
+        known = list(map(operator.mul, line, solved))
+        far = gap[j] - sum(known, ZERO)
+        if not line[j] and abs(far) > SLACK * sum(map(abs, known), abs(gap[j])):
             return INFINITE
         solved.append(far / line[j] if line[j] else ZERO)
         factor.append(line)

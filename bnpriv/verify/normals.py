@@ -31,16 +31,16 @@ from bnpriv.verify.values import (
     require,
 )
 
-Matrix = list[list[Decimal]]
+CovarianceRows = list[list[Decimal]]
 
 # --------------------------------------------------------------------------------------------------
 # The joint law of normal attributes.
 # --------------------------------------------------------------------------------------------------
 
-DIGITS = 130
+COVARIANCE_DIGITS = 130
 """Of sums and products of covariances, so that 60 are left where they nearly cancel."""
 
-SINGULAR = Decimal("1e-30")
+NOTHING_LEFT = Decimal("1e-30")
 """A share of a variance that counts as nothing left of it."""
 
 
@@ -95,12 +95,12 @@ def _of(several: Sequence[Any], theta: int) -> Any:
     return several[theta if len(several) > 1 else 0]
 
 
-def left_over(matrix: Matrix, gap: Sequence[Decimal]) -> Decimal:
+def left_over(matrix: CovarianceRows, gap: Sequence[Decimal]) -> Decimal:
     """Return gap' matrix^-1 gap of a covariance, by elimination; infinite where it is nearly singular."""
     rows, found = [[*row, g] for row, g in zip(matrix, gap, strict=True)], ZERO
     sizes = [row[k] for k, row in enumerate(matrix)]
     for k, row in enumerate(rows):
-        if row[k] <= SINGULAR * sizes[k]:
+        if row[k] <= NOTHING_LEFT * sizes[k]:
             return INFINITE if any(gap) else ZERO
         found += row[-1] * row[-1] / row[k]
         for later in rows[k + 1 :]:
@@ -224,20 +224,20 @@ def crossing(ratio: Callable[[Any], Any], low: Any, high: Any, near: float = 1e-
 # Two secrets of a normal number: values that are so far apart, or two intervals.
 # --------------------------------------------------------------------------------------------------
 
-REACH = Decimal("7.5")
+PLAUSIBLE_REACH = Decimal("7.5")
 """Deviations within which one of two values lies, where only their distance is declared; it is printed with a claim."""
 
-CUT_OFF = Decimal("1e-21")
+BEYOND_AN_END = Decimal("1e-21")
 """What may lie beyond the far end of an interval without an end."""
 
-CUT_OFF_NATS = 100
+TWICE_THE_NATS = 100
 """Twice the nats by which the density has fallen there."""
 
-Side = tuple[Decimal, Decimal]
+EndsOfRange = tuple[Decimal, Decimal]
 
 
 @dataclass(frozen=True)
-class SecretPair:
+class TwoSecrets:
     """Two secrets.
 
     Parameters
@@ -249,31 +249,31 @@ class SecretPair:
     """
 
     apart: Decimal
-    sides: tuple[Side, ...] = ()
+    sides: tuple[EndsOfRange, ...] = ()
 
     @property
     def wide(self) -> bool:
         """Whether a secret is more than a value."""
         return any(low < high for low, high in self.sides)
 
-    def standard(self, mean: Decimal, deviation: Decimal) -> list[Side]:
+    def standard(self, mean: Decimal, deviation: Decimal) -> list[EndsOfRange]:
         """The intervals in deviations above the mean."""
         return [((low - mean) / deviation, (high - mean) / deviation) for low, high in self.sides]
 
 
-def secret_pairs(secret: Any) -> list[SecretPair]:
+def secret_pairs(secret: Any) -> list[TwoSecrets]:
     """What must not be told apart."""
     if "apart" in secret:
-        return [SecretPair(number(secret["apart"]))]
-    found: list[SecretPair] = []
+        return [TwoSecrets(number(secret["apart"]))]
+    found: list[TwoSecrets] = []
     for pair in secret["intervals"]:
         low, high = sorted((number(side[0]), number(side[1])) for side in pair)
         require(low[0] <= low[1] and high[0] <= high[1] and low[1] <= high[0], "intervals that are none")
-        found.append(SecretPair(high[1] - low[0], (low, high)))
+        found.append(TwoSecrets(high[1] - low[0], (low, high)))
     return found
 
 
-def log_mean(side: Side, tilt: Decimal) -> Decimal:
+def log_mean(side: EndsOfRange, tilt: Decimal) -> Decimal:
     """Log of the mean of exp(tilt s) where a standard normal s lies in an interval."""
     low, high = side
     if low == high:
@@ -281,13 +281,13 @@ def log_mean(side: Side, tilt: Decimal) -> Decimal:
     return tilt * tilt / 2 + normal(low - tilt, high - tilt).ln() - normal(low, high).ln()
 
 
-def counted(side: Side) -> Side:
-    """An interval without the far end beyond which less than `CUT_OFF` of it lies, if it has no end."""
+def counted(side: EndsOfRange) -> EndsOfRange:
+    """An interval without the far end beyond which less than `BEYOND_AN_END` of it lies, if it has no end."""
     low, high = side
     if low.is_finite() and high.is_finite():
         return side
     near = max(ZERO, -high if low.is_infinite() else low)
-    far = (near * near + CUT_OFF_NATS).sqrt()
+    far = (near * near + TWICE_THE_NATS).sqrt()
     return (low, far) if high.is_infinite() else (-far, high)
 
 
@@ -297,7 +297,7 @@ def counted(side: Side) -> Side:
 # Such a function lies above its chords in logs, and below its tangents. Doubles serve here.
 # --------------------------------------------------------------------------------------------------
 
-CELLS, COARSE = 2500, 100
+FINE_CELLS, COARSE_CELLS = 2500, 100
 """Cells of an interval, and as many of the stretch in which the noise varies; and those that find where to look."""
 
 DOUBLES = 1e-11
@@ -322,7 +322,7 @@ def _normal_log(z: float) -> float:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class LogBlur:
     """The logs of density, up to a factor, and tail of a centred normal number plus a Laplace one; in doubles.
 
     Parameters
@@ -344,13 +344,13 @@ class Kernel:
             return _normal_log(z) + math.log(mills(r - z)), far
         return r * r / 2 - z * r + math.log(math.erfc((r - z) / math.sqrt(2)) / 2), far
 
-    def density(self, x: float) -> Logs:
+    def density(self, x: float) -> LogAndSlope:
         """The log of the density, times twice the scale, and its slope."""
         near, far = self.sides(abs(x))
         share = math.exp(far - near)
         return near + math.log1p(share), math.copysign((1 - share) / (1 + share) / self.scale, -x)
 
-    def tail(self, x: float) -> Logs:
+    def tail(self, x: float) -> LogAndSlope:
         """The log of the probability of more than a number, and its slope."""
         near, far = self.sides(abs(x))
         top, found = near, (1 - math.exp(far - near)) / 2
@@ -364,11 +364,11 @@ class Kernel:
         return value, -math.exp(near + math.log1p(math.exp(far - near)) - value) / (2 * self.scale)
 
 
-Logs = tuple[float, float]
+LogAndSlope = tuple[float, float]
 """The log of a function, and its slope."""
 
 
-def integral(logs: Callable[[float], Logs], nodes: Sequence[float]) -> tuple[float, float]:
+def integral(logs: Callable[[float], LogAndSlope], nodes: Sequence[float]) -> tuple[float, float]:
     """Bounds on the log of an integral between the first and the last of some nodes."""
     found = [logs(node) for node in nodes]
     top = max(value for value, _ in found)
@@ -395,10 +395,10 @@ class Intervals:
     ----------
     low, high : (Decimal, Decimal)
         The lower interval and the upper one.
-    kernel : Kernel
+    kernel : LogBlur
     """
 
-    def __init__(self, low: Side, high: Side, kernel: Kernel) -> None:
+    def __init__(self, low: EndsOfRange, high: EndsOfRange, kernel: LogBlur) -> None:
         self.sides, self.kernel = (high, low), kernel
         # what is measured from the end that is nearer to 0 loses no digits where both are far out
         self.ends = [min(side, key=abs) for side in self.sides]
@@ -407,14 +407,14 @@ class Intervals:
             for side, end in zip(self.sides, self.ends, strict=True)
         ]
 
-    def bounds(self, k: int, place: float, logs: Callable[[float], Logs], cells: int) -> tuple[float, float]:
+    def bounds(self, k: int, place: float, logs: Callable[[float], LogAndSlope], cells: int) -> tuple[float, float]:
         """Bounds on the log of the mean of a function of place - s over an interval."""
         (low, high), anchor = map(float, self.sides[k]), float(self.ends[k])
         if low == high:
             value, _ = logs(place - low)
             return value - DOUBLES, value + DOUBLES
 
-        def product(s: float) -> Logs:
+        def product(s: float) -> LogAndSlope:
             value, slope = logs(place - s)
             return value - (s - anchor) * (s + anchor) / 2, -slope - s
 
@@ -448,7 +448,7 @@ class Intervals:
     def excess(self, epsilon: float) -> float:
         """A bound on P(s + noise > t | upper) - exp(epsilon) P(s + noise > t | lower) at its largest."""
 
-        def ratio(place: float, cells: int = COARSE) -> tuple[float, float]:
+        def ratio(place: float, cells: int = COARSE_CELLS) -> tuple[float, float]:
             (a, b), (c, d) = (self.bounds(k, place, self.kernel.density, cells) for k in (0, 1))
             return a - d, b - c
 
@@ -463,10 +463,10 @@ class Intervals:
             end *= 2
         place, _ = crossing(aimed, begin, end, 1e-6)
         for _ in range(12):
-            least, most = ratio(place, CELLS)
+            least, most = ratio(place, FINE_CELLS)
             if most <= epsilon:
-                caught = self.bounds(0, place, self.kernel.tail, CELLS)[1]
-                missed = self.bounds(1, place, self.kernel.tail, CELLS)[0]
+                caught = self.bounds(0, place, self.kernel.tail, FINE_CELLS)[1]
+                missed = self.bounds(1, place, self.kernel.tail, FINE_CELLS)[0]
                 return max(0.0, math.exp(min(0.0, caught)) - math.exp(least + missed)) + 1e-300
             # the coarse cells say where the fine ones fall by what is too much
             shift = aimed(place) - 1.01 * (most - epsilon) - 1e-9
@@ -474,7 +474,7 @@ class Intervals:
         return 1.0
 
 
-def between(low: Side, high: Side, kernel: Kernel, epsilon: Decimal) -> Decimal:
+def between(low: EndsOfRange, high: EndsOfRange, kernel: LogBlur, epsilon: Decimal) -> Decimal:
     """The divergence of a number in one of two intervals, with noise, both ways round; rounded up."""
     found = 0.0
     for below_it, above_it in ((low, high), ((-high[1], -high[0]), (-low[1], -low[0]))):
@@ -490,7 +490,7 @@ def between(low: Side, high: Side, kernel: Kernel, epsilon: Decimal) -> Decimal:
 
 
 @dataclass(frozen=True)
-class Moved:
+class NormalShift:
     """How a secret moves the columns and the answer under one model.
 
     Parameters
@@ -512,7 +512,7 @@ class Moved:
     slopes: list[tuple[Decimal, Decimal, Decimal, str]]
     gap: list[Decimal]
     moves: Decimal
-    rest: Matrix
+    rest: CovarianceRows
 
 
 class NormalAnswers:
@@ -535,7 +535,7 @@ class NormalAnswers:
         for k, share in row.items():
             require(terms[k][0] == "steps" and terms[k][2] == 1, "an answer that is not linear in normal columns")
             name = terms[k][1]
-            found[name] = decimal(share * n * weight / under / self.grid(name))
+            found[name] = found.get(name, ZERO) + decimal(share * n * weight / under / self.grid(name))
         return found
 
     def grid(self, name: str) -> Fraction:
@@ -562,7 +562,7 @@ class NormalAnswers:
             found += abs(Fraction(weight)) * moved
         return decimal(found)
 
-    def moved(self, name: str, secret: Any, theta: int) -> Moved:
+    def moved(self, name: str, secret: Any, theta: int) -> NormalShift:
         """How a secret moves the answer under a model."""
         means, covariance = self.nodes.law(theta)
         weights, constant, n = {name: ONE}, ZERO, self.claim.n
@@ -575,7 +575,7 @@ class NormalAnswers:
             constant = decimal(fraction(shift)) - sum(lowers, ZERO)
         known = {*self.columns, *weights} <= self.nodes.states.keys()
         require(known and any(weights.values()), "a column that is no attribute of the network")
-        with localcontext(prec=DIGITS):
+        with localcontext(prec=COVARIANCE_DIGITS):
             along = {c: sum((w * covariance[c, each] for each, w in weights.items()), ZERO) for c in self.columns}
             variance = sum((w * v * covariance[a, b] for a, w in weights.items() for b, v in weights.items()), ZERO)
             require(variance > 0, "a secret without variance")
@@ -591,7 +591,7 @@ class NormalAnswers:
                 for r in self.weights
             ]
         spread = {c: (covariance[c, c] + self.own[c] ** 2).sqrt() for c in self.columns}
-        return Moved(
+        return NormalShift(
             mean=sum((w * means[c] for c, w in weights.items()), constant),
             deviation=(variance / share).sqrt(),
             slopes=[(slopes[c], means[c], spread[c], c) for c in self.columns],
@@ -630,15 +630,15 @@ class LinearPair:
     Parameters
     ----------
     claim : Claim
-    moved : Moved
-    pair : SecretPair
+    moved : NormalShift
+    pair : TwoSecrets
     rounding : Decimal
         In scales of the noise.
     """
 
     claim: Claim
-    moved: Moved
-    pair: SecretPair
+    moved: NormalShift
+    pair: TwoSecrets
     rounding: Decimal
 
     def epsilon(self) -> Decimal:
@@ -687,7 +687,7 @@ class LinearPair:
         part = min(ONE, left / (sum(map(abs, gap)) / claim.scale))
         found = 2 * below((1 - part) * whole / 2) - 1 if part < 1 else ZERO
         if len(gap) == 1 and found + clamped > claim.delta:
-            certain = SINGULAR * (moved.gap[0] * moved.deviation) ** 2
+            certain = NOTHING_LEFT * (moved.gap[0] * moved.deviation) ** 2
             blurred = Blurred(moved.rest[0][0].sqrt() if moved.rest[0][0] > certain else ZERO, claim.scale)
             found = min(found, (self.rounding / 2).exp() * self.curve(blurred, abs(gap[0]), left))
         return found + clamped
@@ -699,13 +699,13 @@ class LinearPair:
             return found
         self.claim.spend(60_000)
         unit = abs(self.moved.gap[0]) * self.moved.deviation
-        kernel = Kernel(float(blurred.deviation / unit), float(blurred.scale / unit))
+        kernel = LogBlur(float(blurred.deviation / unit), float(blurred.scale / unit))
         low, high = self.pair.standard(self.moved.mean, self.moved.deviation)
         return min(found, between(low, high, kernel, epsilon))
 
     @property
     def apart(self) -> Decimal:
-        """How far apart the farthest values are, of an interval without an end but for `CUT_OFF`."""
+        """How far apart the farthest values are, of an interval without an end but for `BEYOND_AN_END`."""
         if self.pair.apart < INFINITE:
             return self.pair.apart
         if not self.pair.sides:
@@ -716,7 +716,15 @@ class LinearPair:
     def clamped(self) -> Decimal:
         """How likely, under a secret of the pair, any record of a queried column is clamped."""
         claim, moved, found = self.claim, self.moved, ZERO
-        sides, least = [(-REACH - self.pair.apart / moved.deviation, REACH + self.pair.apart / moved.deviation)], ZERO
+        sides, least = (
+            [
+                (
+                    -PLAUSIBLE_REACH - self.pair.apart / moved.deviation,
+                    PLAUSIBLE_REACH + self.pair.apart / moved.deviation,
+                )
+            ],
+            ZERO,
+        )
         if self.pair.sides:
             sides = [counted(side) for side in self.pair.standard(moved.mean, moved.deviation)]
         if self.pair.wide:
@@ -733,7 +741,7 @@ class LinearPair:
             worst = max(outside(end) for side in sides for end in side) if slope else outside(ZERO)
             # no more of what happens over all values can happen in one interval
             found += claim.n * (min(worst, outside(ZERO) / least) if least else worst)
-        return min(ONE, found) + (CUT_OFF if self.pair.apart.is_infinite() else ZERO)
+        return min(ONE, found) + (BEYOND_AN_END if self.pair.apart.is_infinite() else ZERO)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -741,16 +749,19 @@ class LinearPair:
 # --------------------------------------------------------------------------------------------------
 
 
-class NormalMoves(Moves):
+class NormalQuilts:
     """Quilts of a claim about normal parameters."""
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim, self.form = claim, claim.form
 
     def check(self, nodes: NormalNodes) -> str:
         """Look for columns whose change the noise hides, for every attribute and model."""
-        claim = self.claim
+        claim, moves = self.claim, Moves(self.claim)
         known = {*nodes.states, *nodes.driven, *claim.model.get("independent", ())}
         require(known.issuperset(self.form.reads), "a column of which the model says nothing")
         for name, secret in claim.model["protect"].items():
-            costs, apart = self.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
+            costs, apart = moves.near_sets(name), max(pair.apart for pair in secret_pairs(secret))
             for theta in range(nodes.models):
                 _, covariance = nodes.law(theta)
                 told = min(self.told(nodes, covariance, name, apart, costs))
@@ -764,7 +775,7 @@ class NormalMoves(Moves):
         epsilon, delta = self.claim.epsilon, self.claim.delta
         for cost, moving in costs:
             far = nodes.drivers([column for column in self.form.reads if column not in moving])
-            with localcontext(prec=DIGITS):
+            with localcontext(prec=COVARIANCE_DIGITS):
                 own = covariance[name, name]
                 gap = [covariance[name, each] / own for each in far]
                 both = list(zip(far, gap, strict=True))
@@ -786,7 +797,7 @@ class NormalMoves(Moves):
 # Pairs of normal laws of the answer, by closed forms.
 # --------------------------------------------------------------------------------------------------
 
-PARTS = ("mean", "covariance")
+PARTS_OF_A_LAW = ("mean", "covariance")
 
 FAILS = Decimal("1e-9")
 """By what share more than is claimed refutes a claim about normal laws: answers are rounded."""
@@ -799,7 +810,7 @@ def by_pairs(claim: Claim) -> str:
     for k, (first, second) in enumerate(zip(sides[::2], sides[1::2], strict=True)):
         require("normal" in first and "normal" in second, "a pair of a normal distribution and another")
         sides_of = [each["normal"] for each in (first, second)]
-        means, both = ([[list(map(number, row)) for row in side[part]] for side in sides_of] for part in PARTS)
+        means, both = ([[list(map(number, row)) for row in side[part]] for side in sides_of] for part in PARTS_OF_A_LAW)
         gap = [a - b for a, b in zip(means[0][0], means[1][0], strict=True)]
         shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
         require(shape == {len(claim.weights)}, "normal distributions of another shape")
@@ -813,7 +824,9 @@ def by_pairs(claim: Claim) -> str:
     return claim.borne("by the declared normal distributions")
 
 
-def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+def _one_covariance(
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: CovarianceRows
+) -> None:
     """Compare two normal laws of one covariance after normal noise, or without any."""
     drawn = with_noise(covariance, claim.covariance)
     least = length(gap, plus(drawn, claim.last)) * (1 - FAILS)
@@ -825,14 +838,14 @@ def _one_covariance(claim: Claim, comparison: NoisyPair, label: str, gap: list[D
     claim.note(claim.epsilon)
 
 
-def with_noise(covariance: Matrix, noise: Matrix) -> Matrix:
+def with_noise(covariance: CovarianceRows, noise: CovarianceRows) -> CovarianceRows:
     """The covariance of an answer with noise, which may have none."""
     rows = zip(covariance, noise, strict=True) if noise else ()
     return [list(map(operator.add, *both)) for both in rows] or covariance
 
 
 def _two_covariances(
-    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[Matrix]
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], both: Sequence[CovarianceRows]
 ) -> None:
     """Compare two normal laws of one number and two variances."""
     require(len(gap) == 1 and claim.delta, "normal distributions of two covariances of several numbers")
@@ -841,7 +854,7 @@ def _two_covariances(
         scale = claim.scale / decimal(claim.weights[0])
         stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
         most = (claim.epsilon * scale - comparison.moved[0]) / stretched
-        left = sum(tail(max(ZERO, most + sign * gap[0] / stretched)) for sign in (1, -1))
+        left = min(ONE, sum(below(-most - sign * gap[0] / stretched) for sign in (1, -1)))
         comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
         claim.note(claim.epsilon)
         return
@@ -855,7 +868,9 @@ def _two_covariances(
     claim.note(claim.epsilon)
 
 
-def _behind_laplace(claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: Matrix) -> None:
+def _behind_laplace(
+    claim: Claim, comparison: NoisyPair, label: str, gap: list[Decimal], covariance: CovarianceRows
+) -> None:
     """Compare two normal laws of one covariance after Laplace noise: far out it shows the whole gap."""
     if not claim.scale:
         claim.held(f"shown by {label}", INFINITE if any(gap) else ZERO)
@@ -885,7 +900,7 @@ def by_normals(claim: Claim) -> str:
     nodes: Any = NormalNodes(claim.model["normal"])
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
-        return NormalMoves(claim).check(nodes)
+        return NormalQuilts(claim).check(nodes)
     laws = claim.model.get("laws", {})
     others = [name for name in claim.form.reads if "normal" not in laws.get(name, [{}])[0]]
     if others and claim.model["notion"] != DATASET:

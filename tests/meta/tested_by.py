@@ -398,6 +398,7 @@ TESTED_BY: Mapping[str, tuple[str, ...]] = {
     ),
     "tests/unit/verify/test_verify_noise.py": ("bnpriv/verify/claim.py",),
     "tests/unit/verify/test_verify_normal.py": ("bnpriv/verify/claim.py", "bnpriv/verify/normal.py"),
+    "tests/unit/verify/test_verify_normals.py": ("bnpriv/verify/normals.py",),
     "tests/unit/verify/test_verify_sizes.py": (
         "bnpriv/verify/answers.py",
         "bnpriv/verify/changes.py",

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.distributions import Normal
 from bnpriv.kind import kind_of
 from bnpriv.kinds.gaussian.intervals import NormalIntervals
 from bnpriv.kinds.gaussian.normal import LinearLaws, NormalLaws
@@ -157,7 +158,7 @@ def test_a_number_in_one_of_two_intervals(low: Any, high: Any, deviation: float,
     truth = max(float(np.maximum(a - math.exp(epsilon) * b, 0).sum()) for a, b in (both, both[::-1]))
     with localcontext(ARITHMETIC):
         sides = [tuple(map(D, side)) for side in (low, high)]
-        found = float(normals.between(*sides, normals.Kernel(*noise), D(epsilon)))
+        found = float(normals.between(*sides, normals.LogBlur(*noise), D(epsilon)))
     assert found >= truth * 0.998 - 1e-4
     assert found <= truth * 1.002 + 3e-3
 
@@ -188,6 +189,20 @@ def test_covariances_follow_from_regressions() -> None:
                     network.covariance[theta, place(x), place(y)], rel=1e-12
                 )
             assert [float(means[x]) for x in network.attributes] == pytest.approx(network.mean[theta].tolist())
+
+
+def test_a_normal_pair_of_two_variances_with_a_delta_above_one_half() -> None:
+    pair = tuple(Normal([mean], [[variance]]) for mean, variance in ((0.0, 1.0), (30.0, 1.21)))
+    framework = bp.DistributionPrivacy([pair], source="a book")
+    calibration = made(bp.WassersteinMechanism(large_delta=True), framework, None, 0.6)
+    assert bp.verify(calibration).status == "holds"
+    assert bp.verify(lowered(calibration.to_json(), 0.99)).status == "cannot be shown"
+
+
+def test_a_certain_number_shows_the_smallest_gap() -> None:
+    with localcontext(ARITHMETIC):
+        assert normals.length([D("1e-45")], [[D(0)]]) == D("Infinity")
+        assert normals.length([D(1), D(3)], [[D(1), D(3)], [D(3), D(9)]]) == 1
 
 
 def test_what_is_left_over_is_what_solving_gives() -> None:
