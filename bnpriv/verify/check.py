@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted
+from bnpriv.verify.answers import AnswerLaws, borne_by_records, by_quilts_unless_refuted, refuted_beyond
 from bnpriv.verify.chains import by_chain
 from bnpriv.verify.changes import Moves, hiding_records
 from bnpriv.verify.claim import HIDE_RECORDS, Claim, NoisyPair
@@ -210,8 +210,15 @@ def _replayed(claim: Claim) -> str:
         claim.work, claim.worst, refused = 0, ZERO, stop
     if quilts:
         return Moves(claim).by_quilts()
-    if refused.args[:1] in (("too large",), (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
-        return claim.borne("by the distribution of one record, for every record that may change")
+    large, bound = refused.args[:1] == ("too large",), ZERO
+    try:
+        if (large or refused.args[:1] == (UNSHOWN,)) and borne_by_records(claim, answers, comparison):
+            return claim.borne("by the distribution of one record, for every record that may change")
+        bound, claim.worst = claim.worst, ZERO
+    except StopError as stop:
+        refused = stop
+    if large:
+        refuted_beyond(claim, answers)
     composed = claim.normal and len(claim.weights) > 1 and claim.mechanism == "TightMechanism"
     if refused.args[:1] == (UNSHOWN,) and composed:
         raise StopError("too large", COMPOSED_LOSSES)
@@ -225,6 +232,9 @@ def _replayed(claim: Claim) -> str:
             swapped([OneRecord(claim, numbers, (), Fraction(0))], secret, left, ZERO)
         claim.note(claim.epsilon)
         return claim.borne("by what the answer tells of one record, for every record that may change")
+    if large and bound and bound.is_finite():
+        known = f"epsilon may be {bound:.9g} where {claim.epsilon:.9g} is claimed, by the distribution of one record"
+        raise StopError(UNSHOWN, f"{known}; of all: {refused.args[1]}")
     raise refused
 
 

@@ -27,6 +27,7 @@ from bnpriv.verify.values import (
     decimal,
     fraction,
     number,
+    refuse,
     require,
 )
 
@@ -900,4 +901,9 @@ def by_normals(claim: Claim) -> str:
     if claim.mechanism == "MarkovQuiltMechanism":
         claim.network = nodes
         return NormalQuilts(claim).check(nodes)
+    laws = claim.model.get("laws", {})
+    others = [name for name in claim.form.reads if "normal" not in laws.get(name, [{}])[0]]
+    if others and claim.model["notion"] != DATASET:
+        why = f"{others[0]!r:.80} is not normal given its parameters, such as what only a program draws"
+        return Moves(claim).by_independence() or refuse(f"not covered: {why}")
     return NormalAnswers(claim, nodes).check()
