@@ -22,8 +22,8 @@ from bnpriv.verify.chains import probabilities
 from bnpriv.verify.claim import farthest
 from bnpriv.verify.columns import column_facts, law_facts, laws_of_bins, same_law
 from bnpriv.verify.forms import UNCOUNTED, WeightedRecords, gaps
-from bnpriv.verify.networks import Nodes, bif_nodes, read_nodes, xmlbif_nodes
-from bnpriv.verify.normals import NormalNodes
+from bnpriv.verify.network_files import bif_nodes, xmlbif_nodes
+from bnpriv.verify.networks import Nodes, NormalNodes, read_nodes
 from bnpriv.verify.values import (
     DATASET,
     DISTRIBUTIONAL,
