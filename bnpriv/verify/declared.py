@@ -11,7 +11,7 @@ import io
 import math
 import os
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, product
@@ -220,7 +220,7 @@ def _cell(column: Any, text: str) -> Any:
 
 
 def _listed(named: Any) -> list[Any]:
-    return list(named) if isinstance(named, Sequence) and not isinstance(named, str) else [named]
+    return named if isinstance(named, list) else [named]
 
 
 def _normal(toml: Any, facts: Any, found: Any) -> Any:
