@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -463,7 +463,7 @@ def _numbers(found: object, schema: Schema) -> FloatArray:
         return np.array(numbers)
     try:
         return np.atleast_1d(np.asarray(found, dtype=np.float64)).ravel()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError(
             "an audited function must return a number, several, or a data frame",
             found=checks.type_text(found),
@@ -496,7 +496,7 @@ def audited(
         two = notion_sampler(declared).two_secrets(declared, random)
     else:
         listed = checks.listed(secrets) or ()
-        if len(listed) != 2:
+        if len(listed) != 2 or not all(isinstance(each, Mapping) and each for each in listed):
             raise ParameterError(
                 "secrets= names the two secrets that are drawn",
                 found=checks.type_text(secrets),
@@ -540,7 +540,8 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default that of the calibration or private table; of a function none, with delta 0.
     secrets : pair of mappings, optional
-        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden.
+        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Others
+        than what is hidden refute only who claims to hide them.
     model : int
         For a function: the index of the model in Theta.
     runs : int, optional

@@ -240,6 +240,8 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
     given_up, noise = data["given_up"], data["noise"]
     sizes, noisy = ([each[name] for each in classes] for name in ("size", "noisy"))
     whole = all(type(x) is int and abs(x) <= 2**62 for x in (n, k, given_up, *sizes, *noisy))
+    told = [*(data["guarantee"][name] for name in ("epsilon", "delta")), noise.get("scale", 0), *_numbers_of(law)]
+    whole = whole and all(type(x) in (int, float) for x in told)  # a text may stand for a fraction of 10^9 digits
     require(whole and n >= 1 and k >= 1 and 2 <= len(classes) <= 200, "numbers of records of a private table")
     epsilon, delta = (Fraction(data["guarantee"][name]) for name in ("epsilon", "delta"))
     require(form in ("fill", "trim", "fill and trim") and epsilon > 0 and 0 <= delta < 1, "the form of a private table")
@@ -264,6 +266,10 @@ def _table(data: Any, path: Path | None, trusted: list[str]) -> str:
         require(not record["guarantee"]["delta"], "a calibrated count with a delta")
         return _checked(record, None, trusted)
     return _moved(data, epsilon, delta)
+
+
+def _numbers_of(law: Any) -> list[Any]:
+    return [law[name] for name in ("excess", "shortfall", "gap")] if law else []
 
 
 def _moved(data: Any, epsilon: Fraction, delta: Fraction) -> str:

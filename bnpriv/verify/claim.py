@@ -63,6 +63,7 @@ def _meant(number: Any, values: Sequence[Fraction]) -> list[Fraction]:
     """The values that are rounded to a number; if there is none, the nearest one, unless it is far off."""
     if not values:
         return []
+    require(isinstance(number, int | float), "a value of a secret that is no number")
     exact = Fraction(number)
     nearest = min(values, key=lambda value: abs(value - exact))
     far = abs(nearest - exact) > Fraction(1, 10**9) * max(1, abs(exact))

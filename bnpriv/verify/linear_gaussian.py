@@ -105,7 +105,7 @@ class NormalAnswers:
         for k, share in row.items():
             require(terms[k][0] == "steps" and terms[k][2] == 1, "an answer that is not linear in normal columns")
             name = terms[k][1]
-            found[name] = decimal(share * n * weight / under / self.grid(name))
+            found[name] = found.get(name, ZERO) + decimal(share * n * weight / under / self.grid(name))
         return found
 
     def grid(self, name: str) -> Fraction:
@@ -418,7 +418,7 @@ def _two_covariances(
         scale = claim.scale / decimal(claim.weights[0])
         stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
         most = (claim.epsilon * scale - comparison.moved[0]) / stretched
-        left = sum(tail(max(ZERO, most + sign * gap[0] / stretched)) for sign in (1, -1))
+        left = min(ONE, sum(below(-most - sign * gap[0] / stretched) for sign in (1, -1)))
         comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
         claim.note(claim.epsilon)
         return

@@ -366,16 +366,17 @@ def length(
 
     Infinite where of a variance no more than a share is left, `singular`, and of the gap more than one, `seen`.
     """
-    rows, found = [[*row, g] for row, g in zip(covariance, gap, strict=True)], ZERO
+    rows, sizes, found = [[*row, g] for row, g in zip(covariance, gap, strict=True)], list(map(abs, gap)), ZERO
     for k, row in enumerate(rows):
         if row[k] <= singular * covariance[k][k]:
-            if abs(row[-1]) > seen * (1 + abs(gap[k])):
+            if abs(row[-1]) > seen * sizes[k]:
                 return INFINITE
             continue
         found += row[-1] * row[-1] / row[k]
-        for later in rows[k + 1 :]:
-            share = later[k] / row[k]
-            later[k:] = [a - share * b for a, b in zip(later[k:], row[k:], strict=True)]
+        for j in range(k + 1, len(rows)):
+            share = rows[j][k] / row[k]
+            rows[j][k:] = [a - share * b for a, b in zip(rows[j][k:], row[k:], strict=True)]
+            sizes[j] += abs(share * row[-1])
     return found.sqrt()
 
 

@@ -311,6 +311,8 @@ class _Together:
             return moves.by_quilts()
         # what is correlated with a normal number shows it without bound, all else nothing
         nodes, records = NormalNodes(self.model["normal"]), 1 if self.model["notion"] == VALUE else self.n
+        known = {*nodes.states, *nodes.driven, *self.model.get("independent", ())}
+        require(known.issuperset(moves.form.reads), "a column of which the model says nothing")
         for name, theta in product(self.model["protect"], range(nodes.models)):
             _, shared = nodes.law(theta)
             near = {c for c in moves.form.reads if any(shared[name, node] for node in nodes.drivers([c]))}

@@ -154,6 +154,22 @@ def test_what_no_theorem_counts_together_fails() -> None:
     assert replayed(accountant.transcript(), hidden).status == "fails"
 
 
+def test_a_column_of_which_a_normal_model_says_nothing_is_not_free(tmp_path: Path) -> None:
+    network = bp.networks.GaussianNetwork.linear({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}, {"b": {"a": 1.0}})
+    schema = bp.Schema(records=20, columns={name: bp.Real(-9, 9) for name in "abc"})
+    framework = bp.DistributionalAttributePrivacy(network, schema, {"a": bp.apart(at_most=1)}, source="a book")
+    framework.to_file(tmp_path / "framework.toml")
+    accountant = bp.Accountant(framework)
+    for mechanism, name in ((bp.MarkovQuiltMechanism(), "b"), (bp.ColumnMechanism(), "c")):
+        accountant = accountant.record(mechanism.calibrate(framework, bp.mean(name), epsilon=1.0))
+    record = json.loads(accountant.transcript())
+    assert bp.verify(json.dumps(record), tmp_path / "framework.toml").status == "holds"
+    # as if it counted by the model, with hardly any noise
+    record["charges"][1]["entry"].update(family="quilt", mechanism="MarkovQuiltMechanism()", scale=(1e-3).hex())
+    record["charges"][1]["total"] = "1001/1000"
+    assert bp.verify(json.dumps(record), tmp_path / "framework.toml").status == "not covered"
+
+
 def test_a_release_whose_numbers_do_not_fit_its_query_fails() -> None:
     text = counted(HOSPITAL, bp.TightMechanism(), *ASKED).transcript()
 

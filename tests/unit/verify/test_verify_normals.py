@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import bnpriv as bp
+from bnpriv.core.distributions import Normal
 from bnpriv.kind import kind_of
 from bnpriv.kinds.gaussian.intervals import NormalIntervals
 from bnpriv.kinds.gaussian.normal import LinearLaws, NormalLaws
@@ -189,6 +190,20 @@ def test_covariances_follow_from_regressions() -> None:
                     network.covariance[theta, place(x), place(y)], rel=1e-12
                 )
             assert [float(means[x]) for x in network.attributes] == pytest.approx(network.mean[theta].tolist())
+
+
+def test_a_normal_pair_of_two_variances_with_a_delta_above_one_half() -> None:
+    pair = tuple(Normal([mean], [[variance]]) for mean, variance in ((0.0, 1.0), (30.0, 1.21)))
+    framework = bp.DistributionPrivacy([pair], source="a book")
+    calibration = made(bp.WassersteinMechanism(large_delta=True), framework, None, 0.6)
+    assert bp.verify(calibration).status == "holds"
+    assert bp.verify(lowered(calibration.to_json(), 0.99)).status == "cannot be shown"
+
+
+def test_a_certain_number_shows_the_smallest_gap() -> None:
+    with localcontext(ARITHMETIC):
+        assert normal.length([D("1e-45")], [[D(0)]]) == D("Infinity")
+        assert normal.length([D(1), D(3)], [[D(1), D(3)], [D(3), D(9)]]) == 1
 
 
 FRAMEWORKS = {
