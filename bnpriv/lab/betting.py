@@ -31,7 +31,7 @@ EVEN_CELLS, MOST_TAILS, LEAST_IN_TAIL = 32, 16, 8
 PLANNED = 1.2
 """Every second bettor stakes as if outputs told so many times the claim, wherever they seem to tell more than it."""
 
-LARGEST = 1e150
+LARGEST_OUTPUT = 1e150
 """Outputs from there on count as infinite where others are combined: their squares have no double."""
 
 DOUBT = 0.5
@@ -153,7 +153,7 @@ class Features:
     @classmethod
     def learned(cls, outputs: FloatArray, secrets: Secrets) -> Features:
         """Learn from outputs of shape (outputs, numbers)."""
-        finite = np.where(np.abs(outputs) < LARGEST, outputs, np.nan)
+        finite = np.where(np.abs(outputs) < LARGEST_OUTPUT, outputs, np.nan)
         none = np.isnan(finite).all(axis=0)
         finite[:, none] = 0.0
         centre, size = np.nanmedian(finite, axis=0), np.nanstd(finite, axis=0)

@@ -418,7 +418,7 @@ def _two_covariances(
         scale = claim.scale / decimal(claim.weights[0])
         stretched = abs(both[0][0][0].sqrt() - both[1][0][0].sqrt())
         most = (claim.epsilon * scale - comparison.moved[0]) / stretched
-        left = min(ONE, sum(below(-most - sign * gap[0] / stretched) for sign in (1, -1)))
+        left = min(ONE, sum(tail(most + sign * gap[0] / stretched) for sign in (1, -1)))
         comparison.passes(f"shown by {label}", (ZERO, left * (1 + SLACK)))
         claim.note(claim.epsilon)
         return
