@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 RUNS, RUNS_OF_FUNCTION = 20_000, 2_000
 """Outputs that are drawn unless somebody says how many."""
 
-OUTPUTS_AT_ONCE, FEW_OUTPUTS_AT_ONCE = 2**11, 64
+DRAWN_BY_AUDITS, FEW_DRAWN = 2**11, 64
 """Outputs that are drawn between two looks for Ctrl-C, and where each takes steps of Python."""
 
-STRENGTH, SURE = 1.2, 0.95
+STRENGTH, SHARE_OF_AUDITS = 1.2, 0.95
 """How many times the claim an audit should see, and how often."""
 
 PILOT = 2**15
@@ -55,13 +55,13 @@ PILOT = 2**15
 LEARNED = 128
 """Made-up answers under each secret around which the noise of a vector is looked for."""
 
-LEAST_GRID, MOST_GRID, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
+LEAST_CLAIM, MOST_CLAIM, GRID_STEPS, CLAIM_STEPS = 1e-3, 30.0, 80, 40
 """Epsilons that are bet against: so many between two ends, and so many up to the claim and up to twice it."""
 
 STREAM = 20_311
 """Goes into every seed, so that secrets are drawn by other numbers than an audited function with the same seed uses."""
 
-Outputs = Callable[[Secrets, np.random.Generator], FloatArray]
+DrawsOutputs = Callable[[Secrets, np.random.Generator], FloatArray]
 """From the secrets of some runs to their outputs, of shape (runs, numbers)."""
 
 
@@ -224,7 +224,7 @@ class Audit(Shown):
             ),
             number=f"{self.bound:g}",
             facts=(fact("Secrets", secrets), fact("Seen", counted), fact("Power", self._power_text)),
-            answer=later(lambda: (_figure(self), Paragraph(LIMITS))),
+            answer=later(lambda: (_figure(self), Paragraph(NO_PROOF))),
             data=data,
         )
 
@@ -233,7 +233,7 @@ class Audit(Shown):
         return visible(f"Audit({self.audited}: epsilon above {self.bound:.4g}{claim})")
 
 
-LIMITS = (
+NO_PROOF = (
     "An audit shows what is wrong, never that all is well: it looks at one pair of secrets, under one model, and at "
     "what its bettors look at."
 )
@@ -259,26 +259,26 @@ class Audited:
     ----------
     what, protected, secrets : str
         In words.
-    draw : Outputs
+    draw : DrawsOutputs
     epsilon : float or None
     delta : float
     at_once : int
         Outputs that are drawn between two looks for Ctrl-C.
     runs : int
         Outputs by default.
-    thin : Outputs, optional
+    thin : DrawsOutputs, optional
         The same with too little noise; None where nobody knows how to make that.
     """
 
     what: str
     protected: str
     secrets: str
-    draw: Outputs
+    draw: DrawsOutputs
     epsilon: float | None
     delta: float
     at_once: int
     runs: int
-    thin: Outputs | None = None
+    thin: DrawsOutputs | None = None
 
 
 def with_noise(noise: Noise, exact: FloatArray, sampler: Sampler) -> FloatArray:
@@ -324,7 +324,7 @@ def _of_calibration(calibration: Calibration, sampler: Sampler, random: np.rando
         draw=partial(drawn, noise, sampler),
         epsilon=calibration.guarantee.epsilon,
         delta=calibration.guarantee.delta,
-        at_once=OUTPUTS_AT_ONCE if isinstance(noise, Scaled) else FEW_OUTPUTS_AT_ONCE,
+        at_once=DRAWN_BY_AUDITS if isinstance(noise, Scaled) else FEW_DRAWN,
         runs=RUNS,
         thin=thin if isinstance(noise, Scaled) else None,
     )
@@ -386,7 +386,7 @@ def _of_private_table(made: PrivateTable, sampler: Sampler, random: np.random.Ge
         draw=drawn,
         epsilon=rule.guarantee.epsilon,
         delta=rule.guarantee.delta,
-        at_once=FEW_OUTPUTS_AT_ONCE,
+        at_once=FEW_DRAWN,
         runs=RUNS_OF_FUNCTION,
     )
 
@@ -623,7 +623,7 @@ def audit(
 
 def _grid(claim: float | None) -> FloatArray:
     """The epsilons that are bet against."""
-    apart = np.geomspace(LEAST_GRID, MOST_GRID, GRID_STEPS)
+    apart = np.geomspace(LEAST_CLAIM, MOST_CLAIM, GRID_STEPS)
     near = np.arange(1, 2 * CLAIM_STEPS + 1) / CLAIM_STEPS
     return apart if claim is None else np.unique(np.concatenate([apart, near * claim, [claim]]))
 
