@@ -21,7 +21,7 @@ from bnpriv.core.secrets import SecretPair
 from bnpriv.errors import DataError, ParameterError, RefusedError
 from bnpriv.lab.attacks.result import NumpySampler
 from bnpriv.lab.attacks.shadow import learnable, log_ratios
-from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cell_ends, counted, power
+from bnpriv.lab.betting import Features, Secrets, Wealth, best_pair, blocks, cautious, cell_ends, counted, power
 from bnpriv.lab.sampling.game import Assumed, AttackGame, SimulationRequest, notion_sampler
 from bnpriv.progress import progress
 from bnpriv.render.document import Code, Document, Figure, Paragraph, fact, later
@@ -49,8 +49,8 @@ DRAWN_BY_AUDITS, FEW_DRAWN = 2**11, 64
 STRENGTH, SHARE_OF_AUDITS = 1.2, 0.95
 """How many times the claim an audit should see, and how often."""
 
-PILOT = 2**15
-"""Outputs with too little noise that are made up to tell how often an audit sees them."""
+FEWEST_MADE_UP, MOST_MADE_UP = 2**16, 2**20
+"""Outputs with too little noise, made up to tell how often an audit sees them: four times as many as were seen."""
 
 LEARNED = 128
 """Made-up answers under each secret around which the noise of a vector is looked for."""
@@ -186,7 +186,7 @@ class Audit(Shown):
         )
         stopped = ", stopped by Ctrl-C" if self.stopped else ""
         claim = "" if self.epsilon is None else f", claimed {full_text(self.epsilon)}"
-        seen_well = self.power is not None and self.power >= SURE
+        seen_well = self.power is not None and self.power >= SHARE_OF_AUDITS
         secrets = f"{self.protected}: {self.secrets}"
         counted = f"{self.outputs:,} outputs{stopped}; the bound holds whenever one stops."
         next_step = (
@@ -543,7 +543,8 @@ def audit(
     epsilon, delta : float, optional
         The claim. By default that of the calibration or private table; of a function none, with delta 0.
     secrets : pair of mappings, optional
-        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Others
+        For a function: the two secrets, each as `simulate` takes it; by default the first pair that is hidden. Whether
+        the claim covers a pair that is given here is not checked. Others
         than what is hidden refute only who claims to hide them.
     model : int
         For a function: the index of the model in Theta.
@@ -673,8 +674,14 @@ def _power(found: Audited, wealth: Wealth) -> tuple[float, str]:
         cells = best_pair(STRENGTH * claim, found.delta)
         return power(*cells, *asked), "of the pair told apart best"
     random = np.random.default_rng(0)
-    secrets = np.arange(PILOT) % 2 > 0
+    half = min(max(FEWEST_MADE_UP, 4 * wealth.trail[-1][0]), MOST_MADE_UP) // 2
+    secrets = np.arange(2 * half) % 2 > 0
     outputs = found.thin(secrets, random)
-    values = Features.learned(outputs, secrets).of(outputs)
-    cells = [counted(column, ends, secrets) for column in values.T for ends in cell_ends(column)]
+    # cells that are chosen and counted by the same outputs seem to tell more than they do
+    values = Features.learned(outputs[:half], secrets[:half]).of(outputs)
+    cells = [
+        cautious(*counted(column[half:], ends, secrets[half:]))
+        for column in values.T
+        for ends in cell_ends(column[:half])
+    ]
     return max(power(*each, *asked) for each in cells), "simulated with less noise"
