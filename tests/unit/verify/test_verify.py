@@ -462,6 +462,14 @@ def test_a_release_is_checked_by_its_calibration_and_laws_of_other_columns_do_no
     )
 
 
+def test_sentences_that_are_stored_are_not_those_that_are_restored() -> None:
+    framework, made = bp.example("student"), student()
+    stored = json.loads(made.to_json())
+    stored["guarantee"]["sentence"] = "Single persons are protected."
+    restored = bp.types.Calibration.from_json(json.dumps(stored), framework)
+    assert restored.guarantee.sentence == made.guarantee.sentence
+
+
 @pytest.mark.parametrize("given", [Path("release.json"), {"format": "bnpriv release 1"}])
 def test_what_is_no_text_is_asked_for_as_one(given: object) -> None:
     assert bp.verify(given).text == "no text in JSON: of a file pass Path(...).read_text()"
