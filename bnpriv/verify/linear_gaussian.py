@@ -385,6 +385,7 @@ def by_pairs(claim: Claim) -> str:
         gap = [a - b for a, b in zip(means[0][0], means[1][0], strict=True)]
         shape = {len(gap), *(len(each) for each in both), *(len(row) for each in both for row in each)}
         require(shape == {len(claim.weights)}, "normal distributions of another shape")
+        require(all(map(_is_covariance, both)), "a covariance with a negative or an uneven entry")
         claim.spend(len(gap) ** 3)
         if both[0] != both[1]:
             _two_covariances(claim, comparison, f"pair {k}", gap, both)
@@ -393,6 +394,16 @@ def by_pairs(claim: Claim) -> str:
         else:
             _behind_laplace(claim, comparison, f"pair {k}", gap, both[0])
     return claim.borne("by the declared normal distributions")
+
+
+def _is_covariance(rows: DecimalMatrix) -> bool:
+    """Whether a matrix is even, and no two numbers vary together more than each alone."""
+    places = range(len(rows))
+    return all(
+        rows[i][i] >= 0 and rows[i][j] == rows[j][i] and rows[i][j] ** 2 <= rows[i][i] * rows[j][j] * (1 + FAILS)
+        for i in places
+        for j in places
+    )
 
 
 def _one_covariance(

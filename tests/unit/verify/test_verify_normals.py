@@ -363,3 +363,15 @@ def test_what_is_not_well_formed_is_no_error() -> None:
     rows = record["model"]["normal"]["regressions"]
     rows["income"]["coefficients"] = {"sat": [(1.0).hex()]}
     assert bp.verify(json.dumps(record)).status == "not covered"
+
+
+@pytest.mark.parametrize("rows", [[[-1.0, 0.0], [0.0, 1.0]], [[1.0, 0.5], [0.4, 1.0]], [[1.0, 2.0], [2.0, 1.0]]])
+def test_a_matrix_that_is_no_covariance_bears_nothing(rows: list[list[float]]) -> None:
+    pair = Normal([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]]), Normal([0.1, 0.0], [[1.0, 0.5], [0.5, 1.0]])
+    private = bp.DistributionPrivacy([pair], source="made up")
+    calibration = bp.TightMechanism(noise="gaussian", large_delta=True).calibrate(private, epsilon=1.0, delta=0.01)
+    assert bp.verify(calibration).status == "holds"
+    record = json.loads(calibration.to_json())
+    for side in record["model"]["sides"]:
+        side["normal"]["covariance"] = [[value.hex() for value in row] for row in rows]
+    assert bp.verify(json.dumps(record)).status == "not covered"
