@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -220,3 +221,11 @@ def test_no_noise_for_records_that_hardly_ever_differ_spends_delta() -> None:
     assert (found.scale, found.guarantee.delta) == (0, 1e-9)
     assert bp.verify(found).status == "holds"
     assert bp.verify(found.to_json().replace('"delta": 1e-09', '"delta": 0.0')).status == "fails"
+
+
+def test_what_is_hidden_is_rounded_down_and_a_root_up() -> None:
+    with localcontext(ARITHMETIC):
+        level, delta = Decimal(1), Decimal("0.001")
+        far = normal.farthest_hidden(level, delta)
+        assert normal.curve(far, level) <= delta < normal.curve(far * (1 + Decimal("1e-20")), level)
+        assert normal.root_above(Fraction(2)) ** 2 > 2
